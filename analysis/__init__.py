@@ -1,0 +1,1 @@
+"""Facts about IR; nothing in here changes it."""

@@ -1,0 +1,1 @@
+"""Emitters over the low level; they print or build, they never transform."""

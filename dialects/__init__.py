@@ -1,0 +1,1 @@
+"""The IR of weft: one dialect a file."""

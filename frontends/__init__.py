@@ -1,0 +1,1 @@
+"""Ways to write or import a program."""

@@ -1,0 +1,1 @@
+"""Reference semantics of each dialect on NumPy values."""

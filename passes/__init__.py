@@ -1,0 +1,1 @@
+"""IR to IR, one pass a file, grouped by level."""

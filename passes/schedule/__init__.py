@@ -1,0 +1,1 @@
+"""Schedule primitives: a checked plan and the rewrite that applies it."""

@@ -1,0 +1,1 @@
+"""Loading, calling and timing compiled code."""

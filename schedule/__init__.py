@@ -1,0 +1,1 @@
+"""The Python `Schedule`, traces, sampling and default schedules."""
