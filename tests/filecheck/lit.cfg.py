@@ -1,0 +1,20 @@
+"""Lit suite: `*.mlir` and `*.py` files whose RUN lines drive the tools of the environment that runs lit."""
+
+import os
+import sys
+from pathlib import Path
+
+from lit.formats import ShTest
+
+config.name = "weft"
+config.test_format = ShTest(execute_external=False)
+config.suffixes = [".mlir", ".py"]
+config.excludes = ["lit.cfg.py"]
+config.test_source_root = str(Path(__file__).parent)
+config.test_exec_root = str(Path(__file__).parents[2] / "build" / "lit")
+
+# weft-opt, weft, xdsl-opt, filecheck and python come from one folder; `not` is lit's own.
+tools = Path(sys.executable).parent
+if not (tools / "weft-opt").exists():
+    lit_config.fatal(f"no weft-opt in {tools}: run `make setup`")
+config.environment["PATH"] = os.pathsep.join([str(tools), config.environment["PATH"]])
