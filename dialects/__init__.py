@@ -1,1 +1,1 @@
-"""The IR of weft: one dialect a file."""
+"""The IR of weft: one dialect a file, one level of abstraction a dialect."""

@@ -1,0 +1,159 @@
+"""Index expressions over SSA values: affine maps, their text form `[%i, %j0 * 4 + %j1]`, canonical form and ranges.
+
+Every op of ours that computes indices stores an `AffineMap` with dimensions only, and the SSA values that stand for the
+dimensions as operands. Canonical means: each value once, in the order of first use, no unused value. Two maps that mean
+the same text are then equal attributes, so text round trips are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+Interval: TypeAlias = tuple[int | None, int | None]
+"""Inclusive lower and upper bound of an integer; None is unbounded."""
+
+_SUM, _PRODUCT, _PRIMARY = 0, 1, 2
+
+
+def canonical_map(
+    exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> tuple[AffineMap, tuple[SSAValue, ...]]:
+    """`exprs` over `operands` (dimension d is `operands[d]`) as a canonical map and its operands."""
+    order: list[SSAValue] = []
+    position: dict[SSAValue, int] = {}
+    renamed: dict[int, AffineExpr] = {}
+    for expr in exprs:
+        for node in expr.dfs():
+            if isinstance(node, AffineDimExpr) and node.position not in renamed:
+                value = operands[node.position]
+                if value not in position:
+                    position[value] = len(order)
+                    order.append(value)
+                renamed[node.position] = AffineDimExpr(position[value])
+    if all(isinstance(new, AffineDimExpr) and new.position == old for old, new in renamed.items()):
+        return AffineMap(len(order), 0, tuple(exprs)), tuple(order)
+    dims = [renamed.get(d, AffineDimExpr(d)) for d in range(len(operands))]
+    results = tuple(expr.replace_dims_and_symbols(dims, ()) for expr in exprs)
+    return AffineMap(len(order), 0, results), tuple(order)
+
+
+def parse_index_map(parser: Parser) -> tuple[AffineMap, tuple[SSAValue, ...]]:
+    """Parse `[%i * 4 + %j, %k floordiv 2]` into a canonical map over its SSA values."""
+    parsed, operands = parser.parse_affine_map_of_ssa_ids()
+    dims = [AffineDimExpr(d) for d in range(parsed.num_symbols)]
+    exprs = [expr.replace_dims_and_symbols((), dims) for expr in parsed.results]
+    return canonical_map(exprs, operands)
+
+
+def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
+    """Print `exprs` over `operands` in square brackets, as `parse_index_map` reads them."""
+    printer.print_string("[")
+    printer.print_list(exprs, lambda expr: _print_expr(printer, expr, operands, _SUM))
+    printer.print_string("]")
+
+
+def parse_operand_list(parser: Parser) -> list[SSAValue]:
+    """Parse `[%m, %n]`, index values."""
+    return list(
+        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
+    )
+
+
+def _negated(expr: AffineExpr) -> AffineExpr | None:
+    """What is subtracted when `expr` is added, if it reads better as a subtraction."""
+    if isinstance(expr, AffineConstantExpr) and expr.value < 0:
+        return AffineConstantExpr(-expr.value)
+    if (
+        isinstance(expr, AffineBinaryOpExpr)
+        and expr.kind is AffineBinaryOpKind.Mul
+        and isinstance(expr.rhs, AffineConstantExpr)
+        and expr.rhs.value < 0
+    ):
+        return expr.lhs if expr.rhs.value == -1 else expr.lhs * -expr.rhs.value
+    return None
+
+
+def _print_expr(printer: Printer, expr: AffineExpr, operands: Sequence[SSAValue], context: int) -> None:
+    if isinstance(expr, AffineConstantExpr):
+        printer.print_string(str(expr.value))
+        return
+    if isinstance(expr, AffineDimExpr):
+        printer.print_ssa_value(operands[expr.position])
+        return
+    if isinstance(expr, AffineSymExpr) or not isinstance(expr, AffineBinaryOpExpr):
+        raise ValueError(f"index maps have dimensions only, got {expr}")
+    is_sum = expr.kind is AffineBinaryOpKind.Add
+    precedence = _SUM if is_sum else _PRODUCT
+    parenthesised = precedence < context
+    if parenthesised:
+        printer.print_string("(")
+    _print_expr(printer, expr.lhs, operands, precedence)
+    subtracted = _negated(expr.rhs) if is_sum else None
+    if subtracted is not None:
+        printer.print_string(" - ")
+        _print_expr(printer, subtracted, operands, _PRODUCT)
+    else:
+        printer.print_string(f" {expr.kind.get_token()} ")
+        _print_expr(printer, expr.rhs, operands, _PRODUCT if is_sum else _PRIMARY)
+    if parenthesised:
+        printer.print_string(")")
+
+
+def add_intervals(a: Interval, b: Interval) -> Interval:
+    low = None if a[0] is None or b[0] is None else a[0] + b[0]
+    high = None if a[1] is None or b[1] is None else a[1] + b[1]
+    return low, high
+
+
+def scale_interval(a: Interval, factor: int) -> Interval:
+    if factor == 0:
+        return 0, 0
+    low = None if a[0] is None else a[0] * factor
+    high = None if a[1] is None else a[1] * factor
+    return (low, high) if factor > 0 else (high, low)
+
+
+def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:
+    """An interval that holds every value of `expr` when dimension d lies in `range_of_dim(d)`.
+
+    Exact when each dimension occurs once; an over-approximation otherwise.
+    """
+    if isinstance(expr, AffineConstantExpr):
+        return expr.value, expr.value
+    if isinstance(expr, AffineDimExpr):
+        return range_of_dim(expr.position)
+    if not isinstance(expr, AffineBinaryOpExpr):
+        return None, None
+    lhs = interval_of(expr.lhs, range_of_dim)
+    rhs = interval_of(expr.rhs, range_of_dim)
+    match expr.kind:
+        case AffineBinaryOpKind.Add:
+            return add_intervals(lhs, rhs)
+        case AffineBinaryOpKind.Mul:
+            return scale_interval(lhs, rhs[0]) if rhs[0] is not None and rhs[0] == rhs[1] else (None, None)
+        case AffineBinaryOpKind.FloorDiv | AffineBinaryOpKind.CeilDiv:
+            if rhs[0] is None or rhs[0] != rhs[1] or rhs[0] <= 0:
+                return None, None
+            up = rhs[0] - 1 if expr.kind is AffineBinaryOpKind.CeilDiv else 0
+            return tuple(None if end is None else (end + up) // rhs[0] for end in lhs)  # pyright: ignore[reportReturnType]
+        case AffineBinaryOpKind.Mod:
+            if rhs[0] is None or rhs[0] != rhs[1] or rhs[0] <= 0:
+                return None, None
+            if lhs[0] is not None and lhs[1] is not None and lhs[0] // rhs[0] == lhs[1] // rhs[0]:
+                return lhs[0] % rhs[0], lhs[1] % rhs[0]
+            return 0, rhs[0] - 1

@@ -1,0 +1,334 @@
+"""low: where all targets meet. Structured control flow over flat memory, no blocks, no tensors.
+
+A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the few below:
+
+- every buffer is a one-dimensional `memref`; the rank and shape that callers see stand in the function's `low.params`;
+- the extents of dynamic dimensions are the trailing `index` parameters, named by `low.symbols`;
+- temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (memory space "local": registers or stack);
+- an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
+- values of vector type are the lanes of a vectorised loop, one-dimensional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    MemRefType,
+    StringAttr,
+    VectorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    EnumAttribute,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    param_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+PARAMS = "low.params"
+"""Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
+SYMBOLS = "low.symbols"
+"""Function attribute: an array of strings, the names of the trailing index parameters."""
+UNROLL = "low.unroll"
+"""Unit attribute of an `scf.for` that is unrolled completely at emission."""
+
+
+class Access(StrEnum):
+    """What a function does with a buffer parameter."""
+
+    READ = auto()
+    WRITE = auto()
+    """Written before it is read: what the caller put there does not matter."""
+    READWRITE = auto()
+
+
+@irdl_attr_definition
+class AccessAttr(EnumAttribute[Access], SpacedOpaqueSyntaxAttribute):
+    """How a parameter is accessed."""
+
+    name = "low.access"
+
+
+@irdl_attr_definition
+class ParamAttr(ParametrizedAttribute):
+    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent.
+
+    `#low.param<"A", memref<?x128xf32>, read, ["m"]>`
+    """
+
+    name = "low.param"
+
+    label: StringAttr = param_def()
+    type: Attribute = param_def()
+    access: AccessAttr = param_def()
+    symbols: ArrayAttr[StringAttr] = param_def()
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            label = parser.parse_str_literal()
+            parser.parse_punctuation(",")
+            type_ = parser.parse_type()
+            parser.parse_punctuation(",")
+            access = parser.parse_str_enum(Access)
+            parser.parse_punctuation(",")
+            symbols = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        return [StringAttr(label), type_, AccessAttr(access), ArrayAttr(StringAttr(s) for s in symbols)]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string_literal(self.label.data)
+            printer.print_string(", ")
+            printer.print_attribute(self.type)
+            printer.print_string(f", {self.access.data.value}, [")
+            printer.print_list(self.symbols, lambda symbol: printer.print_string_literal(symbol.data))
+            printer.print_string("]")
+
+
+def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
+    """The parameters that callers of a low function pass, in order."""
+    params = function.attributes.get(PARAMS)
+    if not isinstance(params, ArrayAttr):
+        raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
+    return tuple(p for p in params if isinstance(p, ParamAttr))
+
+
+def symbols_of(function: FuncOp) -> tuple[str, ...]:
+    """The names of the trailing index parameters of a low function."""
+    symbols = function.attributes.get(SYMBOLS)
+    if not isinstance(symbols, ArrayAttr):
+        return ()
+    return tuple(s.data for s in symbols if isinstance(s, StringAttr))
+
+
+@irdl_op_definition
+class ParallelForOp(IRDLOperation):
+    """Iterations 0 .. extent-1, spread over the threads of the target.
+
+    ```mlir
+    low.parallel_for %i in %n { ... }
+    ```
+    """
+
+    name = "low.parallel_for"
+
+    extent = operand_def(IndexType)
+    body = region_def()
+
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, extent: SSAValue, body: Region) -> None:
+        super().__init__(operands=[extent], regions=[body])
+
+    @property
+    def induction_variable(self) -> BlockArgument:
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        blocks = self.body.blocks
+        if len(blocks) != 1 or [a.type for a in self.body.block.args] != [IndexType()]:
+            raise VerifyException("low.parallel_for body is one block with one index argument")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ParallelForOp:
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_keyword("in")
+        extent = parser.parse_operand(IndexType())
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(extent, parser.parse_region((variable.resolve(IndexType()),)))
+        if attributes is not None:
+            op.attributes.update(attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.induction_variable)
+        printer.print_string(" in ")
+        printer.print_ssa_value(self.extent)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    @staticmethod
+    def build(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
+        """A parallel loop around `operations`, with a fresh loop variable."""
+        body = Block(arg_types=[IndexType()])
+        body.args[0].name_hint = name_hint
+        body.add_ops(operations)
+        return ParallelForOp(extent, Region(body))
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Lanes read from unrelated places: lane l is `base[indices[l]]`, and zero where the mask is false.
+
+    ```mlir
+    %v = low.gather %A[%indices] mask %m : memref<64xf32>, vector<8xindex> -> vector<8xf32>
+    ```
+    A lane whose mask is false touches no memory.
+    """
+
+    name = "low.gather"
+
+    base = operand_def(MemRefType)
+    indices = operand_def(VectorType)
+    mask = opt_operand_def(VectorType)
+    result = result_def(VectorType)
+
+    def __init__(
+        self, base: SSAValue, indices: SSAValue, mask: SSAValue | None, result_type: VectorType[Attribute]
+    ) -> None:
+        super().__init__(operands=[base, indices, mask], result_types=[result_type])
+
+    def verify_(self) -> None:
+        _verify_lanes(self, self.base, self.indices, self.result, self.mask)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> GatherOp:
+        base = parser.parse_unresolved_operand()
+        with parser.in_square_brackets():
+            indices = parser.parse_unresolved_operand()
+        mask = parser.parse_unresolved_operand() if parser.parse_optional_keyword("mask") else None
+        parser.parse_punctuation(":")
+        base_type = parser.parse_type()
+        parser.parse_punctuation(",")
+        indices_type = parser.parse_type()
+        parser.parse_punctuation("->")
+        result_type = parser.parse_type()
+        if not isinstance(indices_type, VectorType) or not isinstance(result_type, VectorType):
+            parser.raise_error("low.gather takes a vector of indices and gives a vector")
+        return cls(
+            parser.resolve_operand(base, base_type),
+            parser.resolve_operand(indices, indices_type),
+            None if mask is None else parser.resolve_operand(mask, _mask_type(indices_type)),
+            result_type,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.base)
+        printer.print_string("[")
+        printer.print_ssa_value(self.indices)
+        printer.print_string("]")
+        if self.mask is not None:
+            printer.print_string(" mask ")
+            printer.print_ssa_value(self.mask)
+        printer.print_string(" : ")
+        printer.print_list([self.base.type, self.indices.type], printer.print_attribute)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class ScatterOp(IRDLOperation):
+    """Lanes written to unrelated, pairwise different places: `base[indices[l]] = value[l]` where the mask is true.
+
+    ```mlir
+    low.scatter %v, %A[%indices] mask %m : vector<8xf32>, memref<64xf32>, vector<8xindex>
+    ```
+    """
+
+    name = "low.scatter"
+
+    value = operand_def(VectorType)
+    base = operand_def(MemRefType)
+    indices = operand_def(VectorType)
+    mask = opt_operand_def(VectorType)
+
+    def __init__(self, value: SSAValue, base: SSAValue, indices: SSAValue, mask: SSAValue | None) -> None:
+        super().__init__(operands=[value, base, indices, mask])
+
+    def verify_(self) -> None:
+        _verify_lanes(self, self.base, self.indices, self.value, self.mask)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ScatterOp:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        base = parser.parse_unresolved_operand()
+        with parser.in_square_brackets():
+            indices = parser.parse_unresolved_operand()
+        mask = parser.parse_unresolved_operand() if parser.parse_optional_keyword("mask") else None
+        parser.parse_punctuation(":")
+        value_type = parser.parse_type()
+        parser.parse_punctuation(",")
+        base_type = parser.parse_type()
+        parser.parse_punctuation(",")
+        indices_type = parser.parse_type()
+        if not isinstance(indices_type, VectorType):
+            parser.raise_error("low.scatter takes a vector of indices")
+        return cls(
+            parser.resolve_operand(value, value_type),
+            parser.resolve_operand(base, base_type),
+            parser.resolve_operand(indices, indices_type),
+            None if mask is None else parser.resolve_operand(mask, _mask_type(indices_type)),
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.value)
+        printer.print_string(", ")
+        printer.print_ssa_value(self.base)
+        printer.print_string("[")
+        printer.print_ssa_value(self.indices)
+        printer.print_string("]")
+        if self.mask is not None:
+            printer.print_string(" mask ")
+            printer.print_ssa_value(self.mask)
+        printer.print_string(" : ")
+        printer.print_list([self.value.type, self.base.type, self.indices.type], printer.print_attribute)
+
+
+def _mask_type(like: VectorType[Attribute]) -> VectorType[Attribute]:
+    from xdsl.dialects.builtin import i1
+
+    return VectorType(i1, like.get_shape())
+
+
+def _verify_lanes(
+    op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAValue, mask: SSAValue | None
+) -> None:
+    base_type, index_type, lane_type = base.type, indices.type, lanes.type
+    if not (
+        isinstance(base_type, MemRefType)
+        and isinstance(index_type, VectorType)
+        and isinstance(lane_type, VectorType)
+    ):
+        raise VerifyException(f"{op.name} works on a memref, a vector of indices and a vector of lanes")
+    if base_type.get_num_dims() != 1:
+        raise VerifyException(f"{op.name} works on flat buffers, got {base_type}")
+    if not isinstance(index_type.element_type, IndexType) or index_type.get_shape() != lane_type.get_shape():
+        raise VerifyException(f"{op.name} needs one index a lane, got {index_type} for {lane_type}")
+    if lane_type.element_type != base_type.element_type:
+        raise VerifyException(f"{op.name} moves {lane_type.element_type}, but the buffer is {base_type}")
+    if mask is not None and mask.type != _mask_type(index_type):
+        raise VerifyException(f"{op.name} mask must be {_mask_type(index_type)}, got {mask.type}")
+
+
+LOW = Dialect("low", [ParallelForOp, GatherOp, ScatterOp], [AccessAttr, ParamAttr])

@@ -1,0 +1,682 @@
+"""tir: block loops, loop nests over buffers with self-contained blocks (the job of TVM's TensorIR).
+
+A function at this level works on `memref` buffers. Loops (`tir.for`) say in which order and how (serial, parallel, ...)
+instances run; a `tir.block` says what one instance computes, over *iterators* that carry their own domain and kind.
+Loop values reach a block only through its bindings, so loops can be transformed while the block stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import auto
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Dialect,
+    EnumAttribute,
+    Operation,
+    Region,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+)
+from xdsl.ir.affine import AffineExpr
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from weft.dialects.index_map import (
+    Interval,
+    canonical_map,
+    interval_of,
+    parse_index_map,
+    parse_operand_list,
+    print_index_map,
+)
+
+
+class LoopKind(StrEnum):
+    """How the iterations of a loop run."""
+
+    SERIAL = auto()
+    PARALLEL = auto()
+    """Iterations are independent and may run on several threads."""
+    VECTORIZED = auto()
+    """Iterations are independent and become the lanes of vector values."""
+    UNROLLED = auto()
+    """The body is repeated at emission."""
+    THREAD_BINDING = auto()
+    """Each iteration is a thread or block of a GPU axis, named by `thread_axis`."""
+
+
+class IterKind(StrEnum):
+    """What an iterator of a block means."""
+
+    SPATIAL = auto()
+    """Instances with different values write different places."""
+    REDUCE = auto()
+    """Instances with different values combine into the same place."""
+
+
+@irdl_attr_definition
+class IterKindAttr(EnumAttribute[IterKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of a block iterator."""
+
+    name = "tir.iter_kind"
+
+
+@irdl_attr_definition
+class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of a loop."""
+
+    name = "tir.loop_kind"
+
+
+SERIAL = LoopKindAttr(LoopKind.SERIAL)
+SPATIAL = IterKindAttr(IterKind.SPATIAL)
+REDUCE = IterKindAttr(IterKind.REDUCE)
+
+
+def _verify_single_block(op: Operation, region: Region, arguments: int) -> None:
+    if len(region.blocks) != 1:
+        raise VerifyException(f"{op.name} holds exactly one block of operations, got {len(region.blocks)}")
+    if len(region.block.args) != arguments:
+        raise VerifyException(f"{op.name} body takes {arguments} index arguments, got {len(region.block.args)}")
+    for argument in region.block.args:
+        if not isinstance(argument.type, IndexType):
+            raise VerifyException(f"{op.name} body arguments are index values, got {argument.type}")
+
+
+def _filled(region: Region) -> Region:
+    """An argument-less `{ }` parses to no block at all: give it an empty one."""
+    if not region.blocks:
+        region.add_block(Block())
+    return region
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """A loop from 0 to `extent`, step 1.
+
+    ```mlir
+    tir.for %i in 128 { ... }
+    tir.for %i in %n parallel attributes {note = 1 : i64} { ... }
+    tir.for %i in 64 thread_binding<"threadIdx.x"> { ... }
+    ```
+    """
+
+    name = "tir.for"
+
+    dynamic_extent = opt_operand_def(IndexType)
+    static_extent = opt_prop_def(IntegerAttr)
+    kind = prop_def(LoopKindAttr)
+    thread_axis = opt_prop_def(StringAttr)
+    body = region_def()
+
+    traits = traits_def(NoTerminator())
+
+    def __init__(
+        self,
+        extent: int | SSAValue,
+        body: Region,
+        kind: LoopKind = LoopKind.SERIAL,
+        thread_axis: str | None = None,
+        annotations: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        static = IntegerAttr(extent, i64) if isinstance(extent, int) else None
+        super().__init__(
+            operands=[None if isinstance(extent, int) else extent],
+            properties={
+                "static_extent": static,
+                "kind": LoopKindAttr(kind),
+                "thread_axis": None if thread_axis is None else StringAttr(thread_axis),
+            },
+            attributes=dict(annotations or {}),
+            regions=[body],
+        )
+
+    @staticmethod
+    def build(
+        extent: int | SSAValue,
+        operations: Sequence[Operation] = (),
+        name_hint: str | None = None,
+        kind: LoopKind = LoopKind.SERIAL,
+    ) -> ForOp:
+        """A loop around `operations`, with a fresh loop variable."""
+        body = Block(arg_types=[IndexType()])
+        body.args[0].name_hint = name_hint
+        body.add_ops(operations)
+        return ForOp(extent, Region(body), kind)
+
+    @property
+    def extent(self) -> int | SSAValue:
+        """The number of iterations, static or a value."""
+        if self.static_extent is not None:
+            return self.static_extent.value.data
+        if self.dynamic_extent is None:
+            raise VerifyException("tir.for has neither a static nor a dynamic extent")
+        return self.dynamic_extent
+
+    @property
+    def induction_variable(self) -> BlockArgument:
+        return self.body.block.args[0]
+
+    def verify_(self) -> None:
+        if (self.static_extent is None) == (self.dynamic_extent is None):
+            raise VerifyException("tir.for needs either a static or a dynamic extent")
+        if self.static_extent is not None and self.static_extent.value.data < 0:
+            raise VerifyException(
+                f"tir.for extent must not be negative, got {self.static_extent.value.data}"
+            )
+        if (self.kind.data is LoopKind.THREAD_BINDING) != (self.thread_axis is not None):
+            raise VerifyException("tir.for has a thread axis exactly when its kind is thread_binding")
+        _verify_single_block(self, self.body, 1)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_keyword("in")
+        extent: int | SSAValue | None = parser.parse_optional_integer(allow_boolean=False)
+        if extent is None:
+            extent = parser.parse_operand(IndexType())
+        kind, thread_axis = LoopKind.SERIAL, None
+        for candidate in LoopKind:
+            if parser.parse_optional_keyword(candidate.value) is not None:
+                kind = candidate
+                break
+        if kind is LoopKind.THREAD_BINDING:
+            with parser.in_angle_brackets():
+                thread_axis = parser.parse_str_literal()
+        annotations = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region((variable.resolve(IndexType()),))
+        return cls(extent, body, kind, thread_axis, annotations.data if annotations else None)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.induction_variable)
+        printer.print_string(" in ")
+        if isinstance(self.extent, int):
+            printer.print_string(str(self.extent))
+        else:
+            printer.print_ssa_value(self.extent)
+        if self.kind.data is not LoopKind.SERIAL:
+            printer.print_string(f" {self.kind.data.value}")
+        if self.thread_axis is not None:
+            printer.print_string(f'<"{self.thread_axis.data}">')
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def range_of_index(value: SSAValue) -> Interval:
+    """The range of an index value that is a loop variable or block iterator of static extent, else unbounded."""
+    if isinstance(value, BlockArgument):
+        owner = value.block.parent_op()
+        extent: int | SSAValue | None = None
+        if isinstance(owner, ForOp):
+            extent = owner.extent
+        elif isinstance(owner, BlockOp):
+            extent = owner.extents[value.index]
+        if isinstance(extent, int):
+            return 0, extent - 1
+        if extent is not None:
+            return 0, None
+    return None, None
+
+
+@irdl_op_definition
+class BlockOp(IRDLOperation):
+    """One computation, over its own iterators.
+
+    ```mlir
+    tir.block "Y" iters(%vi: spatial<128>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [126] {
+      tir.init { ... }
+      ...
+    }
+    ```
+    `iters` declares the iterators with kind and domain `0 <= v < extent`; the list after `=` binds each to an index
+    expression over the enclosing loops; `where` restricts the instances that run, pairwise `left < right`.
+    """
+
+    name = "tir.block"
+
+    extent_operands = var_operand_def(IndexType)
+    binding_operands = var_operand_def(IndexType)
+    guard_operands = var_operand_def(IndexType)
+    block_name = prop_def(StringAttr)
+    iter_kinds = prop_def(ArrayAttr[IterKindAttr])
+    static_extents = prop_def(DenseArrayBase)
+    bindings = prop_def(AffineMapAttr)
+    guard = opt_prop_def(AffineMapAttr)
+    """Results come in two halves, `left` then `right`; an instance runs when every left is less than its right."""
+    body = region_def()
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(NoTerminator())
+
+    def __init__(
+        self,
+        name: str,
+        kinds: Sequence[IterKindAttr],
+        extents: Sequence[int | SSAValue],
+        bindings: Sequence[AffineExpr],
+        binding_operands: Sequence[SSAValue],
+        body: Region,
+        guards: Sequence[tuple[AffineExpr, AffineExpr]] = (),
+        guard_operands: Sequence[SSAValue] = (),
+        annotations: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        """`bindings` and `guards` are over `binding_operands` and `guard_operands`; both are made canonical."""
+        binding_map, binding_values = canonical_map(bindings, binding_operands)
+        guard_attr, guard_values = _guard_map(guards, guard_operands)
+        super().__init__(
+            operands=[[e for e in extents if isinstance(e, SSAValue)], binding_values, guard_values],
+            properties={
+                "block_name": StringAttr(name),
+                "iter_kinds": ArrayAttr(kinds),
+                "static_extents": DenseArrayBase.from_list(
+                    i64, [e if isinstance(e, int) else DYNAMIC_INDEX for e in extents]
+                ),
+                "bindings": AffineMapAttr(binding_map),
+                "guard": guard_attr,
+            },
+            attributes=dict(annotations or {}),
+            regions=[body],
+        )
+
+    @property
+    def label(self) -> str:
+        """The name of the block as users write it."""
+        return self.block_name.data
+
+    @property
+    def iter_vars(self) -> Sequence[BlockArgument]:
+        return self.body.block.args
+
+    @property
+    def kinds(self) -> tuple[IterKind, ...]:
+        return tuple(kind.data for kind in self.iter_kinds)
+
+    @property
+    def extents(self) -> tuple[int | SSAValue, ...]:
+        """The extent of each iterator's domain, static or a value."""
+        dynamic = iter(self.extent_operands)
+        static = cast("tuple[int, ...]", self.static_extents.get_values())
+        return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in static)
+
+    @property
+    def guards(self) -> tuple[tuple[AffineExpr, AffineExpr], ...]:
+        """Pairs (left, right) over `guard_operands`; an instance runs when left < right for all."""
+        if self.guard is None:
+            return ()
+        results = self.guard.data.results
+        half = len(results) // 2
+        return tuple(zip(results[:half], results[half:], strict=True))
+
+    @property
+    def init(self) -> InitOp | None:
+        """The `tir.init` of the block, if it has one."""
+        for op in self.body.block.ops:
+            if isinstance(op, InitOp):
+                return op
+            if not isinstance(op, AccessRegionOp):
+                return None
+        return None
+
+    def set_bindings(self, bindings: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
+        """Bind the iterators to other expressions."""
+        binding_map, values = canonical_map(bindings, operands)
+        self.binding_operands = values
+        self.bindings = AffineMapAttr(binding_map)
+
+    def set_guards(
+        self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]
+    ) -> None:
+        """Replace the guard of the block."""
+        guard, values = _guard_map(guards, operands)
+        self.guard_operands = values
+        self.guard = guard
+
+    def verify_(self) -> None:
+        count = len(self.iter_kinds)
+        extents = self.static_extents.get_values()
+        _verify_single_block(self, self.body, count)
+        if len(extents) != count:
+            raise VerifyException(
+                f'block "{self.label}" declares {count} iterators but {len(extents)} extents'
+            )
+        if sum(e == DYNAMIC_INDEX for e in extents) != len(self.extent_operands):
+            raise VerifyException(f'block "{self.label}": dynamic extents and their operands differ in number')
+        _verify_map(self, "bindings", self.bindings, self.binding_operands)
+        if len(self.bindings.data.results) != count:
+            raise VerifyException(
+                f'block "{self.label}" declares {count} iterators but binds {len(self.bindings.data.results)}'
+            )
+        if self.guard is not None:
+            _verify_map(self, "where", self.guard, self.guard_operands)
+            if not self.guard.data.results or len(self.guard.data.results) % 2:
+                raise VerifyException(f'block "{self.label}": where needs as many left as right sides')
+        for position, op in enumerate(self.body.block.ops):
+            if isinstance(op, InitOp) and op is not self.init:
+                raise VerifyException(f'block "{self.label}": tir.init must stand first in the body')
+            if isinstance(op, AccessRegionOp) and position and not isinstance(op.prev_op, AccessRegionOp):
+                raise VerifyException(f'block "{self.label}": {op.name} must stand first in the body')
+        self._verify_reach()
+
+    def _verify_reach(self) -> None:
+        """Each binding reaches from 0 to the end of its domain, as far as intervals tell.
+
+        Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`).
+        """
+        operands = self.binding_operands
+        for position, (expr, extent) in enumerate(
+            zip(self.bindings.data.results, self.extents, strict=True)
+        ):
+            low, high = interval_of(expr, lambda d: range_of_index(operands[d]))
+            if not isinstance(extent, int) or low is None or high is None or low > high:
+                continue
+            variable = self.iter_vars[position].name_hint or f"#{position}"
+            kind = self.kinds[position].value
+            if low > 0 or high < extent - 1:
+                raise VerifyException(
+                    f'block "{self.label}": iterator %{variable}: {kind}<{extent}> is bound to values in '
+                    f"{low}..{high}, but its domain is 0..{extent - 1}: the loops do not cover it"
+                )
+            if self.guard is None and (low < 0 or high > extent - 1) and _exact(expr):
+                raise VerifyException(
+                    f'block "{self.label}": iterator %{variable}: {kind}<{extent}> is bound to values in '
+                    f"{low}..{high}, but its domain is 0..{extent - 1}, and no guard keeps it inside"
+                )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BlockOp:
+        name = parser.parse_str_literal("block name")
+        parser.parse_keyword("iters")
+        variables: list[Parser.Argument] = []
+        kinds: list[IterKindAttr] = []
+        extents: list[int | SSAValue] = []
+
+        def parse_iterator() -> None:
+            variables.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
+            parser.parse_punctuation(":")
+            kinds.append(IterKindAttr(parser.parse_str_enum(IterKind)))
+            with parser.in_angle_brackets():
+                extent = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+                extents.append(parser.parse_operand(IndexType()) if extent is None else extent)
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_iterator)
+        parser.parse_punctuation("=")
+        at = parser.pos
+        bindings, binding_operands = parse_index_map(parser)
+        if len(bindings.results) != len(kinds):
+            parser.raise_error(
+                f'block "{name}" declares {len(kinds)} iterators but binds {len(bindings.results)}',
+                at,
+                parser.pos,
+            )
+        guards, guard_operands = _parse_guard(parser)
+        annotations = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region(variables)
+        return cls(
+            name,
+            kinds,
+            extents,
+            bindings.results,
+            binding_operands,
+            body,
+            guards,
+            guard_operands,
+            annotations.data if annotations else None,
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.label)
+        printer.print_string(" iters(")
+
+        def print_iterator(iterator: tuple[BlockArgument, IterKind, int | SSAValue]) -> None:
+            variable, kind, extent = iterator
+            printer.print_ssa_value(variable)
+            printer.print_string(f": {kind.value}<")
+            if isinstance(extent, int):
+                printer.print_string(str(extent))
+            else:
+                printer.print_ssa_value(extent)
+            printer.print_string(">")
+
+        printer.print_list(zip(self.iter_vars, self.kinds, self.extents, strict=True), print_iterator)
+        printer.print_string(") = ")
+        print_index_map(printer, self.bindings.data.results, self.binding_operands)
+        if self.guard is not None:
+            printer.print_string(" where ")
+            print_index_map(printer, [left for left, _ in self.guards], self.guard_operands)
+            printer.print_string(" < ")
+            print_index_map(printer, [right for _, right in self.guards], self.guard_operands)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+
+def _exact(expr: AffineExpr) -> bool:
+    """Whether each dimension occurs once in `expr`, so that its interval is reached."""
+    from xdsl.ir.affine import AffineDimExpr
+
+    dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
+    return len(dims) == len(set(dims))
+
+
+def _guard_map(
+    guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]
+) -> tuple[AffineMapAttr | None, tuple[SSAValue, ...]]:
+    if not guards:
+        return None, ()
+    guard, values = canonical_map([left for left, _ in guards] + [right for _, right in guards], operands)
+    return AffineMapAttr(guard), values
+
+
+def _parse_guard(parser: Parser) -> tuple[list[tuple[AffineExpr, AffineExpr]], tuple[SSAValue, ...]]:
+    if parser.parse_optional_keyword("where") is None:
+        return [], ()
+    left, left_operands = parse_index_map(parser)
+    parser.parse_punctuation("<")
+    at = parser.pos
+    right, right_operands = parse_index_map(parser)
+    if len(left.results) != len(right.results):
+        parser.raise_error(
+            f"where compares pairwise: {len(left.results)} left sides, {len(right.results)} right sides",
+            at,
+            parser.pos,
+        )
+    shift = [AffineExpr.dimension(d + left.num_dims) for d in range(right.num_dims)]
+    moved = [expr.replace_dims_and_symbols(shift, ()) for expr in right.results]
+    return list(zip(left.results, moved, strict=True)), (*left_operands, *right_operands)
+
+
+def _verify_map(op: BlockOp, what: str, attribute: AffineMapAttr, operands: Sequence[SSAValue]) -> None:
+    if attribute.data.num_symbols or attribute.data.num_dims != len(operands):
+        raise VerifyException(
+            f'block "{op.label}": {what} is a map of {attribute.data.num_dims} dimensions and '
+            f"{attribute.data.num_symbols} symbols over {len(operands)} values"
+        )
+
+
+@irdl_op_definition
+class InitOp(IRDLOperation):
+    """The start value of a reduction block: runs before the block's first instance of each spatial point, that is when
+    all reduce iterators are at their start. Stands first in the body of a block and sees its iterators."""
+
+    name = "tir.init"
+
+    body = region_def()
+
+    traits = traits_def(NoTerminator(), HasParent(BlockOp))
+
+    def __init__(self, body: Region) -> None:
+        super().__init__(regions=[body])
+
+    def verify_(self) -> None:
+        _verify_single_block(self, self.body, 0)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> InitOp:
+        return cls(_filled(parser.parse_region()))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_region(self.body, print_empty_block=False)
+
+
+class AccessRegionOp(IRDLOperation):
+    """A box of a buffer that one instance of the enclosing block may touch, given by its corner and sizes."""
+
+    buffer = operand_def(MemRefType)
+    corner_operands = var_operand_def(IndexType)
+    corner = prop_def(AffineMapAttr)
+    sizes = prop_def(DenseArrayBase)
+
+    def __init__(
+        self,
+        buffer: SSAValue,
+        corner: Sequence[AffineExpr],
+        corner_operands: Sequence[SSAValue],
+        sizes: Sequence[int] | None = None,
+    ) -> None:
+        corner_map, values = canonical_map(corner, corner_operands)
+        super().__init__(
+            operands=[buffer, values],
+            properties={
+                "corner": AffineMapAttr(corner_map),
+                "sizes": DenseArrayBase.from_list(i64, sizes or [1] * len(corner)),
+            },
+        )
+
+    @property
+    def box_sizes(self) -> tuple[int, ...]:
+        return cast("tuple[int, ...]", self.sizes.get_values())
+
+    def verify_(self) -> None:
+        rank = cast(MemRefType[Attribute], self.buffer.type).get_num_dims()
+        if len(self.corner.data.results) != rank or len(self.box_sizes) != rank:
+            raise VerifyException(
+                f"{self.name} gives {len(self.corner.data.results)} corner indices and {len(self.box_sizes)} sizes "
+                f"for a buffer of rank {rank}"
+            )
+        if any(size < 1 for size in self.box_sizes):
+            raise VerifyException(f"{self.name} sizes must be positive, got {list(self.box_sizes)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AccessRegionOp:
+        buffer = parser.parse_unresolved_operand()
+        corner, operands = parse_index_map(parser)
+        sizes = None
+        if parser.parse_optional_keyword("sizes") is not None:
+            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        parser.parse_punctuation(":")
+        return cls(parser.resolve_operand(buffer, parser.parse_type()), corner.results, operands, sizes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        print_index_map(printer, self.corner.data.results, self.corner_operands)
+        if any(size != 1 for size in self.box_sizes):
+            printer.print_string(" sizes [")
+            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
+            printer.print_string("]")
+        printer.print_string(" : ")
+        printer.print_attribute(self.buffer.type)
+
+
+@irdl_op_definition
+class ReadsOp(AccessRegionOp):
+    """What an instance of the block may read: `tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>`.
+
+    Read regions are inferred where no op gives them, and verified against the body where one does.
+    """
+
+    name = "tir.reads"
+    traits = traits_def(HasParent(BlockOp))
+
+
+@irdl_op_definition
+class WritesOp(AccessRegionOp):
+    """What an instance of the block may write, as `tir.reads`."""
+
+    name = "tir.writes"
+    traits = traits_def(HasParent(BlockOp))
+
+
+@irdl_op_definition
+class AssumeShapeOp(IRDLOperation):
+    """States that the dynamic extents of a buffer are the given values; calls check it.
+
+    ```mlir
+    %m = memref.dim %A, %c0 : memref<?x?xf32>
+    tir.assume_shape %B[%m] : memref<?x128xf32>
+    ```
+    """
+
+    name = "tir.assume_shape"
+
+    buffer = operand_def(MemRefType)
+    extents = var_operand_def(IndexType)
+    """One value for each dynamic extent of the buffer's type."""
+
+    def __init__(self, buffer: SSAValue, extents: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[buffer, extents])
+
+    def verify_(self) -> None:
+        dynamic = sum(e == DYNAMIC_INDEX for e in cast(MemRefType[Attribute], self.buffer.type).get_shape())
+        if dynamic != len(self.extents):
+            raise VerifyException(
+                f"tir.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.buffer.type}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssumeShapeOp:
+        buffer = parser.parse_unresolved_operand()
+        extents = parse_operand_list(parser)
+        parser.parse_punctuation(":")
+        return cls(parser.resolve_operand(buffer, parser.parse_type()), extents)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        printer.print_string("[")
+        printer.print_list(self.extents, printer.print_ssa_value)
+        printer.print_string("] : ")
+        printer.print_attribute(self.buffer.type)
+
+
+TIR = Dialect(
+    "tir",
+    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp],
+    [IterKindAttr, LoopKindAttr],
+)

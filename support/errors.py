@@ -1,0 +1,121 @@
+"""The errors that reach users, and the one that means our own bug.
+
+Errors are data: they keep values and the operations they speak of, and become text only when printed, so that a search
+that provokes thousands of refusals pays for none of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from weft.support.locations import SourceLocation, location_of, render_operation, render_source_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xdsl.ir import Operation
+
+
+class WeftError(Exception):
+    """Base of every error that weft raises about what a user gave it."""
+
+
+class CompileError(WeftError):
+    """Something in a program, an option or a target is wrong.
+
+    `location` is where, `str(error)` is the message as `file:line:col: error: ...` with the source line and a caret when
+    the place is known.
+    """
+
+    def __init__(self, message: str, *, location: SourceLocation | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+
+    @staticmethod
+    def at(operation: Operation, message: str) -> CompileError:
+        """An error about `operation`, placed where the operation was written."""
+        return CompileError(message, location=location_of(operation))
+
+    def __str__(self) -> str:
+        if self.location is None:
+            return f"error: {self.message}"
+        return f"{self.location}: error: {self.message}\n{render_source_line(self.location)}".rstrip("\n")
+
+
+@dataclass
+class Violation:
+    """Why a requirement does not hold.
+
+    `kind` is "refuted" (then `counterexample` tells two concrete iterations or an index) or "not proved" (then it claims
+    nothing, and the detail says what could not be decided).
+    """
+
+    detail: str
+    kind: str = "refuted"
+    counterexample: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
+    """Role of the point (for example "first iteration") -> variable name -> value."""
+    legal: str | None = None
+    """What would be legal instead."""
+
+
+class ScheduleError(WeftError):
+    """A schedule primitive was refused; the IR is as it was before.
+
+    Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 when the arguments themselves are
+    wrong), `summary` (the requirement in words), `violation`, `operation` (where) and `subject` (what it was asked on).
+    """
+
+    def __init__(
+        self,
+        primitive: str,
+        requirement: int,
+        summary: str,
+        violation: Violation,
+        operation: Operation | None = None,
+        subject: str = "",
+    ) -> None:
+        super().__init__()
+        self.primitive = primitive
+        self.requirement = requirement
+        self.summary = summary
+        self.violation = violation
+        self.operation = operation
+        self.subject = subject
+
+    @property
+    def location(self) -> SourceLocation | None:
+        return None if self.operation is None else location_of(self.operation)
+
+    def __str__(self) -> str:
+        subject = f" on {self.subject}" if self.subject else ""
+        requirement = f"requirement {self.requirement}, {self.summary}" if self.requirement else self.summary
+        lines = [f"error: {self.primitive}{subject}: {requirement}"]
+        prefix = "not proved: " if self.violation.kind == "not proved" else ""
+        lines.append(f"  {prefix}{self.violation.detail}")
+        if self.operation is not None:
+            lines.append(render_operation(self.operation))
+        if self.violation.legal:
+            lines.append(f"  legal: {self.violation.legal}")
+        return "\n".join(lines)
+
+
+class InternalError(Exception):
+    """A bug of weft itself. It is never caught; please report it with the program that provoked it."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\nThis is a bug in weft, not in your program. Please report it with the input."
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """", did you mean 'x'?" with the nearest of `known`, or the list of them when nothing is near."""
+    names = sorted(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    if near:
+        return ", did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
+    if names:
+        shown = ", ".join(f"'{n}'" for n in names[:12])
+        return f" (known: {shown}{', ...' if len(names) > 12 else ''})"
+    return ""

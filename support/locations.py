@@ -1,0 +1,131 @@
+"""Source locations: where an operation was written, and how an error shows that place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, StringAttr
+from xdsl.printer import Printer
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+
+@dataclass(frozen=True)
+class SourceLocation:
+    """A place in a text: file name as the user gave it, line and column counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def attribute(self) -> FileLineColLoc:
+        """The location attribute that operations carry."""
+        return FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(self.column))
+
+
+_texts: dict[str, str] = {}
+"""Texts that do not lie in a file (standard input, strings), by the name their locations use."""
+
+
+def remember_text(file: str, text: str) -> None:
+    """Keep the text that locations in `file` point into, for inputs that cannot be read again from disk."""
+    _texts[file] = text
+
+
+def source_location(attribute: Attribute) -> SourceLocation | None:
+    """The place that a location attribute names; the first known one of a fused location."""
+    if isinstance(attribute, FileLineColLoc):
+        return SourceLocation(attribute.filename.data, attribute.line.data, attribute.column.data)
+    if isinstance(attribute, FusedLoc):
+        for part in attribute.locations:  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
+            if (found := source_location(part)) is not None:  # pyright: ignore[reportUnknownArgumentType]
+                return found
+    return None
+
+
+def location_of(operation: Operation) -> SourceLocation | None:
+    """Where `operation` was written; that of the nearest enclosing operation when its own is unknown."""
+    op: Operation | None = operation
+    while op is not None:
+        if (found := source_location(op.location)) is not None:
+            return found
+        op = op.parent_op()
+    return None
+
+
+@lru_cache(maxsize=32)
+def _lines_on_disk(file: str) -> tuple[str, ...]:
+    try:
+        return tuple(Path(file).read_text().splitlines())
+    except (OSError, UnicodeDecodeError):
+        return ()
+
+
+def source_line(location: SourceLocation) -> str | None:
+    """The line that `location` points into, or None when its text is not at hand."""
+    lines = _texts[location.file].splitlines() if location.file in _texts else _lines_on_disk(location.file)
+    return lines[location.line - 1] if 0 < location.line <= len(lines) else None
+
+
+def _caret_width(line: str, column: int) -> int:
+    """Underline one word: up to the first blank or bracket after the place."""
+    rest = line[column - 1 :]
+    for width, character in enumerate(rest):
+        if character in " (){}[]<>,:" and width > 0:
+            return width
+    return max(1, len(rest))
+
+
+def render_source_line(location: SourceLocation) -> str:
+    """The source line with carets under the place, or the empty string when the text is not at hand."""
+    line = source_line(location)
+    if line is None:
+        return ""
+    return f"{line}\n{' ' * (location.column - 1)}{'^' * _caret_width(line, location.column)}"
+
+
+def render_operation(operation: Operation) -> str:
+    """Show `operation` for an error: its place and source line, or its line of printed IR when it has no location.
+
+    Programs that were built or transformed in memory have no text of their own, so the enclosing function is printed and
+    the line of the operation underlined.
+    """
+    location = source_location(operation.location)
+    if location is not None and (line := source_line(location)) is not None:
+        head = f"  at {location}: "
+        body = line.strip()
+        indent = location.column - 1 - (len(line) - len(line.lstrip()))
+        return f"{head}{body}\n{' ' * (len(head) + max(indent, 0))}{'^' * _caret_width(line, location.column)}"
+    printed = _printed_line(operation)
+    where = f"  at {location}: " if location is not None else "  in the IR: "
+    return f"{where}{printed}\n{' ' * len(where)}{'^' * max(1, len(printed))}"
+
+
+def _printed_line(operation: Operation) -> str:
+    """The first line that `operation` prints as, with the names it has inside its function."""
+    from io import StringIO
+
+    root = operation
+    while (parent := root.parent_op()) is not None and root.name != "func.func":
+        root = parent
+    marked: list[str] = []
+
+    class _Recorder(Printer):
+        """Prints the whole function, and keeps the text from the start of one operation on."""
+
+        def print_op(self, op: Operation) -> None:
+            stream = self.stream
+            start = stream.tell() if stream is not None else 0
+            super().print_op(op)
+            if op is operation and isinstance(stream, StringIO):
+                marked.append(stream.getvalue()[start:].splitlines()[0].strip())
+
+    _Recorder(stream=StringIO()).print_op(root)
+    return marked[0] if marked else operation.name
