@@ -1,0 +1,267 @@
+"""Facts about machines: what the host is, which CPUs and features LLVM knows, how wide their vectors are.
+
+LLVM only warns on standard error about a CPU or a feature that it does not know, and then ignores it, so
+names are checked here. Common names are listed; for any other, LLVM's own list is read from a short-lived
+process (its list, too, goes to standard error only).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_COMMON_CPUS: Final = {
+    "x86_64": (
+        *("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "core2", "nehalem", "sandybridge", "ivybridge"),
+        *("haswell", "broadwell", "skylake", "skylake-avx512", "cascadelake", "cooperlake", "icelake-client"),
+        *("icelake-server", "tigerlake", "alderlake", "sapphirerapids", "graniterapids"),
+        *("znver1", "znver2", "znver3", "znver4", "znver5"),
+    ),
+    "aarch64": (
+        *("cortex-a53", "cortex-a55", "cortex-a72", "cortex-a76", "cortex-a78", "cortex-x1", "neoverse-n1"),
+        *(
+            "neoverse-n2",
+            "neoverse-v1",
+            "neoverse-v2",
+            "a64fx",
+            "apple-a14",
+            "apple-m1",
+            "apple-m2",
+            "apple-m3",
+        ),
+    ),
+}
+"""CPUs that LLVM has known for long, accepted without asking it."""
+
+_COMMON_ARCHITECTURES: Final = (
+    "x86_64",
+    "aarch64",
+    "arm64",
+    "riscv64",
+    "armv7",
+    "powerpc64le",
+    "wasm32",
+    "s390x",
+    "i686",
+)
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """The numbers that schedules depend on; sizes in bytes. `Target` has fields of the same names."""
+
+    vector_bytes: int
+    vector_registers: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    cores: int
+
+
+@cache
+def host_triple() -> str:
+    """The triple that code for this process must have."""
+    import llvmlite.binding as llvm
+
+    return llvm.get_process_triple()
+
+
+@cache
+def host_cpu() -> str:
+    """LLVM's name of the CPU that this process runs on; `generic` where LLVM cannot tell."""
+    import llvmlite.binding as llvm
+
+    return llvm.get_host_cpu_name() or "generic"
+
+
+@cache
+def host_features() -> dict[str, bool]:
+    """Every feature that LLVM can detect on this kind of host, and whether this host has it; empty where it
+    cannot."""
+    import llvmlite.binding as llvm
+
+    try:
+        features: dict[str, bool] = llvm.get_host_cpu_features()
+    except RuntimeError:
+        return {}
+    return dict(sorted(features.items()))
+
+
+def base_features(triple: str, cpu: str) -> str:
+    """The features to start from, in LLVM's spelling. For the host's CPU those that the host reports (a
+    virtual machine may hide some); the empty string otherwise, which means all that the CPU's name
+    implies."""
+    if triple == host_triple() and cpu == host_cpu():
+        return ",".join(("+" if present else "-") + name for name, present in host_features().items())
+    return ""
+
+
+@cache
+def initialize_llvm(every_target: bool) -> None:
+    """Register LLVM's targets: the host's (a millisecond), or all of them for cross-compilation."""
+    import llvmlite.binding as llvm
+
+    if every_target:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    else:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+
+
+@cache
+def check_triple(triple: str) -> None:
+    """Raises `CompileError` when LLVM has no back end for `triple`."""
+    import llvmlite.binding as llvm
+
+    initialize_llvm(triple != host_triple())
+    try:
+        llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        architecture = triple.split("-", 1)[0]
+        hint = did_you_mean(architecture, _COMMON_ARCHITECTURES)
+        raise CompileError(
+            f"unknown target triple '{triple}': architecture '{architecture}'{hint}"
+        ) from error
+
+
+@cache
+def check_cpu(triple: str, cpu: str) -> None:
+    """Raises `CompileError`, with near names, when LLVM does not know `cpu`."""
+    architecture = triple.split("-", 1)[0]
+    if (
+        cpu == "generic"
+        or (cpu == host_cpu() and triple == host_triple())
+        or cpu in _COMMON_CPUS.get(architecture, ())
+    ):
+        return
+    known = known_names(triple).cpus
+    if known and cpu not in known:
+        raise CompileError(f"unknown CPU '{cpu}' for {triple}{did_you_mean(cpu, known)}")
+
+
+@cache
+def check_features(triple: str, features: str) -> None:
+    """Raises `CompileError` when a part of `features` is not `+name` or `-name`, or names no feature of that
+    machine."""
+    names: list[str] = []
+    for part in filter(None, features.split(",")):
+        if part[0] not in "+-" or len(part) == 1:
+            raise CompileError(f"target feature '{part}' must start with '+' or '-' in '-mattr={features}'")
+        names.append(part[1:])
+    if triple == host_triple() and all(name in host_features() for name in names):
+        return
+    known = known_names(triple).features
+    for name in names:
+        if known and name not in known:
+            raise CompileError(f"unknown feature '{name}' for {triple}{did_you_mean(name, known)}")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """What LLVM knows of one architecture; both are empty where LLVM could not be asked."""
+
+    cpus: frozenset[str]
+    features: frozenset[str]
+
+
+_ASK_LLVM: Final = """
+import sys
+import llvmlite.binding as llvm
+llvm.initialize_all_targets()
+llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help", features="+help")
+"""
+
+
+@cache
+def known_names(triple: str) -> KnownNames:
+    """LLVM's list of CPUs and features for `triple`, asked in a process of its own (0.2 s, once per
+    triple)."""
+    if not sys.executable:
+        return KnownNames(frozenset(), frozenset())
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-c", _ASK_LLVM, triple], capture_output=True, text=True, timeout=60, check=False
+        ).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return KnownNames(frozenset(), frozenset())
+    cpus, _, features = answer.partition("Available features for this target:")
+    return KnownNames(_listed(cpus.splitlines()), _listed(features.splitlines()))
+
+
+def _listed(lines: Iterable[str]) -> frozenset[str]:
+    found = (re.match(r"\s{2}(\S+)\s+- ", line) for line in lines)
+    return frozenset(match[1] for match in found if match)
+
+
+@cache
+def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
+    """The facts about a machine: caches and cores of the host when the triple is the host's, usual sizes
+    otherwise."""
+    vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
+    if triple == host_triple():
+        l1, l2, l3 = _host_caches()
+        return MachineFacts(vector_bytes, vector_registers, l1, l2, l3, host_cores())
+    return MachineFacts(vector_bytes, vector_registers, 32 << 10, 512 << 10, 0, 1)
+
+
+def host_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+_VECTOR_PROBE: Final = """
+define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
+  %c = fadd <16 x float> %a, %b
+  ret <16 x float> %c
+}
+"""
+
+
+def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
+    """Bytes in a vector register and their number. On x86 the widest register that LLVM uses for 16 floats
+    tells."""
+    architecture = triple.split("-", 1)[0]
+    if architecture not in ("x86_64", "i686"):
+        return 16, 32
+    import llvmlite.binding as llvm
+
+    initialize_llvm(triple != host_triple())
+    all_features = ",".join(filter(None, (base_features(triple, cpu), features)))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=all_features, opt=0)
+    # A context of its own: the global one must not be used by two threads at a time.
+    module = llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())
+    text = machine.emit_assembly(module)
+    if "%zmm" in text:
+        return 64, 32
+    return (32 if "%ymm" in text else 16), (16 if architecture == "x86_64" else 8)
+
+
+@cache
+def _host_caches() -> tuple[int, int, int]:
+    """Sizes of the host's data caches, levels 1 to 3; usual ones where the system does not tell."""
+    sizes: dict[int, int] = {}
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            if (index / "type").read_text().strip() == "Instruction":
+                continue
+            level = int((index / "level").read_text())
+            size = (index / "size").read_text().strip()
+            number = int(size.rstrip("KMG"))
+            sizes[level] = number << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
+        except (OSError, ValueError):
+            continue
+    return sizes.get(1, 32 << 10), sizes.get(2, 512 << 10), sizes.get(3, 0)

@@ -1,0 +1,162 @@
+"""What a program is compiled for: a frozen record of machine facts that every stage may read.
+
+`Target("llvm")` is the machine that runs Python; `Target.parse` reads the spelling of command lines, such as
+`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2`, and `str(target)` writes a spelling that parses back to an
+equal target on the same machine.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, fields
+from typing import Final
+
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.machine import (
+    MachineFacts,
+    check_cpu,
+    check_features,
+    check_triple,
+    host_cpu,
+    host_triple,
+    machine_facts,
+)
+
+KINDS: Final = ("llvm",)
+"""The kinds of target there are."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine to compile for. What is left empty (or 0) is filled in: from the host when the triple is the
+    host's, else from what LLVM says about the CPU.
+
+    `features` holds only what differs from the CPU's own features, as LLVM writes them (`+avx2,-avx512f`);
+    for the host's CPU the features are those that the host really reports. Raises `CompileError` on an
+    unknown kind, triple, CPU or feature, and on numbers that make no sense.
+    """
+
+    kind: str = "llvm"
+    triple: str = ""
+    cpu: str = ""
+    features: str = ""
+    num_threads: int = 0
+    """Threads that `parallel` loops may use; the number of cores unless given."""
+    opt_level: int = 2
+    """0 (fast to compile) to 3; 2 reaches the speed of 3 on scheduled code in a fraction of the compile
+    time."""
+    reassociate: bool = False
+    """Whether floating-point sums may be reordered (results then differ in the last bits)."""
+    vector_bytes: int = 0
+    """Width of a SIMD register in bytes."""
+    vector_registers: int = 0
+    """How many SIMD registers there are."""
+    l1_bytes: int = 0
+    """Data cache of one core, level 1."""
+    l2_bytes: int = 0
+    l3_bytes: int = 0
+    """Last-level cache, shared by the cores; 0 when there is none."""
+    cores: int = 0
+    """Cores that this process may use."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise CompileError(f"unknown target kind '{self.kind}'{did_you_mean(self.kind, KINDS)}")
+        if self.opt_level not in range(4):
+            raise CompileError(f"target option opt-level must be 0, 1, 2 or 3, got {self.opt_level}")
+        for name in ("num_threads", *_FACTS):
+            value: int = getattr(self, name)
+            if value < 0:
+                raise CompileError(f"target option {_option(name)} must not be negative, got {value}")
+        triple = self.triple or host_triple()
+        check_triple(triple)
+        cpu = self.cpu or (host_cpu() if triple == host_triple() else "generic")
+        check_cpu(triple, cpu)
+        features = ",".join(part.strip() for part in self.features.split(",") if part.strip())
+        check_features(triple, features)
+        facts = machine_facts(triple, cpu, features)
+        self._fill(triple=triple, cpu=cpu, features=features)
+        for name in _FACTS:
+            self._fill(**{name: getattr(self, name) or getattr(facts, name)})
+        self._fill(num_threads=self.num_threads or self.cores)
+
+    def _fill(self, **values: str | int) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def architecture(self) -> str:
+        """The first part of the triple, such as `x86_64` or `aarch64`."""
+        return self.triple.split("-", 1)[0]
+
+    @property
+    def is_host(self) -> bool:
+        """Whether code for this target can run in this process (the CPU may still be a different model)."""
+        return self.triple == host_triple()
+
+    @staticmethod
+    def parse(text: str) -> Target:
+        """Read `kind -option=value ...`; a flag may stand without a value. Raises `CompileError`."""
+        words = shlex.split(text)
+        if not words or words[0].startswith("-"):
+            raise CompileError(f"a target starts with its kind, got '{text}'{did_you_mean('', KINDS)}")
+        values: dict[str, str | int | bool] = {}
+        for word in words[1:]:
+            if not word.startswith("-"):
+                raise CompileError(f"target option '{word}' must start with '-' in '{text}'")
+            option, equals, value = word.lstrip("-").partition("=")
+            name = _OPTIONS.get(option)
+            if name is None:
+                raise CompileError(
+                    f"unknown target option '-{option}' in '{text}'{did_you_mean(option, _OPTIONS)}"
+                )
+            if name in values:
+                raise CompileError(f"target option '-{option}' stands twice in '{text}'")
+            if name not in ("reassociate",) and (not equals or not value):
+                raise CompileError(f"target option '-{option}' needs a value: '-{option}=...' in '{text}'")
+            values[name] = _option_value(option, name, value)
+        return Target(words[0], **values)  # pyright: ignore[reportArgumentType]
+
+    def __str__(self) -> str:
+        facts = machine_facts(self.triple, self.cpu, self.features)
+        words = [self.kind]
+        if self.triple != host_triple():
+            words.append(f"-mtriple={self.triple}")
+        words.append(f"-mcpu={self.cpu}")
+        if self.features:
+            words.append(f"-mattr={self.features}")
+        words.append(f"-num-threads={self.num_threads}")
+        words.append(f"-opt-level={self.opt_level}")
+        if self.reassociate:
+            words.append("-reassociate")
+        for name in _FACTS:
+            if getattr(self, name) != getattr(facts, name):
+                words.append(f"-{_option(name)}={getattr(self, name)}")
+        return " ".join(words)
+
+
+_FACTS: Final = tuple(field.name for field in fields(MachineFacts))
+_SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
+
+
+def _option(name: str) -> str:
+    """How a field is spelled on a command line."""
+    return _SPELLINGS.get(name, name.replace("_", "-"))
+
+
+_OPTIONS: Final = {_option(field.name): field.name for field in fields(Target) if field.name != "kind"}
+_TEXTS: Final = frozenset(_SPELLINGS)
+_TRUTHS: Final = {"": True, "true": True, "1": True, "false": False, "0": False}
+
+
+def _option_value(option: str, name: str, value: str) -> str | int | bool:
+    if name in _TEXTS:
+        return value
+    if name == "reassociate":
+        if value.lower() not in _TRUTHS:
+            raise CompileError(f"target option '-{option}' must be true or false, got '{value}'")
+        return _TRUTHS[value.lower()]
+    try:
+        return int(value)
+    except ValueError:
+        raise CompileError(f"target option '-{option}' must be an integer, got '{value}'") from None
