@@ -1,0 +1,135 @@
+"""From LLVM IR text to optimised text, assembly, object code, or code in this process.
+
+The text is ours, so an error that LLVM finds in it is an `InternalError`. Nothing here looks at what the code
+means. llvmlite is imported on first use: it takes 0.1 to 0.2 seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from weft.support.errors import InternalError
+from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
+
+if TYPE_CHECKING:
+    import llvmlite.binding as llvm
+
+    from weft.support.target import Target
+
+
+@dataclass(frozen=True)
+class CodegenOptions:
+    """What LLVM may do on its own. The defaults suit scheduled code, which says itself what is vectorised and
+    unrolled.
+
+    With `loop_unrolling` off, LLVM still unrolls each loop that carries `llvm.loop.unroll.full` metadata;
+    letting it choose costs four times the compile time at equal speed. The loop vectoriser makes tiled scalar
+    code up to ten times slower. `fast` is for code that runs a few times, such as tuning trials: passes and
+    code generation at level 1.
+    """
+
+    loop_unrolling: bool = False
+    loop_vectorization: bool = False
+    slp_vectorization: bool = False
+    fast: bool = False
+
+
+DEFAULT_OPTIONS = CodegenOptions()
+
+
+def optimize_ir(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> str:
+    """The module after LLVM's optimiser, as text. Raises `InternalError` when `text` is not valid LLVM IR."""
+    return str(optimized_module(text, target, target_machine(target, options), options))
+
+
+def assembly(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> str:
+    """Assembly for any triple LLVM knows. Raises `InternalError` when `text` is not valid LLVM IR."""
+    machine = target_machine(target, options)
+    return machine.emit_assembly(optimized_module(text, target, machine, options))
+
+
+def object_code(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> bytes:
+    """A relocatable object file for any triple LLVM knows, fit for a shared library.
+
+    Raises `InternalError` when `text` is not valid LLVM IR.
+    """
+    machine = target_machine(target, options)
+    return machine.emit_object(optimized_module(text, target, machine, options))
+
+
+def target_machine(
+    target: Target, options: CodegenOptions = DEFAULT_OPTIONS, *, restrict_to_host: bool = False
+) -> llvm.TargetMachine:
+    """LLVM's machine for `target`. `restrict_to_host` switches off the features that this host lacks, so that
+    code for another model of CPU can run here."""
+    features = base_features(target.triple, target.cpu)
+    if restrict_to_host and target.cpu != host_cpu():
+        features = ",".join(f"-{name}" for name, present in host_features().items() if not present)
+    features = ",".join(filter(None, (features, target.features)))
+    level = min(target.opt_level, 1) if options.fast else target.opt_level
+    return _target_machine(target.triple, target.cpu, features, level, not target.is_host)
+
+
+@lru_cache(maxsize=16)
+def _target_machine(triple: str, cpu: str, features: str, level: int, cross: bool) -> llvm.TargetMachine:
+    import llvmlite.binding as llvm
+
+    initialize_llvm(cross)
+    # Position-independent code of the small model: calls to far functions go through the linker's stubs, and
+    # constants are read relative to the program counter.
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="small"
+    )
+
+
+def optimized_module(
+    text: str, target: Target, machine: llvm.TargetMachine, options: CodegenOptions
+) -> llvm.ModuleRef:
+    """`text` parsed, verified and optimised for `machine`, in an LLVM context of its own."""
+    import llvmlite.binding as llvm
+
+    module = parse_ir(text)
+    module.triple = target.triple
+    module.data_layout = str(machine.target_data)
+    level = min(target.opt_level, 1) if options.fast else target.opt_level
+    if level == 0:
+        return module
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    tuning.loop_unrolling = options.loop_unrolling
+    tuning.loop_interleaving = options.loop_vectorization
+    tuning.loop_vectorization = options.loop_vectorization
+    tuning.slp_vectorization = options.slp_vectorization
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def parse_ir(text: str) -> llvm.ModuleRef:
+    """`text` parsed and verified. Raises `InternalError` with LLVM's message and the line it complains
+    about."""
+    import llvmlite.binding as llvm
+
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+    except RuntimeError as error:
+        raise InternalError(f"LLVM cannot parse the generated code: {_located(str(error), text)}") from error
+    try:
+        module.verify()
+    except RuntimeError as error:
+        raise InternalError(f"LLVM refuses the generated code: {str(error).strip()}") from error
+    return module
+
+
+def _located(message: str, text: str) -> str:
+    """LLVM's parse error with the line before and after, which often hold the cause."""
+    _, _, place = message.partition("<string>:")
+    number, _, rest = place.partition(":")
+    if not number.isdigit():
+        return message.strip()
+    _, _, reason = rest.partition("error: ")
+    line = int(number)
+    lines = text.splitlines()
+    shown = [f"  {i + 1:5}: {lines[i]}" for i in range(max(line - 2, 0), min(line + 1, len(lines)))]
+    return f"line {line}: {reason.strip().splitlines()[0]}\n" + "\n".join(shown)

@@ -1,0 +1,196 @@
+"""LLVM IR text as code in this process.
+
+The text is compiled to an object first, whose undefined symbols are then all looked up by us: LLVM's own
+linker reports a missing one on standard error only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from functools import cache
+from typing import TYPE_CHECKING
+
+from weft.backends.llvm.compile import (
+    DEFAULT_OPTIONS,
+    CodegenOptions,
+    optimized_module,
+    target_machine,
+)
+from weft.backends.llvm.float_helpers import HELPERS, helper_addresses
+from weft.backends.llvm.object_file import object_symbols
+from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.machine import host_cpu, host_features, host_triple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    import llvmlite.binding as llvm
+
+    from weft.support.target import Target
+
+
+class JitModule:
+    """Machine code in this process. The code lives as long as this object: keep it while any address is in
+    use."""
+
+    def __init__(
+        self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], optimized: llvm.ModuleRef
+    ) -> None:
+        self._tracker = tracker
+        self._addresses = dict(addresses)
+        self._optimized = optimized
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The functions that the module defines and exports."""
+        return tuple(self._addresses)
+
+    @property
+    def optimized_ir(self) -> str:
+        """The module as LLVM's optimiser left it."""
+        return str(self._optimized)
+
+    def address(self, name: str) -> int:
+        """Where the function `name` starts. Raises `CompileError` when the module does not export it."""
+        if name not in self._addresses:
+            raise CompileError(
+                f"the compiled module has no function '{name}'{did_you_mean(name, self._addresses)}"
+            )
+        return self._addresses[name]
+
+
+def jit(
+    text: str,
+    target: Target,
+    symbols: Mapping[str, int],
+    options: CodegenOptions = DEFAULT_OPTIONS,
+) -> JitModule:
+    """Compile `text` into this process. A name that it declares is looked up in `symbols` (name -> address)
+    first, then among the conversion helpers of 16-bit floats, then in the libraries of the process (libm,
+    libc).
+
+    Code for another CPU of the host's kind is compiled without the features that the host lacks. Raises
+    `CompileError` when the target's triple is not the host's, when it asks explicitly for a feature that the
+    host lacks, or when a symbol is not found; `InternalError` when `text` is not valid LLVM IR.
+    """
+    _check_runs_here(target)
+    machine = target_machine(target, options, restrict_to_host=True)
+    module = optimized_module(text, target, machine, options)
+    return _link(machine.emit_object(module), module, symbols)
+
+
+def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> JitModule:
+    import llvmlite.binding as llvm
+
+    exported = [
+        function.name
+        for function in module.functions
+        if not function.is_declaration and function.linkage is llvm.Linkage.external
+    ]
+    builder = llvm.JITLibraryBuilder().add_object_img(code)
+    for name in exported:
+        builder.export_symbol(name)
+    table = object_symbols(code)
+    if table is None:
+        # Not ELF: leave what is not ours to LLVM's own look-up.
+        wanted: Iterable[str] = {*symbols, *helper_addresses()} if _may_use_helpers(module) else symbols
+        builder.add_current_process()
+    else:
+        wanted = table.undefined
+    for name, address in _resolve(wanted, symbols).items():
+        builder.import_symbol(name, address)
+    with _lock:
+        try:
+            tracker = builder.link(_engine(), f"weft.{next(_serial)}")
+        except RuntimeError as error:
+            raise InternalError(f"LLVM cannot link the generated code: {error}") from error
+    return JitModule(tracker, {name: tracker[name] for name in exported}, module)
+
+
+def _may_use_helpers(module: llvm.ModuleRef) -> bool:
+    """Whether the conversion helpers may be called, judged by the types that occur."""
+    text = str(module)
+    return "half" in text or "bfloat" in text
+
+
+_lock = threading.Lock()
+_serial = itertools.count()
+
+
+@cache
+def _engine() -> llvm.LLJIT:
+    """The one linker of this process. It is never closed: code may run in daemon threads until the process
+    ends."""
+    import llvmlite.binding as llvm
+
+    engine = llvm.create_lljit_compiler(use_jit_link=True, suppress_errors=True)
+    keep_forever(engine)
+    return engine
+
+
+def keep_forever(value: object) -> None:
+    """Never free `value`, not even when the interpreter ends: its code may still be running then."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+
+
+def _check_runs_here(target: Target) -> None:
+    if target.triple != host_triple():
+        raise CompileError(f"code for {target.triple} cannot run in this process, which is {host_triple()}")
+    present = host_features()
+    for part in target.features.split(","):
+        if part.startswith("+") and not present.get(part[1:], True):
+            raise CompileError(
+                f"code with feature '{part[1:]}' cannot run in this process: this CPU ({host_cpu()}) lacks it"
+            )
+
+
+def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:
+    """The address of each name. Raises `CompileError` that lists all that are missing."""
+    found: dict[str, int] = {}
+    missing: list[str] = []
+    for name in names:
+        if name == "_GLOBAL_OFFSET_TABLE_":
+            continue
+        if name in symbols:
+            found[name] = symbols[name]
+        elif name in HELPERS:
+            found[name] = helper_addresses()[name]
+        elif address := _process_symbol(name):
+            found[name] = address
+        else:
+            missing.append(f"'{name}'{did_you_mean(name, symbols)}")
+    if missing:
+        raise CompileError(
+            "the compiled code calls what is neither defined, given as a symbol, nor in a loaded library: "
+            + "; ".join(missing)
+        )
+    return found
+
+
+@cache
+def _process_symbol(name: str) -> int:
+    """The address of `name` in the libraries of this process, libm among them; 0 when there is none."""
+    for library in _process_libraries():
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+        except AttributeError:
+            continue
+    return 0
+
+
+@cache
+def _process_libraries() -> tuple[ctypes.CDLL, ...]:
+    from ctypes.util import find_library
+
+    names: list[str | None] = [None, "libm.so.6"]
+    libraries: list[ctypes.CDLL] = []
+    for name in names:
+        try:
+            libraries.append(ctypes.CDLL(name))
+        except OSError:
+            found = find_library("m")
+            if found:
+                libraries.append(ctypes.CDLL(found))
+    return tuple(libraries)

@@ -1,0 +1,53 @@
+"""Reads the symbol table of an ELF object: which names a piece of machine code defines, and which it still
+needs.
+
+Code generation adds calls that no IR mentions (`fmodf` for `frem`, `__truncdfhf2` for a conversion), so only
+the object tells what must be found before it can be linked.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+_SYMBOL_TABLE = 2
+"""Section type SHT_SYMTAB."""
+
+
+@dataclass(frozen=True)
+class ObjectSymbols:
+    """Names of global symbols, in the order of the table."""
+
+    defined: tuple[str, ...]
+    undefined: tuple[str, ...]
+
+
+def object_symbols(data: bytes) -> ObjectSymbols | None:
+    """The global symbols of a 64-bit little-endian ELF object; None for any other format."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return None
+    (section_table,) = struct.unpack_from("<Q", data, 0x28)
+    entry_size, count = struct.unpack_from("<HH", data, 0x3A)
+    # Of each section header: type, file offset, size, link (for a symbol table: the section of its names).
+    sections = [_section(data, section_table + i * entry_size) for i in range(count)]
+    defined: list[str] = []
+    undefined: list[str] = []
+    for kind, offset, size, link in sections:
+        if kind != _SYMBOL_TABLE:
+            continue
+        names = sections[link][1]
+        for name, info, _other, section, _value, _size in struct.iter_unpack(
+            "<IBBHQQ", data[offset : offset + size]
+        ):
+            binding = info >> 4
+            if name == 0 or binding == 0:
+                continue
+            start = names + name
+            text = data[start : data.index(b"\0", start)].decode()
+            (undefined if section == 0 else defined).append(text)
+    return ObjectSymbols(tuple(defined), tuple(undefined))
+
+
+def _section(data: bytes, at: int) -> tuple[int, int, int, int]:
+    kind, _flags, _address, offset, size, link = struct.unpack_from("<IQQQQI", data, at + 4)
+    return kind, offset, size, link
