@@ -30,9 +30,7 @@ Interval: TypeAlias = tuple[int | None, int | None]
 _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
 
-def canonical_map(
-    exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]
-) -> tuple[AffineMap, tuple[SSAValue, ...]]:
+def canonical_map(exprs: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> tuple[AffineMap, tuple[SSAValue, ...]]:
     """`exprs` over `operands` (dimension d is `operands[d]`) as a canonical map and its operands."""
     order: list[SSAValue] = []
     position: dict[SSAValue, int] = {}
@@ -69,9 +67,7 @@ def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Seq
 
 def parse_operand_list(parser: Parser) -> list[SSAValue]:
     """Parse `[%m, %n]`, index values."""
-    return list(
-        parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
-    )
+    return list(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())))
 
 
 def _negated(expr: AffineExpr) -> AffineExpr | None:

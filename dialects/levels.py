@@ -46,6 +46,5 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 def allowed_at(level: str, op_name: str) -> bool:
     """Whether an op named `op_name` may stand at `level`."""
     return any(
-        op_name == pattern or (pattern.endswith(".*") and op_name.startswith(pattern[:-1]))
-        for pattern in LEVELS[level]
+        op_name == pattern or (pattern.endswith(".*") and op_name.startswith(pattern[:-1])) for pattern in LEVELS[level]
     )

@@ -4,7 +4,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 
 - every buffer is a one-dimensional `memref`; the rank and shape that callers see stand in the function's `low.params`;
 - the extents of dynamic dimensions are the trailing `index` parameters, named by `low.symbols`;
-- temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (memory space "local": registers or stack);
+- temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
 - values of vector type are the lanes of a vectorised loop, one-dimensional.
 """
@@ -22,12 +22,12 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.utils.enum_attribute import EnumAttribute
 from xdsl.ir import (
     Attribute,
     Block,
     BlockArgument,
     Dialect,
-    EnumAttribute,
     Operation,
     ParametrizedAttribute,
     Region,
@@ -176,7 +176,7 @@ class ParallelForOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
     @staticmethod
-    def build(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
+    def around(extent: SSAValue, operations: Sequence[Operation], name_hint: str | None = None) -> ParallelForOp:
         """A parallel loop around `operations`, with a fresh loop variable."""
         body = Block(arg_types=[IndexType()])
         body.args[0].name_hint = name_hint
@@ -311,14 +311,10 @@ def _mask_type(like: VectorType[Attribute]) -> VectorType[Attribute]:
     return VectorType(i1, like.get_shape())
 
 
-def _verify_lanes(
-    op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAValue, mask: SSAValue | None
-) -> None:
+def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAValue, mask: SSAValue | None) -> None:
     base_type, index_type, lane_type = base.type, indices.type, lanes.type
     if not (
-        isinstance(base_type, MemRefType)
-        and isinstance(index_type, VectorType)
-        and isinstance(lane_type, VectorType)
+        isinstance(base_type, MemRefType) and isinstance(index_type, VectorType) and isinstance(lane_type, VectorType)
     ):
         raise VerifyException(f"{op.name} works on a memref, a vector of indices and a vector of lanes")
     if base_type.get_num_dims() != 1:

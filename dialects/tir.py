@@ -8,8 +8,6 @@ Loop values reach a block only through its bindings, so loops can be transformed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import auto
-from typing import cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -18,7 +16,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
-    MemRefType,
     StringAttr,
     i64,
 )
@@ -27,19 +24,15 @@ from xdsl.ir import (
     Block,
     BlockArgument,
     Dialect,
-    EnumAttribute,
     Operation,
     Region,
-    SpacedOpaqueSyntaxAttribute,
     SSAValue,
 )
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_attr_definition,
     irdl_op_definition,
-    operand_def,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -51,58 +44,16 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.index_map import (
     Interval,
     canonical_map,
     interval_of,
     parse_index_map,
-    parse_operand_list,
     print_index_map,
 )
-
-
-class LoopKind(StrEnum):
-    """How the iterations of a loop run."""
-
-    SERIAL = auto()
-    PARALLEL = auto()
-    """Iterations are independent and may run on several threads."""
-    VECTORIZED = auto()
-    """Iterations are independent and become the lanes of vector values."""
-    UNROLLED = auto()
-    """The body is repeated at emission."""
-    THREAD_BINDING = auto()
-    """Each iteration is a thread or block of a GPU axis, named by `thread_axis`."""
-
-
-class IterKind(StrEnum):
-    """What an iterator of a block means."""
-
-    SPATIAL = auto()
-    """Instances with different values write different places."""
-    REDUCE = auto()
-    """Instances with different values combine into the same place."""
-
-
-@irdl_attr_definition
-class IterKindAttr(EnumAttribute[IterKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of a block iterator."""
-
-    name = "tir.iter_kind"
-
-
-@irdl_attr_definition
-class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
-    """The kind of a loop."""
-
-    name = "tir.loop_kind"
-
-
-SERIAL = LoopKindAttr(LoopKind.SERIAL)
-SPATIAL = IterKindAttr(IterKind.SPATIAL)
-REDUCE = IterKindAttr(IterKind.REDUCE)
+from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind, LoopKindAttr
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
 
 
 def _verify_single_block(op: Operation, region: Region, arguments: int) -> None:
@@ -164,7 +115,7 @@ class ForOp(IRDLOperation):
         )
 
     @staticmethod
-    def build(
+    def around(
         extent: int | SSAValue,
         operations: Sequence[Operation] = (),
         name_hint: str | None = None,
@@ -193,9 +144,7 @@ class ForOp(IRDLOperation):
         if (self.static_extent is None) == (self.dynamic_extent is None):
             raise VerifyException("tir.for needs either a static or a dynamic extent")
         if self.static_extent is not None and self.static_extent.value.data < 0:
-            raise VerifyException(
-                f"tir.for extent must not be negative, got {self.static_extent.value.data}"
-            )
+            raise VerifyException(f"tir.for extent must not be negative, got {self.static_extent.value.data}")
         if (self.kind.data is LoopKind.THREAD_BINDING) != (self.thread_axis is not None):
             raise VerifyException("tir.for has a thread axis exactly when its kind is thread_binding")
         _verify_single_block(self, self.body, 1)
@@ -209,7 +158,7 @@ class ForOp(IRDLOperation):
             extent = parser.parse_operand(IndexType())
         kind, thread_axis = LoopKind.SERIAL, None
         for candidate in LoopKind:
-            if parser.parse_optional_keyword(candidate.value) is not None:
+            if parser.parse_optional_keyword(str(candidate)) is not None:
                 kind = candidate
                 break
         if kind is LoopKind.THREAD_BINDING:
@@ -273,7 +222,7 @@ class BlockOp(IRDLOperation):
     guard_operands = var_operand_def(IndexType)
     block_name = prop_def(StringAttr)
     iter_kinds = prop_def(ArrayAttr[IterKindAttr])
-    static_extents = prop_def(DenseArrayBase)
+    static_extents = prop_def(DenseArrayBase.constr(i64))
     bindings = prop_def(AffineMapAttr)
     guard = opt_prop_def(AffineMapAttr)
     """Results come in two halves, `left` then `right`; an instance runs when every left is less than its right."""
@@ -329,7 +278,7 @@ class BlockOp(IRDLOperation):
     def extents(self) -> tuple[int | SSAValue, ...]:
         """The extent of each iterator's domain, static or a value."""
         dynamic = iter(self.extent_operands)
-        static = cast("tuple[int, ...]", self.static_extents.get_values())
+        static = self.static_extents.get_values()
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in static)
 
     @property
@@ -357,9 +306,7 @@ class BlockOp(IRDLOperation):
         self.binding_operands = values
         self.bindings = AffineMapAttr(binding_map)
 
-    def set_guards(
-        self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]
-    ) -> None:
+    def set_guards(self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]) -> None:
         """Replace the guard of the block."""
         guard, values = _guard_map(guards, operands)
         self.guard_operands = values
@@ -370,9 +317,7 @@ class BlockOp(IRDLOperation):
         extents = self.static_extents.get_values()
         _verify_single_block(self, self.body, count)
         if len(extents) != count:
-            raise VerifyException(
-                f'block "{self.label}" declares {count} iterators but {len(extents)} extents'
-            )
+            raise VerifyException(f'block "{self.label}" declares {count} iterators but {len(extents)} extents')
         if sum(e == DYNAMIC_INDEX for e in extents) != len(self.extent_operands):
             raise VerifyException(f'block "{self.label}": dynamic extents and their operands differ in number')
         _verify_map(self, "bindings", self.bindings, self.binding_operands)
@@ -397,9 +342,7 @@ class BlockOp(IRDLOperation):
         Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`).
         """
         operands = self.binding_operands
-        for position, (expr, extent) in enumerate(
-            zip(self.bindings.data.results, self.extents, strict=True)
-        ):
+        for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
             low, high = interval_of(expr, lambda d: range_of_index(operands[d]))
             if not isinstance(extent, int) or low is None or high is None or low > high:
                 continue
@@ -552,127 +495,6 @@ class InitOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_region(self.body, print_empty_block=False)
-
-
-class AccessRegionOp(IRDLOperation):
-    """A box of a buffer that one instance of the enclosing block may touch, given by its corner and sizes."""
-
-    buffer = operand_def(MemRefType)
-    corner_operands = var_operand_def(IndexType)
-    corner = prop_def(AffineMapAttr)
-    sizes = prop_def(DenseArrayBase)
-
-    def __init__(
-        self,
-        buffer: SSAValue,
-        corner: Sequence[AffineExpr],
-        corner_operands: Sequence[SSAValue],
-        sizes: Sequence[int] | None = None,
-    ) -> None:
-        corner_map, values = canonical_map(corner, corner_operands)
-        super().__init__(
-            operands=[buffer, values],
-            properties={
-                "corner": AffineMapAttr(corner_map),
-                "sizes": DenseArrayBase.from_list(i64, sizes or [1] * len(corner)),
-            },
-        )
-
-    @property
-    def box_sizes(self) -> tuple[int, ...]:
-        return cast("tuple[int, ...]", self.sizes.get_values())
-
-    def verify_(self) -> None:
-        rank = cast(MemRefType[Attribute], self.buffer.type).get_num_dims()
-        if len(self.corner.data.results) != rank or len(self.box_sizes) != rank:
-            raise VerifyException(
-                f"{self.name} gives {len(self.corner.data.results)} corner indices and {len(self.box_sizes)} sizes "
-                f"for a buffer of rank {rank}"
-            )
-        if any(size < 1 for size in self.box_sizes):
-            raise VerifyException(f"{self.name} sizes must be positive, got {list(self.box_sizes)}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AccessRegionOp:
-        buffer = parser.parse_unresolved_operand()
-        corner, operands = parse_index_map(parser)
-        sizes = None
-        if parser.parse_optional_keyword("sizes") is not None:
-            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        parser.parse_punctuation(":")
-        return cls(parser.resolve_operand(buffer, parser.parse_type()), corner.results, operands, sizes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-        print_index_map(printer, self.corner.data.results, self.corner_operands)
-        if any(size != 1 for size in self.box_sizes):
-            printer.print_string(" sizes [")
-            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
-            printer.print_string("]")
-        printer.print_string(" : ")
-        printer.print_attribute(self.buffer.type)
-
-
-@irdl_op_definition
-class ReadsOp(AccessRegionOp):
-    """What an instance of the block may read: `tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>`.
-
-    Read regions are inferred where no op gives them, and verified against the body where one does.
-    """
-
-    name = "tir.reads"
-    traits = traits_def(HasParent(BlockOp))
-
-
-@irdl_op_definition
-class WritesOp(AccessRegionOp):
-    """What an instance of the block may write, as `tir.reads`."""
-
-    name = "tir.writes"
-    traits = traits_def(HasParent(BlockOp))
-
-
-@irdl_op_definition
-class AssumeShapeOp(IRDLOperation):
-    """States that the dynamic extents of a buffer are the given values; calls check it.
-
-    ```mlir
-    %m = memref.dim %A, %c0 : memref<?x?xf32>
-    tir.assume_shape %B[%m] : memref<?x128xf32>
-    ```
-    """
-
-    name = "tir.assume_shape"
-
-    buffer = operand_def(MemRefType)
-    extents = var_operand_def(IndexType)
-    """One value for each dynamic extent of the buffer's type."""
-
-    def __init__(self, buffer: SSAValue, extents: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[buffer, extents])
-
-    def verify_(self) -> None:
-        dynamic = sum(e == DYNAMIC_INDEX for e in cast(MemRefType[Attribute], self.buffer.type).get_shape())
-        if dynamic != len(self.extents):
-            raise VerifyException(
-                f"tir.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.buffer.type}"
-            )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AssumeShapeOp:
-        buffer = parser.parse_unresolved_operand()
-        extents = parse_operand_list(parser)
-        parser.parse_punctuation(":")
-        return cls(parser.resolve_operand(buffer, parser.parse_type()), extents)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-        printer.print_string("[")
-        printer.print_list(self.extents, printer.print_ssa_value)
-        printer.print_string("] : ")
-        printer.print_attribute(self.buffer.type)
 
 
 TIR = Dialect(

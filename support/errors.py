@@ -25,8 +25,8 @@ class WeftError(Exception):
 class CompileError(WeftError):
     """Something in a program, an option or a target is wrong.
 
-    `location` is where, `str(error)` is the message as `file:line:col: error: ...` with the source line and a caret when
-    the place is known.
+    `location` is where, `str(error)` is the message as `file:line:col: error: ...` with the source line and a caret
+    when the place is known.
     """
 
     def __init__(self, message: str, *, location: SourceLocation | None = None) -> None:
@@ -49,8 +49,8 @@ class CompileError(WeftError):
 class Violation:
     """Why a requirement does not hold.
 
-    `kind` is "refuted" (then `counterexample` tells two concrete iterations or an index) or "not proved" (then it claims
-    nothing, and the detail says what could not be decided).
+    `kind` is "refuted" (then `counterexample` tells two concrete iterations or an index) or "not proved" (then it
+    claims nothing, and the detail says what could not be decided).
     """
 
     detail: str
@@ -110,7 +110,7 @@ class InternalError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """", did you mean 'x'?" with the nearest of `known`, or the list of them when nothing is near."""
+    """ ", did you mean 'x'?" with the nearest of `known`, or the list of them when nothing is near."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:

@@ -94,8 +94,8 @@ def render_source_line(location: SourceLocation) -> str:
 def render_operation(operation: Operation) -> str:
     """Show `operation` for an error: its place and source line, or its line of printed IR when it has no location.
 
-    Programs that were built or transformed in memory have no text of their own, so the enclosing function is printed and
-    the line of the operation underlined.
+    Programs that were built or transformed in memory have no text of their own, so the enclosing function is printed
+    and the line of the operation underlined.
     """
     location = source_location(operation.location)
     if location is not None and (line := source_line(location)) is not None:

@@ -1,0 +1,51 @@
+"""The kinds of tir loops and block iterators."""
+
+from __future__ import annotations
+
+from enum import auto
+
+from xdsl.dialects.utils.enum_attribute import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.utils.str_enum import StrEnum
+
+
+class LoopKind(StrEnum):
+    """How the iterations of a loop run."""
+
+    SERIAL = auto()
+    PARALLEL = auto()
+    """Iterations are independent and may run on several threads."""
+    VECTORIZED = auto()
+    """Iterations are independent and become the lanes of vector values."""
+    UNROLLED = auto()
+    """The body is repeated at emission."""
+    THREAD_BINDING = auto()
+    """Each iteration is a thread or block of a GPU axis, named by `thread_axis`."""
+
+
+class IterKind(StrEnum):
+    """What an iterator of a block means."""
+
+    SPATIAL = auto()
+    """Instances with different values write different places."""
+    REDUCE = auto()
+    """Instances with different values combine into the same place."""
+
+
+@irdl_attr_definition
+class IterKindAttr(EnumAttribute[IterKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of a block iterator."""
+
+    name = "tir.iter_kind"
+
+
+@irdl_attr_definition
+class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of a loop."""
+
+    name = "tir.loop_kind"
+
+
+SPATIAL = IterKindAttr(IterKind.SPATIAL)
+REDUCE = IterKindAttr(IterKind.REDUCE)
