@@ -1,0 +1,353 @@
+"""Index expressions in normal form: integer sums of scaled atoms, where an atom is a value, a quotient or a remainder.
+
+`Index` is the algebra that passes reason in; `AffineMap` is how the IR stores the result. Both describe the same
+functions: floor division and non-negative remainder by positive constants. A product of two values is not affine and
+stays an opaque value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+from typing import TypeAlias
+
+from xdsl.dialects import affine, arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import OpResult, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+
+from weft.dialects.index_map import Interval, add_intervals, scale_interval
+from weft.dialects.tir import range_of_index
+from weft.support.errors import InternalError
+
+RangeOf: TypeAlias = Callable[[SSAValue], Interval]
+"""Gives the range of a value; `range_of_index` knows loop variables and block iterators."""
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """`numerator floordiv divisor`."""
+
+    numerator: Index
+    divisor: int
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """`numerator mod divisor`, in 0 .. divisor-1."""
+
+    numerator: Index
+    divisor: int
+
+
+Atom: TypeAlias = "SSAValue | Quotient | Remainder"
+
+
+class Index:
+    """`constant + sum(coefficient * atom)`, immutable. Equal when terms and constant are equal, in any order."""
+
+    __slots__ = ("_hash", "constant", "terms")
+
+    def __init__(self, terms: Mapping[Atom, int], constant: int = 0) -> None:
+        self.terms: Mapping[Atom, int] = {atom: factor for atom, factor in terms.items() if factor}
+        self.constant = constant
+        self._hash = 0
+
+    @staticmethod
+    def of(value: SSAValue | int) -> Index:
+        """The normal form of an index value, traced through the ops that compute it.
+
+        Follows `affine.apply`, `arith.constant`, `addi`, `subi`, and `muli` by a constant; anything else is an atom.
+        """
+        if isinstance(value, int):
+            return Index({}, value)
+        if isinstance(value, OpResult):
+            op = value.op
+            if isinstance(op, affine.ApplyOp):
+                return Index.of_expr(op.map.data.results[0], [Index.of(v) for v in op.mapOperands])
+            if isinstance(value.type, IndexType):
+                if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+                    return Index({}, op.value.value.data)
+                if isinstance(op, arith.AddiOp):
+                    return Index.of(op.lhs) + Index.of(op.rhs)
+                if isinstance(op, arith.SubiOp):
+                    return Index.of(op.lhs) - Index.of(op.rhs)
+                if isinstance(op, arith.MuliOp):
+                    left, right = Index.of(op.lhs), Index.of(op.rhs)
+                    if not right.terms:
+                        return left * right.constant
+                    if not left.terms:
+                        return right * left.constant
+        return Index({value: 1})
+
+    @staticmethod
+    def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
+        """The normal form of an affine expression whose dimension d (then symbols) stands for `dims[d]`."""
+        if isinstance(expr, AffineConstantExpr):
+            return Index({}, expr.value)
+        if isinstance(expr, AffineDimExpr | AffineSymExpr):
+            return dims[expr.position]
+        if not isinstance(expr, AffineBinaryOpExpr):
+            raise InternalError(f"unknown affine expression {expr}")
+        left = Index.of_expr(expr.lhs, dims)
+        right = Index.of_expr(expr.rhs, dims)
+        match expr.kind:
+            case AffineBinaryOpKind.Add:
+                return left + right
+            case AffineBinaryOpKind.Mul:
+                return left * right.constant if not right.terms else right * left.constant
+            case AffineBinaryOpKind.FloorDiv:
+                return left // right.constant
+            case AffineBinaryOpKind.Mod:
+                return left % right.constant
+            case AffineBinaryOpKind.CeilDiv:
+                return (left + (right.constant - 1)) // right.constant
+
+    @staticmethod
+    def of_map(map_: AffineMap, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
+        """The results of a map over SSA values, traced through what computes them."""
+        dims = [Index.of(v) for v in operands]
+        return tuple(Index.of_expr(expr, dims) for expr in map_.results)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self.constant == other.constant and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash((frozenset(self.terms.items()), self.constant))
+        return self._hash
+
+    def __repr__(self) -> str:
+        def show(atom: Atom) -> str:
+            if isinstance(atom, SSAValue):
+                return f"%{atom.name_hint or hex(id(atom))[-5:]}"
+            return f"({atom.numerator!r} {'//' if isinstance(atom, Quotient) else '%'} {atom.divisor})"
+
+        parts = [f"{factor}*{show(atom)}" if factor != 1 else show(atom) for atom, factor in self.terms.items()]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts)
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.terms, self.constant + other)
+        terms = dict(self.terms)
+        for atom, factor in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + factor
+        return Index(terms, self.constant + other.constant)
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + (other * -1 if isinstance(other, Index) else -other)
+
+    def __mul__(self, factor: int) -> Index:
+        return Index({atom: f * factor for atom, f in self.terms.items()}, self.constant * factor)
+
+    def __neg__(self) -> Index:
+        return self * -1
+
+    def __floordiv__(self, divisor: int) -> Index:
+        return quotient(self, divisor, _unbounded)
+
+    def __mod__(self, divisor: int) -> Index:
+        return remainder(self, divisor, _unbounded)
+
+    @property
+    def is_constant(self) -> bool:
+        return not self.terms
+
+    @property
+    def single_value(self) -> SSAValue | None:
+        """The value this index is, when it is just one value with coefficient 1."""
+        if self.constant == 0 and len(self.terms) == 1:
+            ((atom, factor),) = self.terms.items()
+            if factor == 1 and isinstance(atom, SSAValue):
+                return atom
+        return None
+
+    def coefficient(self, atom: Atom) -> int:
+        return self.terms.get(atom, 0)
+
+    def values(self) -> Iterator[SSAValue]:
+        """Every SSA value the index depends on (repeated when it occurs in several atoms)."""
+        for atom in self.terms:
+            if isinstance(atom, SSAValue):
+                yield atom
+            else:
+                yield from atom.numerator.values()
+
+    def depends_on(self, values: Iterable[SSAValue]) -> bool:
+        wanted = set(values)
+        return any(value in wanted for value in self.values())
+
+    def range(self, range_of: RangeOf = range_of_index) -> Interval:
+        """An interval that holds every value of the index."""
+        total: Interval = (self.constant, self.constant)
+        for atom, factor in self.terms.items():
+            total = add_intervals(total, scale_interval(_atom_range(atom, range_of), factor))
+        return total
+
+    def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
+        """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
+        ranges = range_of or _unbounded
+        result = Index({}, self.constant)
+        for atom, factor in self.terms.items():
+            if isinstance(atom, SSAValue):
+                new = mapping.get(atom)
+                result += (Index({atom: 1}) if new is None else new) * factor
+            elif isinstance(atom, Quotient):
+                result += quotient(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges) * factor
+            else:
+                result += remainder(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges) * factor
+        return _merge_pairs(result)
+
+    def simplified(self, range_of: RangeOf = range_of_index) -> Index:
+        """The same function on the given ranges, with fewer quotients and remainders where possible.
+
+        Also a value that can only be 0 (a loop of one iteration) becomes the constant.
+        """
+        zero: dict[SSAValue, Index] = {}
+        for value in self.values():
+            low, high = range_of(value)
+            if low is not None and low == high:
+                zero[value] = Index({}, low)
+        return self.substitute(zero, range_of)
+
+    def to_expr(self) -> tuple[AffineExpr, tuple[SSAValue, ...]]:
+        """An affine expression and the operands its dimensions stand for."""
+        order: dict[SSAValue, int] = {}
+        expr = self._expr(order)
+        return expr, tuple(order)
+
+    def _expr(self, order: dict[SSAValue, int]) -> AffineExpr:
+        result: AffineExpr | None = None
+        for atom, factor in self.terms.items():
+            if isinstance(atom, SSAValue):
+                part: AffineExpr = AffineDimExpr(order.setdefault(atom, len(order)))
+            elif isinstance(atom, Quotient):
+                part = atom.numerator._expr(order) // atom.divisor
+            else:
+                part = atom.numerator._expr(order) % atom.divisor
+            part = part * factor
+            result = part if result is None else result + part
+        if result is None:
+            return AffineConstantExpr(self.constant)
+        return result + self.constant if self.constant else result
+
+
+def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue, ...]]:
+    """Several indices as affine expressions over shared operands."""
+    order: dict[SSAValue, int] = {}
+    exprs = [index._expr(order) for index in indices]  # pyright: ignore[reportPrivateUsage]
+    return exprs, tuple(order)
+
+
+def _unbounded(_: SSAValue) -> Interval:
+    return None, None
+
+
+def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
+    if isinstance(atom, SSAValue):
+        return range_of(atom)
+    low, high = atom.numerator.range(range_of)
+    c = atom.divisor
+    if isinstance(atom, Quotient):
+        return None if low is None else low // c, None if high is None else high // c
+    if low is not None and high is not None and low // c == high // c:
+        return low % c, high % c
+    return 0, c - 1
+
+
+def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Index] | None:
+    """`index = factor * multiple + rest` with rest in 0 .. factor-1, or None when ranges do not tell."""
+    multiple: dict[Atom, int] = {}
+    rest: dict[Atom, int] = {}
+    for atom, f in index.terms.items():
+        if f % factor == 0:
+            multiple[atom] = f // factor
+        else:
+            rest[atom] = f
+    remaining = Index(rest, index.constant % factor)
+    low, high = remaining.range(range_of)
+    if low is None or high is None or low < 0 or high >= factor:
+        return None
+    return Index(multiple, index.constant // factor), remaining
+
+
+def _split_factors(index: Index, divisor: int) -> list[int]:
+    """Factors of `divisor` by which the index may fall apart, large ones first."""
+    factors = {divisor} | {gcd(f, divisor) for f in index.terms.values()}
+    return sorted((f for f in factors if f > 1), reverse=True)
+
+
+def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
+    """`index floordiv divisor`, simplified as far as the ranges allow. The divisor is positive."""
+    if divisor <= 0:
+        raise InternalError(f"floor division of an index by {divisor}")
+    if divisor == 1:
+        return index
+    for factor in _split_factors(index, divisor):
+        if (split := _split_by(index, factor, range_of)) is not None:
+            multiple, _ = split
+            return multiple if factor == divisor else quotient(multiple, divisor // factor, range_of)
+    whole = {atom: f // divisor for atom, f in index.terms.items() if f % divisor == 0}
+    rest = Index({atom: f for atom, f in index.terms.items() if f % divisor}, index.constant % divisor)
+    outside = Index(whole, index.constant // divisor)
+    if rest.constant == 0 and len(rest.terms) == 1:
+        ((atom, f),) = rest.terms.items()
+        if f == 1 and isinstance(atom, Quotient):
+            return outside + Index({Quotient(atom.numerator, atom.divisor * divisor): 1})
+    return outside + Index({Quotient(rest, divisor): 1})
+
+
+def remainder(index: Index, divisor: int, range_of: RangeOf) -> Index:
+    """`index mod divisor`, simplified as far as the ranges allow. The divisor is positive."""
+    if divisor <= 0:
+        raise InternalError(f"remainder of an index by {divisor}")
+    if divisor == 1:
+        return Index({})
+    for factor in _split_factors(index, divisor):
+        if (split := _split_by(index, factor, range_of)) is not None:
+            multiple, rest = split
+            if factor == divisor:
+                return rest
+            return remainder(multiple, divisor // factor, range_of) * factor + rest
+    reduced = Index({atom: f for atom, f in index.terms.items() if f % divisor}, index.constant % divisor)
+    if reduced.is_constant:
+        return reduced
+    return Index({Remainder(reduced, divisor): 1})
+
+
+def _merge_pairs(index: Index) -> Index:
+    """`c * (x floordiv c) + x mod c` is x; also for x itself a quotient."""
+    changed = True
+    while changed:
+        changed = False
+        for atom, factor in index.terms.items():
+            if not isinstance(atom, Remainder):
+                continue
+            partner = _quotient_partner(atom)
+            if index.terms.get(partner) == factor * atom.divisor:
+                others = {a: f for a, f in index.terms.items() if a not in (atom, partner)}
+                index = Index(others, index.constant) + atom.numerator * factor
+                changed = True
+                break
+    return index
+
+
+def _quotient_partner(atom: Remainder) -> Quotient:
+    """The quotient that with this remainder gives the numerator back."""
+    numerator = atom.numerator
+    if numerator.constant == 0 and len(numerator.terms) == 1:
+        ((inner, f),) = numerator.terms.items()
+        if f == 1 and isinstance(inner, Quotient):
+            return Quotient(inner.numerator, inner.divisor * atom.divisor)
+    return Quotient(numerator, atom.divisor)
