@@ -35,3 +35,13 @@ func.func @mm_relu(%A : memref<128x128xf32>, %B : memref<128x128xf32>, %C : memr
   }
   func.return
 }
+
+sched.func @schedule {
+  %y = sched.get_block "Y" in @mm_relu : block
+  %i, %j, %k = sched.get_loops %y : loop, loop, loop
+  %j0, %j1 = sched.split %j {factors = [0, 4]} : loop, loop
+  sched.reorder %j0, %k, %j1
+  %c = sched.get_block "C" in @mm_relu : block
+  sched.reverse_compute_at %c, %j0
+  %init = sched.decompose_reduction %y, %k : block
+}
