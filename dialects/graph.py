@@ -1,0 +1,427 @@
+"""graph: pure operations on whole tensors, in functions that call tensor functions (the job of TVM's Relax).
+
+A graph function is a `func.func` over tensors. Its ops have no side effects; shapes may be symbolic (`graph_shapes`).
+What one op computes is either known here (`graph_ops`), or is a function: one of this module that writes its results
+into buffers its caller gives (`graph.call_tir`), or one registered at run time (`graph.call_dps`).
+
+```mlir
+func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #graph.dims<n>> {
+  %y = graph.dataflow -> tensor<?x128xf32, #graph.dims<n>> {
+    %w = graph.constant dense<"0x..."> : tensor<784x128xf32>
+    %h = graph.matmul %x, %w : tensor<?x784xf32, #graph.dims<n>>, tensor<784x128xf32>
+                               -> tensor<?x128xf32, #graph.dims<n>>
+    %r = graph.call_tir @relu(%h) : (tensor<?x128xf32, #graph.dims<n>>) -> tensor<?x128xf32, #graph.dims<n>>
+    graph.output %r : tensor<?x128xf32, #graph.dims<n>>
+  }
+  func.return %y : tensor<?x128xf32, #graph.dims<n>>
+}
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    TupleType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    lazy_traits_def,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    HasParent,
+    IsTerminator,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolTable,
+    SymbolUserOpInterface,
+    is_side_effect_free,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.graph_ops import OPERATIONS
+from weft.dialects.graph_shapes import DimsAttr, ShapeError, shape_of, show_extent
+
+
+def _print_result_types(printer: Printer, types: Sequence[Attribute]) -> None:
+    """` -> T` or ` -> (T, U)`."""
+    printer.print_string(" -> ")
+    if len(types) == 1:
+        printer.print_attribute(types[0])
+        return
+    printer.print_string("(")
+    printer.print_list(types, printer.print_attribute)
+    printer.print_string(")")
+
+
+def _parse_result_types(parser: Parser) -> Sequence[Attribute]:
+    parser.parse_punctuation("->")
+    types = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if types is None else types
+
+
+@irdl_op_definition
+class ConstantOp(IRDLOperation):
+    """A tensor known at compile time.
+
+    ```mlir
+    %b = graph.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %w = graph.constant dense<"0x0000803F..."> : tensor<128x784xf32>
+    ```
+    The hexadecimal form holds the little-endian bytes of the elements in row-major order; it parses and prints at the
+    speed of `bytes.fromhex`, so it serves big constants as well.
+    """
+
+    name = "graph.constant"
+
+    value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, value: DenseIntOrFPElementsAttr | DenseResourceAttr) -> None:
+        super().__init__(properties={"value": value}, result_types=[value.get_type()])
+
+    def verify_(self) -> None:
+        if self.value.get_type() != self.result.type:
+            raise VerifyException(f"graph.constant of type {self.value.get_type()} gives {self.result.type}")
+        if any(extent == DYNAMIC_INDEX for extent in self.result.type.get_shape()):
+            raise VerifyException(f"graph.constant has a static shape, got {self.result.type}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        attributes = parser.parse_optional_attr_dict()
+        at = parser.pos
+        value = parser.parse_attribute()
+        if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
+            parser.raise_error("graph.constant takes dense<...> or dense_resource<...>", at, parser.pos)
+        op = cls(value)
+        op.attributes.update(attributes)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" ")
+        printer.print_attribute(self.value)
+
+
+class CallTirSymbolUse(SymbolUserOpInterface):
+    """The callee of `graph.call_tir` exists and takes the operands and results."""
+
+    def verify(self, op: Operation) -> None:
+        if isinstance(op, CallTirOp):
+            verify_callee(op, callee_of(op))
+
+
+@irdl_op_definition
+class CallTirOp(IRDLOperation):
+    """Calls a tensor function of this module, which writes its results into buffers that the call allocates.
+
+    ```mlir
+    %y = graph.call_tir @linear(%x, %w, %b) : (tensor<1x784xf32>, ...) -> tensor<1x128xf32>
+    func.func @linear(%X: memref<1x784xf32>, ..., %Y: memref<1x128xf32>) { ... }
+    ```
+    The callee takes one buffer for each operand, then one for each result; it may still be a tensor expression
+    function, which takes and returns tensors. It must write nothing but the results. An extent that the callee
+    declares static must be the same here; a dynamic extent of the callee takes any.
+    """
+
+    name = "graph.call_tir"
+
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    arguments = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    traits = traits_def(Pure(), CallTirSymbolUse())
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $outputs)"
+
+    def __init__(
+        self, callee: str | SymbolRefAttr, arguments: Sequence[SSAValue], result_types: Sequence[Attribute]
+    ) -> None:
+        symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
+        super().__init__(operands=[arguments], result_types=[result_types], properties={"callee": symbol})
+
+
+def callee_of(call: CallTirOp) -> FuncOp:
+    """The function that `call` names. Raises `VerifyException` when the module has no such function."""
+    name = call.callee.string_value()
+    found = SymbolTable.lookup_symbol(call, call.callee)
+    if not isinstance(found, FuncOp):
+        raise VerifyException(f"graph.call_tir: there is no function @{name} in this module")
+    return found
+
+
+def verify_callee(call: CallTirOp, callee: FuncOp) -> None:
+    """`callee` takes the operands of `call` and gives its results. Raises `VerifyException`."""
+    name = f"graph.call_tir @{callee.sym_name.data}"
+    inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+    given = (*call.operand_types, *call.result_types)
+    takes = (*inputs, *outputs)
+    if len(given) != len(takes) or (outputs and len(outputs) != len(call.results)):
+        raise VerifyException(
+            f"{name}: the call has {len(call.operands)} operands and {len(call.results)} results, "
+            f"but the function takes {len(inputs)} arguments{f' and gives {len(outputs)}' if outputs else ''}"
+        )
+    for position, (outer, inner) in enumerate(zip(given, takes, strict=True)):
+        result = position - len(call.operands)
+        what = f"operand {position}" if result < 0 else f"result {result}"
+        if isinstance(outer, TensorType):
+            _verify_argument(name, what, outer, inner)
+
+
+def _verify_argument(name: str, what: str, outer: TensorType[Attribute], inner: Attribute) -> None:
+    if not isinstance(inner, MemRefType | TensorType) or outer.element_type != inner.element_type:
+        raise VerifyException(f"{name}: {what} is {outer}, but the function takes {inner}")
+    shape, wanted = shape_of(outer), inner.get_shape()
+    if len(shape) != len(wanted):
+        raise VerifyException(
+            f"{name}: {what} is {outer} of rank {len(shape)}, but the function takes {inner} of rank {len(wanted)}"
+        )
+    for axis, (extent, static) in enumerate(zip(shape, wanted, strict=True)):
+        if static not in (DYNAMIC_INDEX, extent):
+            raise VerifyException(
+                f"{name}: {what} is {outer}, but the function takes {inner}: "
+                f"dimension {axis} is {show_extent(extent)} here and {static} there"
+            )
+
+
+@irdl_op_definition
+class CallDpsOp(IRDLOperation):
+    """Calls a function that is registered at run time under a name; it fills the results that the call allocates.
+
+    ```mlir
+    %y = graph.call_dps "env.linear"(%x, %w, %b) : (tensor<1x784xf32>, ...) -> tensor<1x128xf32>
+    ```
+    The function gets the operands, then the results, as arrays; it must write nothing but the results.
+    """
+
+    name = "graph.call_dps"
+
+    callee = prop_def(StringAttr)
+    arguments = var_operand_def(TensorType)
+    outputs = var_result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $outputs)"
+
+    def __init__(self, callee: str, arguments: Sequence[SSAValue], result_types: Sequence[Attribute]) -> None:
+        super().__init__(operands=[arguments], result_types=[result_types], properties={"callee": StringAttr(callee)})
+
+    def verify_(self) -> None:
+        if not self.callee.data:
+            raise VerifyException("graph.call_dps needs the name of a registered function, got an empty one")
+        for type_ in (*self.operand_types, *self.result_types):
+            if isinstance(type_, TensorType):
+                shape_of(type_)
+
+
+@irdl_op_definition
+class OutputOp(IRDLOperation):
+    """Ends a dataflow region with the values that leave it: `graph.output %a, %b : T, U`."""
+
+    name = "graph.output"
+
+    values = var_operand_def()
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(DataflowOp)))
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class DataflowOp(IRDLOperation):
+    """A region without side effects: passes may reorder, merge and drop what is in it.
+
+    ```mlir
+    %y = graph.dataflow -> tensor<4xf32> {
+      %a = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
+      graph.output %a : tensor<4xf32>
+    }
+    ```
+    """
+
+    name = "graph.dataflow"
+
+    body = region_def("single_block")
+    outputs = var_result_def()
+
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, body: Region, result_types: Sequence[Attribute]) -> None:
+        super().__init__(regions=[body], result_types=[result_types])
+
+    @property
+    def output(self) -> OutputOp:
+        """The terminator of the region."""
+        last = self.body.block.last_op
+        if not isinstance(last, OutputOp):
+            raise VerifyException("graph.dataflow ends with graph.output")
+        return last
+
+    def verify_(self) -> None:
+        if self.body.block.args:
+            raise VerifyException("graph.dataflow takes no arguments: it sees the values around it")
+        if (given := self.output.operand_types) != (declared := self.result_types):
+            raise VerifyException(
+                f"graph.dataflow gives ({', '.join(map(str, declared))}), "
+                f"but its graph.output holds ({', '.join(map(str, given))})"
+            )
+        for op in self.body.block.ops:
+            if not is_side_effect_free(op):
+                raise VerifyException(f"graph.dataflow holds only pure operations, but {op.name} may have effects")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> DataflowOp:
+        types = _parse_result_types(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        op = cls(parser.parse_region(), types)
+        if attributes is not None:
+            op.attributes.update(attributes.data)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        _print_result_types(printer, self.result_types)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+@irdl_op_definition
+class MakeTupleOp(IRDLOperation):
+    """Several values as one: `%t = graph.make_tuple %a, %b : tuple<T, U>`."""
+
+    name = "graph.make_tuple"
+
+    values = var_operand_def()
+    result = result_def(TupleType)
+
+    traits = traits_def(Pure())
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        super().__init__(
+            operands=[values],
+            result_types=[TupleType(ArrayAttr(cast("list[TypeAttribute]", [v.type for v in values])))],
+        )
+
+    def verify_(self) -> None:
+        if self.result.type.types.data != self.operand_types:
+            raise VerifyException(
+                f"graph.make_tuple of ({', '.join(map(str, self.operand_types))}) gives {self.result.type}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> MakeTupleOp:
+        at = parser.pos
+        operands = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, TupleType):
+            parser.raise_error("graph.make_tuple gives a tuple", at, parser.pos)
+        return cls(parser.resolve_operands(operands, type_.types.data, at))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.values, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+
+@irdl_op_definition
+class TupleGetOp(IRDLOperation):
+    """One value of a tuple: `%a = graph.tuple_get %t[0] : tuple<T, U>`."""
+
+    name = "graph.tuple_get"
+
+    source = operand_def(TupleType)
+    position = prop_def(IntegerAttr)
+    result = result_def()
+
+    traits = traits_def(Pure())
+
+    def __init__(self, source: SSAValue, position: int) -> None:
+        types = cast(TupleType, source.type).types.data
+        if not 0 <= position < len(types):
+            raise VerifyException(f"graph.tuple_get: {source.type} has no value {position}")
+        super().__init__(
+            operands=[source],
+            properties={"position": IntegerAttr(position, i64)},
+            result_types=[types[position]],
+        )
+
+    @property
+    def index(self) -> int:
+        return self.position.value.data
+
+    def verify_(self) -> None:
+        types = cast(TupleType, self.source.type).types.data
+        if not 0 <= self.index < len(types) or types[self.index] != self.result.type:
+            raise VerifyException(
+                f"graph.tuple_get: {self.source.type} has no value {self.index} of {self.result.type}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TupleGetOp:
+        source = parser.parse_unresolved_operand()
+        with parser.in_square_brackets():
+            at = parser.pos
+            position = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            end = parser.pos
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        if not isinstance(type_, TupleType) or position >= len(type_.types.data):
+            parser.raise_error(f"graph.tuple_get: {type_} has no value {position}", at, end)
+        return cls(parser.resolve_operand(source, type_), position)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(f"[{self.index}] : ")
+        printer.print_attribute(self.source.type)
+
+
+GRAPH = Dialect(
+    "graph",
+    [ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp, *OPERATIONS],
+    [DimsAttr],
+)
+
+__all__ = [
+    "GRAPH",
+    "CallDpsOp",
+    "CallTirOp",
+    "ConstantOp",
+    "DataflowOp",
+    "MakeTupleOp",
+    "OutputOp",
+    "ShapeError",
+    "TupleGetOp",
+    "callee_of",
+    "verify_callee",
+]

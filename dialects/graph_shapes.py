@@ -1,0 +1,334 @@
+"""Symbolic tensor shapes: extents by name, expressions over names, and how a tensor type carries them.
+
+A tensor type writes a dynamic extent as `?`; the encoding `#graph.dims<...>` of the type names its dynamic extents in
+order, so that one name in two types means one extent:
+
+    tensor<?x784xf32, #graph.dims<n>>
+    tensor<?x?xf32, #graph.dims<n, 2 * m + 1>>
+    tensor<?x?xf32, #graph.dims<n, ?>>
+
+Without an encoding every `?` is unknown. Expressions are kept canonical, a polynomial with integer coefficients over
+names, floor quotients and remainders, so equal polynomials are equal objects and print alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, NoneAttr, TensorType
+from xdsl.ir import Attribute, Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+
+@dataclass(frozen=True)
+class Division:
+    """Floor quotient or remainder that does not simplify; it stands in a monomial as a name does."""
+
+    kind: Literal["floordiv", "mod"]
+    left: KnownExtent
+    right: KnownExtent
+
+    def __str__(self) -> str:
+        return f"{_parenthesised(self.left)} {self.kind} {_parenthesised(self.right)}"
+
+
+Atom: TypeAlias = str | Division
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A polynomial that is not constant: pairs of monomial and coefficient, in the order of their text.
+
+    Build it with `symbol`, `add`, `multiply`, `floordiv` and `modulo`, which keep it canonical.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, coefficient in self.terms:
+            magnitude = abs(coefficient)
+            factors = [] if magnitude == 1 and monomial else [str(magnitude)]
+            lone = len(monomial) == 1 and not factors and len(self.terms) == 1
+            factors += [str(a) if isinstance(a, str) or lone else f"({a})" for a in monomial]
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {' * '.join(factors)}" if text else f"{'-' * (sign == '-')}{' * '.join(factors)}"
+        return text
+
+
+KnownExtent: TypeAlias = int | Expression
+Extent: TypeAlias = KnownExtent | None
+"""How many elements a dimension has: a number, an expression over names, or None when unknown."""
+Shape: TypeAlias = tuple[Extent, ...]
+
+
+class ShapeError(VerifyException):
+    """Shapes or element types that an op cannot take; the message names the op, the shapes and the extents."""
+
+
+def _parenthesised(extent: Extent) -> str:
+    text = show_extent(extent)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def symbol(name: str) -> Expression:
+    """The extent called `name`."""
+    return Expression((((name,), 1),))
+
+
+def _terms(extent: KnownExtent) -> dict[Monomial, int]:
+    if isinstance(extent, int):
+        return {(): extent} if extent else {}
+    return dict(extent.terms)
+
+
+def _canonical(terms: Mapping[Monomial, int]) -> KnownExtent:
+    kept = {monomial: c for monomial, c in terms.items() if c}
+    if not kept.keys() - {()}:
+        return kept.get((), 0)
+    # Constants last, as people write them; the text orders the rest.
+    order = sorted(kept, key=lambda m: (not m, -len(m), [str(atom) for atom in m]))
+    return Expression(tuple((m, kept[m]) for m in order))
+
+
+def add(a: Extent, b: Extent) -> Extent:
+    if a is None or b is None:
+        return None
+    terms = _terms(a)
+    for monomial, coefficient in _terms(b).items():
+        terms[monomial] = terms.get(monomial, 0) + coefficient
+    return _canonical(terms)
+
+
+def multiply(a: Extent, b: Extent) -> Extent:
+    if a is None or b is None:
+        return 0 if 0 in (a, b) else None
+    terms: dict[Monomial, int] = {}
+    for left, c in _terms(a).items():
+        for right, d in _terms(b).items():
+            product = tuple(sorted((*left, *right), key=str))
+            terms[product] = terms.get(product, 0) + c * d
+    return _canonical(terms)
+
+
+def subtract(a: Extent, b: Extent) -> Extent:
+    return add(a, multiply(-1, b))
+
+
+def product(extents: Iterable[Extent]) -> Extent:
+    """The number of elements of a shape."""
+    total: Extent = 1
+    for extent in extents:
+        total = multiply(total, extent)
+    return total
+
+
+def floordiv(a: Extent, b: Extent) -> Extent:
+    """`a` divided by `b`, rounded down; terms that a constant divisor divides leave the quotient."""
+    if a is None or b is None:
+        return None
+    if b == 0:
+        raise ShapeError(f"extent {show_extent(a)} floordiv 0: division by zero")
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    if not isinstance(b, int):
+        return 0 if a == 0 else Expression((((Division("floordiv", a, b),), 1),))
+    whole = _canonical({m: c // b for m, c in _terms(a).items() if c % b == 0})
+    rest = _canonical({m: c for m, c in _terms(a).items() if c % b})
+    if isinstance(rest, int):
+        return add(whole, rest // b)
+    return add(whole, Expression((((Division("floordiv", rest, b),), 1),)))
+
+
+def modulo(a: Extent, b: Extent) -> Extent:
+    """The remainder of `floordiv`, not negative for a positive divisor."""
+    if a is None or b is None:
+        return None
+    if b == 0:
+        raise ShapeError(f"extent {show_extent(a)} mod 0: division by zero")
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    rest = _canonical({m: c % b for m, c in _terms(a).items()}) if isinstance(b, int) else a
+    if isinstance(rest, int):
+        return rest % b if isinstance(b, int) else 0
+    return Expression((((Division("mod", rest, b),), 1),))
+
+
+def names_in(extent: Extent) -> set[str]:
+    """The names that an extent speaks of."""
+    if not isinstance(extent, Expression):
+        return set()
+    found: set[str] = set()
+    for monomial, _ in extent.terms:
+        for atom in monomial:
+            found |= {atom} if isinstance(atom, str) else names_in(atom.left) | names_in(atom.right)
+    return found
+
+
+def lone_name(extent: Extent) -> str | None:
+    """The name of an extent that is nothing but a name."""
+    match extent:
+        case Expression(terms=(((str(name),), 1),)):
+            return name
+        case _:
+            return None
+
+
+def evaluate(extent: KnownExtent, values: Mapping[str, int]) -> int:
+    """The extent as a number, each name replaced by its value (a missing name is a KeyError)."""
+    if isinstance(extent, int):
+        return extent
+    total = 0
+    for monomial, coefficient in extent.terms:
+        for atom in monomial:
+            coefficient *= values[atom] if isinstance(atom, str) else _evaluate_division(atom, values)
+        total += coefficient
+    return total
+
+
+def _evaluate_division(division: Division, values: Mapping[str, int]) -> int:
+    left, right = evaluate(division.left, values), evaluate(division.right, values)
+    return left // right if division.kind == "floordiv" else left % right
+
+
+def show_extent(extent: Extent) -> str:
+    return "?" if extent is None else str(extent)
+
+
+def show_shape(shape: Sequence[Extent]) -> str:
+    """A shape as people write it: `(n, 784)`, `(n,)`, `()`."""
+    return f"({', '.join(map(show_extent, shape))}{',' * (len(shape) == 1)})"
+
+
+@irdl_attr_definition
+class DimsAttr(Data[Shape]):
+    """Encoding of a tensor type: its dynamic extents in order, `#graph.dims<n, 2 * m + 1, ?>`."""
+
+    name = "graph.dims"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Shape:
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parse_entry(parser)))
+
+    def print_parameter(self, printer: Printer) -> None:
+        printer.print_string(f"<{', '.join(map(show_extent, self.data))}>")
+
+
+def _parse_entry(parser: AttrParser) -> Extent:
+    if parser.parse_optional_punctuation("?") is not None:
+        return None
+    return _parse_sum(parser)
+
+
+def _parse_sum(parser: AttrParser) -> Extent:
+    total = _parse_product(parser)
+    while True:
+        if parser.parse_optional_punctuation("+") is not None:
+            total = add(total, _parse_product(parser))
+        elif parser.parse_optional_punctuation("-") is not None:
+            total = subtract(total, _parse_product(parser))
+        else:
+            return total
+
+
+def _parse_product(parser: AttrParser) -> Extent:
+    total = _parse_primary(parser)
+    while True:
+        if parser.parse_optional_punctuation("*") is not None:
+            total = multiply(total, _parse_primary(parser))
+        elif parser.parse_optional_keyword("floordiv") is not None:
+            total = _divide(parser, "floordiv", total)
+        elif parser.parse_optional_keyword("mod") is not None:
+            total = _divide(parser, "mod", total)
+        else:
+            return total
+
+
+def _divide(parser: AttrParser, kind: Literal["floordiv", "mod"], left: Extent) -> Extent:
+    at = parser.pos
+    right = _parse_primary(parser)
+    try:
+        return floordiv(left, right) if kind == "floordiv" else modulo(left, right)
+    except ShapeError as error:
+        parser.raise_error(str(error), at, parser.pos)
+
+
+def _parse_primary(parser: AttrParser) -> Extent:
+    if parser.parse_optional_punctuation("(") is not None:
+        inner = _parse_sum(parser)
+        parser.parse_punctuation(")")
+        return inner
+    if parser.parse_optional_punctuation("-") is not None:
+        return multiply(-1, _parse_primary(parser))
+    number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+    return number if number is not None else symbol(parser.parse_identifier(" or number as an extent"))
+
+
+def shape_of(type_: TensorType[Attribute]) -> Shape:
+    """The extents of a tensor type.
+
+    Raises `ShapeError` when the encoding does not name one extent for each `?`.
+    """
+    static = type_.get_shape()
+    dynamic = sum(e == DYNAMIC_INDEX for e in static)
+    if not isinstance(type_.encoding, DimsAttr):
+        return tuple(None if e == DYNAMIC_INDEX else e for e in static)
+    named = type_.encoding.data
+    if len(named) != dynamic:
+        raise ShapeError(f"{type_} has {dynamic} dynamic extents, but its encoding gives {len(named)}")
+    for extent in named:
+        if isinstance(extent, int):
+            raise ShapeError(f"{type_}: the extent {extent} is a number: write it in place of the ?")
+    rest = iter(named)
+    return tuple(next(rest) if e == DYNAMIC_INDEX else e for e in static)
+
+
+def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[Attribute]:
+    """The tensor type of a shape, with an encoding when it has a name to carry."""
+    dynamic = tuple(extent for extent in shape if not isinstance(extent, int))
+    encoding = DimsAttr(dynamic) if any(e is not None for e in dynamic) else NoneAttr()
+    return TensorType(element_type, [e if isinstance(e, int) else DYNAMIC_INDEX for e in shape], encoding)
+
+
+def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
+    """Whether `shape` says at least what `general` says: equal extents wherever `general` knows one."""
+    return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The common shape of two operands by NumPy's rule: align to the right, a 1 stretches, others are equal.
+
+    Two different names are not equal, nor is a name and a number other than 1. An unknown extent fits anything.
+    Raises `ShapeError` with both shapes and the two extents.
+    """
+    rank = max(len(a), len(b))
+    left: Shape = (*(1,) * (rank - len(a)), *a)
+    right: Shape = (*(1,) * (rank - len(b)), *b)
+    result: list[Extent] = []
+    for axis, (m, n) in enumerate(zip(left, right, strict=True)):
+        if m == n or n == 1:
+            result.append(m)
+        elif m == 1:
+            result.append(n)
+        elif m is None or n is None:
+            # The other extent is the result if it is a number above 1; a name may stand for 1.
+            result.append(next((e for e in (m, n) if isinstance(e, int)), None))
+        else:
+            raise ShapeError(
+                f"shapes {show_shape(a)} and {show_shape(b)} do not broadcast: dimension {axis - rank} is "
+                f"{show_extent(m)} on the left and {show_extent(n)} on the right{same_name_hint(m, n)}"
+            )
+    return tuple(result)
+
+
+def same_name_hint(a: Extent, b: Extent) -> str:
+    """What to do when two extents may be equal at run time but are not called the same."""
+    if isinstance(a, int) and isinstance(b, int):
+        return ""
+    return " (extents that are always equal carry the same name)"
