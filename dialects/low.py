@@ -6,7 +6,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - the extents of dynamic dimensions are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
-- values of vector type are the lanes of a vectorised loop, one-dimensional.
+- values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
+
+from weft.dialects.low_lanes import LANE_FORMS
 
 PARAMS = "low.params"
 """Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
@@ -327,4 +329,4 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
         raise VerifyException(f"{op.name} mask must be {_mask_type(index_type)}, got {mask.type}")
 
 
-LOW = Dialect("low", [ParallelForOp, GatherOp, ScatterOp], [AccessAttr, ParamAttr])
+LOW = Dialect("low", [ParallelForOp, GatherOp, ScatterOp, *LANE_FORMS.values()], [AccessAttr, ParamAttr])
