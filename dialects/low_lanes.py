@@ -18,6 +18,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.type import get_element_type_or_self
 
 _CMPI = arith.CMPI_COMPARISON_OPERATIONS
 _CMPF = arith.CMPF_COMPARISON_OPERATIONS
@@ -172,7 +173,7 @@ class _LaneCastOp(IRDLOperation):
     def verify_(self) -> None:
         source, target = self.input.type, self.result.type
         if mask_type(source) != mask_type(target) or not self.converts(
-            source.get_element_type(), target.get_element_type()
+            get_element_type_or_self(source), get_element_type_or_self(target)
         ):
             raise VerifyException(f"{self.name} does not convert {source} to {target}")
 
