@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ class SourceLocation:
     file: str
     line: int
     column: int
+    length: int = field(default=0, compare=False)
+    """How many characters errors underline; 0 is the word at the place."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
@@ -60,27 +62,39 @@ def location_of(operation: Operation) -> SourceLocation | None:
     return None
 
 
+def _lines(text: str) -> tuple[str, ...]:
+    """The lines as the parser counts them: only a newline ends one."""
+    return tuple(line.removesuffix("\r") for line in text.split("\n"))
+
+
 @lru_cache(maxsize=32)
 def _lines_on_disk(file: str) -> tuple[str, ...]:
     try:
-        return tuple(Path(file).read_text().splitlines())
+        return _lines(Path(file).read_bytes().decode("utf-8"))
     except (OSError, UnicodeDecodeError):
         return ()
 
 
 def source_line(location: SourceLocation) -> str | None:
     """The line that `location` points into, or None when its text is not at hand."""
-    lines = _texts[location.file].splitlines() if location.file in _texts else _lines_on_disk(location.file)
+    lines = _lines(_texts[location.file]) if location.file in _texts else _lines_on_disk(location.file)
     return lines[location.line - 1] if 0 < location.line <= len(lines) else None
 
 
-def _caret_width(line: str, column: int) -> int:
-    """Underline one word: up to the first blank or bracket after the place."""
-    rest = line[column - 1 :]
+def _carets(line: str, location: SourceLocation) -> str:
+    """The underlining of `location` in `line`: what it says, or one word up to the first blank or bracket."""
+    rest = line[location.column - 1 :]
+    if location.length:
+        return "^" * max(1, min(location.length, len(rest)))
     for width, character in enumerate(rest):
         if character in " (){}[]<>,:" and width > 0:
-            return width
-    return max(1, len(rest))
+            return "^" * width
+    return "^" * max(1, len(rest))
+
+
+def _blank(text: str) -> str:
+    """As wide as `text` on a terminal: blanks, and tabs where it has tabs."""
+    return "".join("\t" if character == "\t" else " " for character in text)
 
 
 def render_source_line(location: SourceLocation) -> str:
@@ -88,7 +102,7 @@ def render_source_line(location: SourceLocation) -> str:
     line = source_line(location)
     if line is None:
         return ""
-    return f"{line}\n{' ' * (location.column - 1)}{'^' * _caret_width(line, location.column)}"
+    return f"{line}\n{_blank(line[: location.column - 1])}{_carets(line, location)}"
 
 
 def render_operation(operation: Operation) -> str:
@@ -102,7 +116,7 @@ def render_operation(operation: Operation) -> str:
         head = f"  at {location}: "
         body = line.strip()
         indent = location.column - 1 - (len(line) - len(line.lstrip()))
-        return f"{head}{body}\n{' ' * (len(head) + max(indent, 0))}{'^' * _caret_width(line, location.column)}"
+        return f"{head}{body}\n{' ' * (len(head) + max(indent, 0))}{_carets(line, location)}"
     printed = _printed_line(operation)
     where = f"  at {location}: " if location is not None else "  in the IR: "
     return f"{where}{printed}\n{' ' * len(where)}{'^' * max(1, len(printed))}"

@@ -1,17 +1,260 @@
-"""`weft-opt`: parse IR, run passes over it, print it."""
+"""`weft-opt`: parse IR, verify it, run passes over it, print it or emit it for a target."""
 
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import sys
+from collections.abc import Callable, Sequence
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.passes import PassPipeline
+from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
+
+from weft.support.errors import CompileError, WeftError, did_you_mean
+from weft.support.locations import remember_text
+from weft.tools.failures import FAILURE, message_of, run_tool
+from weft.tools.parsing import decode_text, parse_text
+from weft.tools.pipeline import parse_pipeline_text
+from weft.tools.timing import Stopwatch
+from weft.tools.verify import verify_module
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+    from xdsl.utils.target import Target
+
+_SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
+_STDIN = "<stdin>"
 
 
 class WeftOptMain(xDSLOptMain):
-    """xDSL's driver; weft's dialects and passes come in through the universe."""
+    """xDSL's driver with places, messages instead of tracebacks, and validation of passes.
 
-    def __init__(self) -> None:
-        super().__init__(description="weft modular optimizer driver")
+    weft's dialects, passes and targets come in through the universe. Construction and `execute` raise `WeftError`,
+    `DiagnosticException` and `OSError` for what the user gave; `main` prints them.
+    """
+
+    emitter: Target
+    """What prints the result."""
+
+    def __init__(self, description: str = "weft modular optimizer driver", args: Sequence[str] | None = None) -> None:
+        # Not xDSL's constructor, only its steps: that one ends the process on an unknown target, listing all.
+        self.available_frontends = {}
+        self.available_passes = {}
+        self.available_targets = {}
+        self.ctx = Context()
+        self.register_all_dialects()
+        self.register_all_frontends()
+        self.register_all_passes()
+        self.register_all_targets()
+        arg_parser = argparse.ArgumentParser(prog="weft-opt", description=description)
+        self.register_all_arguments(arg_parser)
+        self.args = arg_parser.parse_args(args)
+        self.ctx.allow_unregistered = self.args.allow_unregistered_dialect
+        self.stopwatch = Stopwatch()
+        self._line_offset = 0
+        if self.args.disable_verify:
+            Attribute.__post_init__ = lambda self: None  # as xDSL does
+        if self.args.syntax_highlight:
+            from xdsl.utils.diagnostic import Diagnostic
+
+            Diagnostic.colored = True
+        self.setup_pipeline()
+        self.setup_target()
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--timing",
+            dest="time_passes",
+            action="store_true",
+            help="the same as --time-passes: a table of milliseconds on standard error",
+        )
+        arg_parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+
+    def register_all_frontends(self) -> None:
+        def parse_mlir(stream: IO[bytes]) -> ModuleOp:
+            return parse_text(
+                self.ctx,
+                stream.read().decode("utf-8"),
+                self.get_input_name(),
+                line_offset=self._line_offset,
+                implicit_module=not self.args.no_implicit_module,
+            )
+
+        self.available_frontends["mlir"] = parse_mlir
+
+    def get_input_name(self) -> str:
+        return _STDIN if self.args.input_file in (None, "-") else self.args.input_file
+
+    def setup_pipeline(self) -> None:
+        passes = parse_pipeline_text(self.args.passes, self.available_passes, "pass")
+        self.pipeline = PassPipeline(passes)
+
+    def setup_target(self) -> None:
+        """Find the target to emit, with its options."""
+        # The other kind of entry, a function that prints, is deprecated in xDSL and registered by nobody.
+        available = cast("dict[str, Callable[[], type[Target]]]", self.available_targets)
+        targets = parse_pipeline_text(self.args.target, available, "target")
+        if len(targets) != 1:
+            raise CompileError(f"-t takes one target, got {len(targets)}: '{self.args.target}'")
+        (self.emitter,) = targets
+        if self.emitter.name == "mlir":
+            self.emitter = dataclasses.replace(
+                self.emitter,
+                **{
+                    "print_generic_format": self.args.print_op_generic,
+                    "print_properties_as_attributes": self.args.print_no_properties,
+                    "print_debuginfo": self.args.print_debuginfo,
+                    "syntax_highlight": self.args.syntax_highlight,
+                },
+            )
+
+    def run(self) -> None:
+        sys.exit(run_tool(self.execute, debug=self.args.debug))
+
+    def execute(self) -> int:
+        """Process the whole input and return the exit status. A failing chunk does not keep later ones from running."""
+        try:
+            status = self._process_chunks()
+        except ShrinkException:
+            if not self.args.shrink:
+                raise
+            print("Success, can shrink")
+            return 0
+        if self.args.time_passes:
+            print(self.stopwatch.table(), file=sys.stderr)
+        if self.args.shrink:
+            print("Failure, can't shrink")
+            return FAILURE
+        return status
+
+    def _process_chunks(self) -> int:
+        chunks, extension = self._read_chunks()
+        to_file = self.args.output_file is not None
+        output: IO[str] = StringIO() if to_file else sys.stdout
+        status = 0
+        for number, (text, offset) in enumerate(chunks):
+            if number:
+                output.write("// -----\n")
+            status |= self._process_chunk(text, offset, extension, output)
+            output.flush()
+        if isinstance(output, StringIO) and status == 0:
+            Path(self.args.output_file).write_text(output.getvalue(), encoding="utf-8")
+        return status
+
+    def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
+        """The texts to process, each with the number of lines before it, and the frontend that reads them."""
+        name = self.get_input_name()
+        if name == _STDIN:
+            data, extension = sys.stdin.buffer.read(), "mlir"
+        else:
+            path = Path(name)
+            data, extension = path.read_bytes(), path.suffix.removeprefix(".")
+        extension = self.args.frontend or extension
+        if extension not in self.available_frontends:
+            known = did_you_mean(extension, self.available_frontends)
+            raise CompileError(f"'{name}': no frontend reads files that end in '.{extension}'{known}; -f names one")
+        text = decode_text(data, name)
+        remember_text(name, text)
+        if not self.args.split_input_file:
+            return [(text, 0)], extension
+        chunks: list[tuple[str, int]] = []
+        start = 0
+        for separator in _SEPARATOR.finditer(text):
+            chunks.append((text[start : separator.start()], text.count("\n", 0, start)))
+            start = separator.end()
+        chunks.append((text[start:], text.count("\n", 0, start)))
+        return chunks, extension
+
+    def _process_chunk(self, text: str, offset: int, extension: str, output: IO[str]) -> int:
+        """Compile one chunk, or report why it does not compile. Returns the exit status."""
+        module = None
+        try:
+            with self.stopwatch.measure("(parse)"):
+                module = self.parse_chunk(BytesIO(text.encode("utf-8")), extension, offset)
+            self.apply_passes(module)
+            with self.stopwatch.measure("(output)"):
+                result = self.output_resulting_program(module)
+        except (WeftError, DiagnosticException) as error:
+            tolerated = self.args.parsing_diagnostics if module is None else self.args.verify_diagnostics
+            return self._report(error, tolerated, text, offset, output)
+        output.write(result)
+        return self._compare_expected([], text, offset) if self.args.verify_diagnostics else 0
+
+    def _report(self, error: Exception, tolerated: bool, text: str, offset: int, output: IO[str]) -> int:
+        if self.args.verify_diagnostics and "expected-" in text:
+            return self._compare_expected([error], text, offset)
+        if tolerated:
+            output.write(f"{message_of(error)}\n")
+            return 0
+        output.flush()
+        print(message_of(error), file=sys.stderr, flush=True)
+        return FAILURE
+
+    def _compare_expected(self, errors: list[Exception], text: str, offset: int) -> int:
+        from weft.tools.expectations import expectations_in, unmet
+
+        differences = unmet(expectations_in(text, self.get_input_name(), offset), errors)
+        for difference in differences:
+            print(difference, file=sys.stderr, flush=True)
+        return FAILURE if differences else 0
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp:
+        self._line_offset = start_offset
+        return self.available_frontends[file_extension](chunk)
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """Run the passes in order; verify before the first and after each."""
+        self._verify(prog)
+        last = len(self.pipeline.passes) - 1
+        for number, module_pass in enumerate(self.pipeline.passes):
+            with self.stopwatch.measure(module_pass.name):
+                self._apply_pass(module_pass, prog)
+            self._verify(prog, after=module_pass)
+            if self.args.print_between_passes and number != last:
+                print(f"IR after {module_pass.name}:\n{prog}\n\n\n")
+
+    def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp) -> None:
+        try:
+            module_pass.apply(self.ctx, prog)
+        except DiagnosticException as error:
+            raise CompileError(f"pass '{module_pass.name}': {error}") from error
+        except (WeftError, ShrinkException):
+            raise
+        except Exception as error:
+            error.add_note(f"while running pass '{module_pass.name}'")
+            raise
+
+    def _verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
+        if self.args.disable_verify:
+            return
+        with self.stopwatch.measure("(verify)"):
+            try:
+                verify_module(prog)
+            except CompileError as error:
+                if after is None:
+                    raise
+                raise CompileError(
+                    f"pass '{after.name}' left IR that does not verify: {error.message}", location=error.location
+                ) from error
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        output = StringIO()
+        self.emitter.emit(self.ctx, prog, output)
+        return output.getvalue()
 
 
 def main() -> None:
-    WeftOptMain().run()
+    """The `weft-opt` command."""
+    sys.exit(run_tool(lambda: WeftOptMain().execute(), debug="--debug" in sys.argv))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,225 @@
+"""Parse text into a module whose every operation knows where it was written.
+
+xDSL's parser records no positions and tells about undefined values at the end of the module. This one stores
+`file:line:col` of the operation's name on each operation (an explicit `loc(...)` wins), reports an undefined value at
+its first use, suggests near names for unknown operations, and turns every failure into a `CompileError` with a place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.parser import Parser
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, PyRDLError, VerifyException
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.locations import SourceLocation
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import IndexType
+    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir.affine import AffineExpr, AffineMap
+    from xdsl.parser import UnresolvedOperand
+    from xdsl.utils.lexer import Span
+
+_BETTER_MESSAGES = {
+    "Could not parse entire input!": "expected an operation",
+    " in block definition": "expected an operation or '}'",
+    "Expected shape type.": "expected an element type and the end of the shape",
+}
+"""Messages of xDSL that do not say what was expected; ours also say what was found."""
+
+
+def parse_text(ctx: Context, text: str, name: str, *, line_offset: int = 0, implicit_module: bool = True) -> ModuleOp:
+    """Parse `text`, called `name` in locations and errors; its first line is line `line_offset + 1` of `name`.
+
+    Text without operations is an empty module. Raises `CompileError`; so that it can show the line, give texts that
+    are not files to `remember_text`.
+    """
+    try:
+        parser = LocatedParser(ctx, text, name, line_offset)
+    except ParseError as error:  # the first token is read at once
+        raise _placed(error, line_offset) from None
+    if implicit_module and parser.at_end:
+        return ModuleOp([])
+    try:
+        return parser.parse_module(implicit_module)
+    except ParseError as error:
+        raise _placed(error, line_offset) from None
+    except VerifyException as error:
+        raise CompileError(str(error), location=parser.place_of_operation()) from error
+    except RecursionError:
+        raise CompileError("nested too deeply to be read", location=parser.place_of_operation()) from None
+    except (ValueError, TypeError, KeyError, AssertionError, NotImplementedError, PyRDLError) as error:
+        # A custom format met what its author did not think of: xDSL's formats use bare exceptions for bad input.
+        detail = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise CompileError(
+            f"this operation cannot be parsed ({detail})", location=parser.place_of_operation()
+        ) from error
+
+
+def decode_text(data: bytes, name: str) -> str:
+    """`data` as text. Raises `CompileError` with the place of the first byte that is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
+        raise CompileError(
+            f"'{name}' is not a text file: byte 0x{data[error.start]:02x} is not valid UTF-8",
+            location=SourceLocation(name, line, column),
+        ) from None
+
+
+class LocatedParser(Parser):
+    """xDSL's parser, with places. Raises `ParseError`; `parse_text` makes `CompileError`s of them."""
+
+    def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
+        super().__init__(ctx, text, name)
+        self._line_offset = line_offset
+        self._file = StringAttr(name)
+        self._line_starts = [0]
+        self._line_starts.extend(i + 1 for i, character in enumerate(text) if character == "\n")
+        self._operation_starts: list[int] = []
+        """Where the name of each operation stands that is being parsed, outermost first."""
+        self._first_uses: dict[str, Span] = {}
+        """Name -> its first use, for values that were not defined when used."""
+        self._definitions: dict[str, int] = {}
+        """Name -> where it was last defined, also in scopes that are closed."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing but comments is left."""
+        return self._current_token.kind is MLIRTokenKind.EOF
+
+    def place(self, position: int, length: int = 0) -> SourceLocation:
+        """The place of a position in the text."""
+        line = bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return SourceLocation(self._file.data, line + self._line_offset, column, length)
+
+    def place_of_operation(self) -> SourceLocation:
+        """The place of the innermost operation that is being parsed."""
+        return self.place(self._operation_starts[-1] if self._operation_starts else self.pos)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        module = super().parse_module(allow_implicit_module)
+        if not allow_implicit_module and not self.at_end:
+            self.raise_error("expected the end of the file after the module")
+        return module
+
+    def parse_operation(self) -> Operation:
+        self._operation_starts.append(self.pos)
+        operation = super().parse_operation()
+        start = self._operation_starts.pop()
+        if isinstance(operation.location, UnknownLoc):
+            place = self.place(start)
+            operation.location = FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
+        if self.forward_ssa_references and (
+            operation.has_trait(IsolatedFromAbove, value_if_unregistered=False) or not self._operation_starts
+        ):
+            self._raise_undefined()
+        return operation
+
+    def _parse_op_result_list(self) -> list[tuple[Span, int]]:
+        results = super()._parse_op_result_list()
+        self._operation_starts[-1] = self.pos
+        return results
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if found is not None:
+            return found
+        start = self._operation_starts[-1]
+        quotes = 2 if self.lexer.input.at(start) == '"' else 0
+        self.raise_error(self._unknown_operation(name), start, start + len(name) + quotes)
+
+    def _unknown_operation(self, name: str) -> str:
+        """Say what is unknown, the dialect or the operation in it, and what is near."""
+        dialect, dot, _ = name.partition(".")
+        if dot and self.ctx.get_optional_dialect(dialect) is None:
+            near = did_you_mean(dialect, self.ctx.registered_dialect_names)
+            return f"unknown operation '{name}': there is no dialect '{dialect}'{near}"
+        known = [op.name for op in self.ctx.loaded_ops]
+        if dot:
+            known = [op for op in known if op.startswith(f"{dialect}.")]
+        return f"unknown operation '{name}'{did_you_mean(name, known)}"
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: Attribute) -> SSAValue:
+        if operand.operand_name not in self.ssa_values:
+            self._first_uses.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
+    def _register_ssa_definition(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        if name in self.ssa_values:
+            line = self.place(self._definitions[name]).line
+            self.raise_error(f"value %{name} is already defined, at line {line}", span)
+        super()._register_ssa_definition(name, values, span)
+        self._definitions[name] = span.start
+        self._first_uses.pop(name, None)
+
+    def _raise_undefined(self) -> NoReturn:
+        """The first use of a value that has no definition in its function."""
+        name = min(self.forward_ssa_references, key=lambda n: self._first_uses[n].start)
+        use = self._first_uses[name]
+        if name in self._definitions:
+            definition = self.place(self._definitions[name])
+            self.raise_error(
+                f"value %{name} is used outside its scope (it is defined at line {definition.line}, in a region "
+                "that does not hold this use)",
+                use,
+            )
+        near = did_you_mean(f"%{name}", (f"%{known}" for known in self._definitions))
+        near = near if "did you mean" in near else ""
+        self.raise_error(f"value %{name} is used but not defined{near}", use)
+
+    def parse_affine_map_of_ssa_ids(self) -> tuple[AffineMap, Sequence[SSAValue[IndexType]]]:
+        start = self.pos
+        try:
+            index_map, values = super().parse_affine_map_of_ssa_ids()
+        except NotImplementedError:
+            self.raise_error(
+                "an index expression multiplies and divides by integer constants only: compute a product of values "
+                "with arith.muli and index with its result",
+                start,
+                self.pos,
+            )
+        if any(_divides_by_nothing(node) for expr in index_map.results for node in expr.dfs()):
+            self.raise_error("an index expression divides by positive constants only", start, self.pos)
+        return index_map, values
+
+
+def _divides_by_nothing(expr: AffineExpr) -> bool:
+    """Whether `expr` is a division or remainder by zero or a negative number."""
+    from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
+
+    return (
+        isinstance(expr, AffineBinaryOpExpr)
+        and expr.kind not in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul)
+        and isinstance(expr.rhs, AffineConstantExpr)
+        and expr.rhs.value <= 0
+    )
+
+
+def _placed(error: ParseError, line_offset: int) -> CompileError:
+    """The parser's error with its place in the file."""
+    span, message = error.span, error.msg.strip()
+    better = _BETTER_MESSAGES.get(error.msg)
+    if better is not None:
+        message = f"{better}, got {repr(span.text) if span.text else 'the end of the text'}"
+    if isinstance(error, MultipleSpansParseError) and error.refs:
+        other = error.refs[0][0]
+        if "missing block declarations" in message:  # xDSL points at the end of the region
+            span, message = other, f"block {other.text} is used but not defined in this region"
+        else:
+            message += f" ({(error.ref_text or 'see').strip(' :')}: line {other.get_location().line + line_offset})"
+    start = span.get_location()
+    location = SourceLocation(start.file, start.line + line_offset, start.col, span.len)
+    return CompileError(message, location=location)

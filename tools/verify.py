@@ -1,0 +1,135 @@
+"""Verify a module so that what fails is known by its place.
+
+xDSL's `verify()` prints the whole module when an operation fails, and checks neither scope nor dominance. Here each
+operation is verified by itself, innermost first, after its operands were checked to be visible where they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
+from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from weft.support.errors import CompileError
+from weft.support.locations import location_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, Region, SSAValue
+
+_GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
+"""Operations whose regions have no order: values may be used before they are defined."""
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Check every operation, and that every value is used inside its scope, after its definition.
+
+    A module with tir blocks is also checked for what only integer sets can tell: that bindings cover each domain once
+    and that accesses stay inside their buffers. Raises `CompileError` with the place of the first failure.
+    """
+    names: set[str] = set()
+    _verify_operation(module, set(), names)
+
+
+def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
+    """`visible` are the values that `operation` may use; `names` collects the names of all operations."""
+    names.add(operation.name)
+    for operand in operation.operands:
+        if operand not in visible:
+            raise CompileError.at(operation, _invisible(operation, operand))
+    for region in operation.regions:
+        isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+        _verify_region(operation, region, set() if isolated else visible, names)
+    try:
+        operation.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        raise CompileError.at(operation, f"{_subject(operation, str(error))}{error}") from None
+    except ValueError as error:  # how verifiers fail on shapes of IR that their authors did not think of
+        raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
+
+
+def _subject(operation: Operation, message: str) -> str:
+    """Name the operation where the message does not; weft's own verifiers say what they speak of."""
+    ours = type(operation).__module__.startswith("weft.")
+    return "" if ours or operation.name in message else f"'{operation.name}': "
+
+
+def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:
+    block = region.first_block
+    if block is None:
+        return
+    if block.next_block is None:
+        _verify_block(parent, block, outer, names)
+        return
+    from xdsl.irdl.dominance import DominanceInfo
+
+    dominance = DominanceInfo(region)
+    blocks = list(region.blocks)
+    for block in blocks:
+        visible = set(outer)
+        for other in blocks:
+            if dominance.strictly_dominates(other, block):
+                visible.update(_definitions(other))
+        _verify_block(parent, block, visible, names)
+
+
+def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
+    if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
+        raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
+    # One set serves the whole walk: what a block defines is added on the way in, and taken out on the way out.
+    defined: list[SSAValue] = list(block.args)
+    if parent.name in _GRAPH_REGIONS:
+        defined = _definitions(block)
+    outer.update(defined)
+    for operation in block.ops:
+        _verify_operation(operation, outer, names)
+        outer.update(operation.results)
+        defined.extend(operation.results)
+    outer.difference_update(defined)
+
+
+def _definitions(block: Block) -> list[SSAValue]:
+    return [*block.args, *(result for operation in block.ops for result in operation.results)]
+
+
+def _invisible(user: Operation, value: SSAValue) -> str:
+    """Say why `user` cannot see `value`."""
+    name = f"%{value.name_hint}" if value.name_hint else "a value without a name"
+    if isinstance(value, ErasedSSAValue):
+        return f"'{user.name}' uses {name}, whose operation was erased"
+    if isinstance(value, OpResult):
+        definition, block = value.op, value.op.parent
+        what = f"the result of '{definition.name}'"
+    elif isinstance(value, BlockArgument):
+        definition, block = value.block.parent_op(), value.block
+        what = "an argument" if definition is None else f"an argument of '{definition.name}'"
+    else:
+        return f"'{user.name}' uses {name}, which is not defined"
+    place = None if definition is None else location_of(definition)
+    where = f" at line {place.line}" if place is not None else ""
+    region = None if block is None else block.parent
+    barrier = _isolated_below(region, user)
+    if barrier is not None:
+        return f"'{user.name}' uses {name} outside its scope: it is {what}{where}, and '{barrier.name}' sees no outer values"
+    if _holds(block, user):
+        return f"'{user.name}' uses {name} before its definition, {what}{where}"
+    if region is not None and any(_holds(other, user) for other in region.blocks):
+        return f"'{user.name}' uses {name}, {what}{where}, which does not run on every way to this use"
+    return f"'{user.name}' uses {name} outside its scope: it is {what}{where}, whose region does not hold this use"
+
+
+def _isolated_below(region: Region | None, operation: Operation) -> Operation | None:
+    """The operation around `operation`, inside `region`, into which no value of `region` reaches."""
+    around = operation.parent_op()
+    while region is not None and around is not None and region.is_ancestor(around):
+        if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+            return around
+        around = around.parent_op()
+    return None
+
+
+def _holds(block: Block | None, operation: Operation) -> bool:
+    """Whether `operation` stands in `block` or deeper."""
+    return block is not None and block.find_ancestor_op_in_block(operation) is not None
