@@ -325,10 +325,12 @@ class MakeTupleOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(self, values: Sequence[SSAValue]) -> None:
-        super().__init__(
-            operands=[values],
-            result_types=[TupleType(ArrayAttr(cast("list[TypeAttribute]", [v.type for v in values])))],
-        )
+        super().__init__(operands=[values], result_types=[self.type_of([v.type for v in values])])
+
+    @staticmethod
+    def type_of(types: Sequence[Attribute]) -> TupleType:
+        """The type of a tuple of values of these types."""
+        return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", types)))
 
     def verify_(self) -> None:
         if self.result.type.types.data != self.operand_types:

@@ -197,6 +197,23 @@ def _evaluate_division(division: Division, values: Mapping[str, int]) -> int:
     return left // right if division.kind == "floordiv" else left % right
 
 
+def substitute(extent: Extent, values: Mapping[str, KnownExtent]) -> Extent:
+    """The extent with some names replaced, all at once."""
+    if not isinstance(extent, Expression):
+        return extent
+    total: Extent = 0
+    for monomial, coefficient in extent.terms:
+        term: Extent = coefficient
+        for atom in monomial:
+            if isinstance(atom, str):
+                term = multiply(term, values.get(atom, symbol(atom)))
+            else:
+                left, right = substitute(atom.left, values), substitute(atom.right, values)
+                term = multiply(term, floordiv(left, right) if atom.kind == "floordiv" else modulo(left, right))
+        total = add(total, term)
+    return total
+
+
 def show_extent(extent: Extent) -> str:
     return "?" if extent is None else str(extent)
 

@@ -1,0 +1,80 @@
+"""Which functions of a module are graph functions, and changes of type that several graph passes make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.graph import GRAPH, CallTirOp, MakeTupleOp
+from weft.support.errors import CompileError, did_you_mean
+
+
+def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
+    """The functions over tensors that hold ops of the graph dialect, or none at all but their return, and that no
+    `graph.call_tir` calls."""
+    called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
+    for op in list(module.body.block.ops):
+        if isinstance(op, FuncOp) and not op.is_declaration and op.sym_name.data not in called:
+            inner = list(op.body.block.ops)
+            over_tensors = any(isinstance(t, TensorType) for t in (*op.function_type.inputs, *op.function_type.outputs))
+            if any(o.dialect_name() == GRAPH.name for o in inner) or (over_tensors and len(inner) == 1):
+                yield op
+
+
+def find_function(module: ModuleOp, name: str) -> FuncOp:
+    """The function @name. Raises `CompileError` with near names when there is none."""
+    known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    if name not in known:
+        raise CompileError(f"the module has no function @{name}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def symbol_names(module: ModuleOp) -> set[str]:
+    """The names of all symbols of the module."""
+    from xdsl.traits import SymbolOpInterface
+
+    names: set[str] = set()
+    for op in module.body.block.ops:
+        interface = op.get_trait(SymbolOpInterface)
+        symbol = interface.get_sym_attr_name(op) if interface is not None else None
+        if symbol is not None:
+            names.add(symbol.data)
+    return names
+
+
+def fresh_name(base: str, taken: set[str]) -> str:
+    """`base`, or `base_1`, `base_2`, ...; the name is taken from then on."""
+    name, number = base, 0
+    while name in taken:
+        number += 1
+        name = f"{base}_{number}"
+    taken.add(name)
+    return name
+
+
+def retype(value: SSAValue, type_: Attribute) -> None:
+    """Give a value another type."""
+    if value.type != type_:
+        Rewriter.replace_value_with_new_type(value, type_)
+
+
+def map_types(function: FuncOp, change: Callable[[TensorType[Attribute]], Attribute]) -> None:
+    """Change the tensor type of every value of a function, those in tuples too, and its signature."""
+
+    def changed(type_: Attribute) -> Attribute:
+        if isinstance(type_, TensorType):
+            return change(type_)
+        if isinstance(type_, TupleType):
+            return MakeTupleOp.type_of([changed(inner) for inner in type_.types])
+        return type_
+
+    for argument in function.args:
+        retype(argument, changed(argument.type))
+    for op in list(function.body.walk()):
+        for result in list(op.results):
+            retype(result, changed(result.type))
+    function.update_function_type()

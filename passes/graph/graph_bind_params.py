@@ -1,0 +1,178 @@
+"""`graph-bind-params`: parameters of a graph function become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument
+from xdsl.passes import ModulePass
+
+from weft.dialects.graph import ConstantOp
+from weft.dialects.graph_shapes import (
+    Extent,
+    Shape,
+    lone_name,
+    shape_of,
+    show_extent,
+    show_shape,
+    substitute,
+    tensor_type,
+)
+from weft.passes.graph.functions import find_function, map_types
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, ArrayLike]) -> None:
+    """Replace parameters of @function_name by constants, in place.
+
+    `values` maps parameter names (without %) to arrays of the parameter's element type and shape. A name that stands
+    for an extent of a bound parameter becomes that array's extent in the whole function. Raises `CompileError` for an
+    unknown parameter, a wrong element type or shape, and for two arrays that give one name different extents.
+
+    ```mlir
+    func.func @f(%x: tensor<1x?xf32, #graph.dims<m>>, %w: tensor<?x4xf32, #graph.dims<m>>) -> tensor<1x4xf32> {
+    // becomes, with {"w": an array of shape (2, 4)}
+    func.func @f(%x: tensor<1x2xf32>) -> tensor<1x4xf32> {
+      %w = graph.constant dense<...> : tensor<2x4xf32>
+    ```
+    """
+    import numpy as np
+
+    function = find_function(module, function_name)
+    parameters = {a.name_hint: a for a in function.args if a.name_hint is not None}
+    extents: dict[str, int] = {}
+    arrays: list[tuple[BlockArgument, NDArray[Any]]] = []
+    for name, value in values.items():
+        if name not in parameters:
+            raise CompileError.at(
+                function, f"@{function_name} has no parameter '{name}'{did_you_mean(name, parameters)}"
+            )
+        array = np.asarray(value)
+        _check(function, name, parameters[name], array, extents)
+        arrays.append((parameters[name], array))
+    if extents:
+        # Retyping makes new arguments: find them again by position.
+        positions = [argument.index for argument, _ in arrays]
+        map_types(function, lambda type_: _substituted(type_, extents))
+        arrays = [(function.args[p], array) for p, (_, array) in zip(positions, arrays, strict=True)]
+    for argument, array in arrays:
+        _bind(function, argument, array)
+    function.update_function_type()
+
+
+def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[Any], extents: dict[str, int]) -> None:
+    """The array fits the parameter; adds what it says about extents."""
+    what = f"parameter '{name}' of @{function.sym_name.data}"
+    type_ = argument.type
+    if not isinstance(type_, TensorType):
+        raise CompileError.at(function, f"{what} is no tensor, but {type_}")
+    expected = numpy_dtype(type_.element_type)
+    if expected is None or array.dtype.name != expected:
+        raise CompileError.at(
+            function, f"{what} holds {expected or type_.element_type} elements, got an array of {array.dtype.name}"
+        )
+    shape = shape_of(type_)
+    if len(shape) != array.ndim:
+        raise CompileError.at(function, f"{what} has shape {show_shape(shape)}, got an array of shape {array.shape}")
+    for axis, (extent, size) in enumerate(zip(shape, array.shape, strict=True)):
+        symbol_name = lone_name(extent)
+        if symbol_name is not None:
+            if extents.setdefault(symbol_name, size) != size:
+                raise CompileError.at(
+                    function,
+                    f"{what}: dimension {axis} is '{symbol_name}', which other arrays give as {extents[symbol_name]}, "
+                    f"but this one has {size}",
+                )
+        elif isinstance(extent, int) and extent != size:
+            raise CompileError.at(
+                function,
+                f"{what} has shape {show_shape(shape)}, got an array of shape {array.shape}: "
+                f"dimension {axis} is {show_extent(extent)}, not {size}",
+            )
+
+
+def _substituted(type_: TensorType[Attribute], extents: Mapping[str, int]) -> TensorType[Attribute]:
+    shape: Shape = shape_of(type_)
+    known: list[Extent] = [substitute(extent, extents) for extent in shape]
+    return type_ if tuple(known) == shape else tensor_type(known, type_.element_type)
+
+
+def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> None:
+    declared = argument.type
+    constant = ConstantOp(dense_attribute(array, declared.element_type))  # pyright: ignore[reportAttributeAccessIssue, reportUnknownArgumentType]
+    constant.location = function.location
+    constant.result.name_hint = argument.name_hint
+    function.body.block.insert_op_before(constant, function.body.block.ops.first)  # pyright: ignore[reportArgumentType]
+    argument.replace_all_uses_with(constant.result)
+    function.body.block.erase_arg(argument)
+
+
+def numpy_dtype(element_type: Attribute) -> str | None:
+    """The name of the NumPy dtype of an element type."""
+    match element_type:
+        case IntegerType():
+            width = element_type.width.data
+            return "bool" if width == 1 else f"int{width}"
+        case BFloat16Type():
+            return "bfloat16"
+        case Float16Type():
+            return "float16"
+        case Float32Type():
+            return "float32"
+        case Float64Type():
+            return "float64"
+        case _:
+            return None
+
+
+def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:
+    """A constant with the elements of an array, whose dtype is that of `element_type`."""
+    little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+    type_ = TensorType(element_type, array.shape)
+    return DenseIntOrFPElementsAttr(type_, BytesAttr(little_endian.tobytes()))  # pyright: ignore[reportArgumentType]
+
+
+@dataclass(frozen=True)
+class GraphBindParamsPass(ModulePass):
+    """Bind the arrays of an `.npz` file, `graph-bind-params{func=main params="weights.npz"}`; see `bind_params`."""
+
+    name = "graph-bind-params"
+
+    func: str
+    """Name of the graph function, without @."""
+    params: str
+    """Path of an .npz file whose arrays are called as the parameters."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        bind_params(op, self.func, load_arrays(self.params))
+
+
+def load_arrays(path: str) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file. Raises `CompileError` when it cannot be read as one."""
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(path) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile, AttributeError, EOFError) as error:
+        raise CompileError(f"cannot read arrays from '{path}': {error}") from None

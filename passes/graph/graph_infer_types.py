@@ -1,0 +1,89 @@
+"""`graph-infer-types`: fill in the shapes that follow from others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.passes import ModulePass
+
+from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp
+from weft.dialects.graph_ops import GraphOp
+from weft.dialects.graph_shapes import Extent, ShapeError, names_in, shape_of, symbol, tensor_type
+from weft.passes.graph.functions import graph_functions, retype
+from weft.support.errors import CompileError
+
+
+def infer_types(function: FuncOp) -> None:
+    """Name what is unknown in the parameters of a graph function, and give each operator the result types that its
+    operands imply. Raises `CompileError` where operands do not fit.
+
+    ```mlir
+    func.func @f(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+      %y = graph.relu %x : tensor<?x4xf32> -> tensor<?x4xf32>
+    // becomes
+    func.func @f(%x: tensor<?x4xf32, #graph.dims<d0>>) -> tensor<?x4xf32, #graph.dims<d0>> {
+      %y = graph.relu %x : tensor<?x4xf32, #graph.dims<d0>> -> tensor<?x4xf32, #graph.dims<d0>>
+    ```
+    """
+    _name_parameters(function)
+    _infer_block(function.body.block)
+    function.update_function_type()
+
+
+def _name_parameters(function: FuncOp) -> None:
+    """Each unknown extent of a parameter gets a name of its own: nothing says that two of them are equal."""
+    types = [a.type for a in function.args if isinstance(a.type, TensorType)]
+    taken = {name for type_ in types for extent in _shape(function, type_) for name in names_in(extent)}
+    fresh = (name for number in count() if (name := f"d{number}") not in taken)
+    for argument in function.args:
+        type_ = argument.type
+        if isinstance(type_, TensorType):
+            shape: list[Extent] = [symbol(next(fresh)) if e is None else e for e in _shape(function, type_)]
+            if None in shape_of(type_):
+                retype(argument, tensor_type(shape, type_.element_type))
+
+
+def _shape(op: Operation, type_: TensorType[Attribute]) -> tuple[Extent, ...]:
+    try:
+        return shape_of(type_)
+    except ShapeError as error:
+        raise CompileError.at(op, str(error)) from None
+
+
+def _infer_block(block: Block) -> None:
+    for op in block.ops:
+        match op:
+            case GraphOp():
+                try:
+                    types: Sequence[Attribute] = op.infer_checked(op.operand_types, op.properties)
+                except ShapeError as error:
+                    raise CompileError.at(op, str(error)) from None
+            case DataflowOp():
+                _infer_block(op.body.block)
+                types = op.output.operand_types
+            case MakeTupleOp():
+                types = (MakeTupleOp.type_of(op.operand_types),)
+            case TupleGetOp():
+                types = (cast(TupleType, op.source.type).types.data[op.index],)
+            case _:
+                continue
+        for result, type_ in zip(list(op.results), types, strict=True):
+            retype(result, type_)
+
+
+@dataclass(frozen=True)
+class GraphInferTypesPass(ModulePass):
+    """Fill in the shapes of graph functions; see `infer_types`."""
+
+    name = "graph-infer-types"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in graph_functions(op):
+            infer_types(function)

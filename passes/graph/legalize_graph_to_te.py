@@ -1,0 +1,95 @@
+"""`legalize-graph-to-te`: operators become calls of tensor expression functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.graph import CallTirOp
+from weft.dialects.graph_ops import GraphOp, Tensor
+from weft.dialects.graph_shapes import Expression, Extent, names_in, shape_of, substitute, symbol, tensor_type
+from weft.passes.graph.functions import fresh_name, graph_functions, symbol_names
+from weft.passes.graph.te_function import TeFunction
+from weft.support.errors import CompileError
+
+FunctionKey = tuple[str, tuple[Attribute, ...], frozenset[tuple[str, Attribute]]]
+"""Op name, operand types with names in order of occurrence, properties: what makes two functions the same."""
+
+
+def legalize_graph(module: ModuleOp) -> None:
+    """Replace each operator by `graph.call_tir` of a function that defines it; equal operators share one.
+
+    Raises `CompileError` for an operator without a rule and for a shape that is not known.
+
+    ```mlir
+    %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
+    // becomes
+    %y = graph.call_tir @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    func.func private @relu(%source: tensor<4xf32>) -> tensor<4xf32> {
+      %relu = te.compute "relu" (%i0) : tensor<4xf32> { ... }
+      func.return %relu : tensor<4xf32>
+    }
+    ```
+    """
+    taken = symbol_names(module)
+    functions: dict[FunctionKey, FuncOp] = {}
+    for function in graph_functions(module):
+        for op in list(function.walk()):
+            if isinstance(op, GraphOp):
+                _legalize(module, op, functions, taken)
+
+
+def _legalize(module: ModuleOp, op: GraphOp, functions: dict[FunctionKey, FuncOp], taken: set[str]) -> None:
+    key = (op.name, canonical_types(op), frozenset(op.properties.items()))
+    callee = functions.get(key)
+    if callee is None:
+        callee = build_function(op, fresh_name(op.name.removeprefix("graph."), taken))
+        functions[key] = callee
+        module.body.block.add_op(callee)
+    call = CallTirOp(callee.sym_name.data, list(op.operands), list(op.result_types))
+    call.location = op.location
+    Rewriter.replace_op(op, call)
+
+
+def canonical_types(op: GraphOp) -> tuple[Attribute, ...]:
+    """The operand types of an op, its extents called s0, s1, ... in order of occurrence."""
+    names: dict[str, str] = {}
+
+    def renamed(extent: Extent) -> Extent:
+        if not isinstance(extent, Expression):
+            return extent
+        for name in sorted(names_in(extent)):
+            names.setdefault(name, f"s{len(names)}")
+        return substitute(extent, {name: symbol(new) for name, new in names.items()})
+
+    types = cast("tuple[Tensor, ...]", op.operand_types)
+    return tuple(tensor_type([renamed(e) for e in shape_of(type_)], type_.element_type) for type_ in types)
+
+
+def build_function(op: GraphOp, name: str) -> FuncOp:
+    """The tensor expression function that defines `op`. Raises `CompileError` when no rule does."""
+    from weft.passes.graph.legalize_rules import RULES
+
+    rule = RULES.get(type(op))
+    if rule is None:
+        raise CompileError.at(op, f"{op.name} has no definition as a tensor expression")
+    roles = [role for role, _ in op.get_irdl_definition().operands]
+    function = TeFunction(op, cast("tuple[Tensor, ...]", op.operand_types), roles)
+    return function.finish(name, rule(function, op))
+
+
+@dataclass(frozen=True)
+class LegalizeGraphToTePass(ModulePass):
+    """Define each operator of the graph by a tensor expression function; see `legalize_graph`."""
+
+    name = "legalize-graph-to-te"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        legalize_graph(op)
