@@ -60,7 +60,7 @@ def _syntax_error(rendered: str, text: str, what: str) -> tuple[str, SourceLocat
     remember_text(name, text)
     try:
         _, line, column = lines[1].rsplit(":", 2)
-        return lines[4].strip(), SourceLocation(name, int(line), int(column))
+        return lines[4].strip(), SourceLocation(name, int(line), int(column), lines[3].count("^"))
     except (IndexError, ValueError):
         return f"{what} specification '{text}' cannot be parsed", None
 

@@ -112,7 +112,7 @@ def _invisible(user: Operation, value: SSAValue) -> str:
     region = None if block is None else block.parent
     barrier = _isolated_below(region, user)
     if barrier is not None:
-        return f"'{user.name}' uses {name} outside its scope: it is {what}{where}, and '{barrier.name}' sees no outer values"
+        return f"'{user.name}' uses {name} outside its scope: {what}{where}, which '{barrier.name}' does not see"
     if _holds(block, user):
         return f"'{user.name}' uses {name} before its definition, {what}{where}"
     if region is not None and any(_holds(other, user) for other in region.blocks):
