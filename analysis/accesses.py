@@ -1,0 +1,231 @@
+"""Every place where a tir program touches a buffer, as a function of the loops around it.
+
+Block iterators are replaced by their bindings, so an access speaks of loop values and symbols only, whatever the
+nesting of blocks. Guards of blocks, conditions of `scf.if` and the "first reduction step" of `tir.init` are its
+conditions. What is not affine (a subscript that was loaded, a product of values) stays an opaque value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from weft.analysis.index import Index
+from weft.dialects.index_map import Interval
+from weft.dialects.tir import BlockOp, ForOp, InitOp, range_of_index
+from weft.dialects.tir_kinds import IterKind
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """When an instance runs: all `positives` are >= 0, all `zeros` are 0. Inexact when some condition was dropped."""
+
+    positives: tuple[Index, ...] = ()
+    zeros: tuple[Index, ...] = ()
+    exact: bool = True
+
+    def __and__(self, other: Conditions) -> Conditions:
+        return Conditions(self.positives + other.positives, self.zeros + other.zeros, self.exact and other.exact)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One load, store or call argument, for all the instances in which it runs."""
+
+    op: Operation
+    buffer: SSAValue
+    indices: tuple[Index, ...] | None
+    """One index a dimension, over loop values and symbols; None touches the whole buffer."""
+    is_write: bool
+    loops: tuple[ForOp, ...]
+    """All loops around it, outermost first."""
+    conditions: Conditions
+    blocks: tuple[BlockOp, ...]
+    """All blocks around it, outermost first."""
+    in_init: bool = False
+
+    @property
+    def block(self) -> BlockOp | None:
+        return self.blocks[-1] if self.blocks else None
+
+
+@dataclass(frozen=True)
+class Context:
+    """What encloses a point of the program."""
+
+    loops: tuple[ForOp, ...] = ()
+    blocks: tuple[BlockOp, ...] = ()
+    conditions: Conditions = field(default_factory=Conditions)
+    iterators: dict[SSAValue, Index] = field(default_factory=dict[SSAValue, Index])
+    """Block iterator -> its binding over loop values."""
+    in_init: bool = False
+
+    @staticmethod
+    def around(op: Operation) -> Context:
+        """The context in which `op` itself runs."""
+        path: list[Operation] = []
+        parent = op.parent_op()
+        while parent is not None and not isinstance(parent, func.FuncOp):
+            path.append(parent)
+            parent = parent.parent_op()
+        context = Context()
+        child_of = [op, *path[:-1]] if path else []
+        for outer, inner in zip(reversed(path), reversed(child_of), strict=True):
+            context = context.inside(outer, inner)
+        return context
+
+    def inside(self, op: Operation, child: Operation | None = None) -> Context:
+        """The context of the ops in the body of `op`; `child` tells which region of an `scf.if`."""
+        if isinstance(op, ForOp):
+            return replace(self, loops=(*self.loops, op))
+        if isinstance(op, BlockOp):
+            return self._inside_block(op)
+        if isinstance(op, InitOp) and self.blocks:
+            return replace(self, conditions=self.conditions & self._first_step(self.blocks[-1]), in_init=True)
+        if isinstance(op, scf.IfOp) and child is not None:
+            holds = child.parent_region() is op.true_region
+            return replace(self, conditions=self.conditions & condition_of(op.cond, holds, self.iterators))
+        return self
+
+    def _inside_block(self, block: BlockOp) -> Context:
+        bound = self.resolve_map(block)
+        iterators = {**self.iterators, **dict(zip(block.iter_vars, bound, strict=True))}
+        operands = [self.resolve(v) for v in block.guard_operands]
+        guards = tuple(
+            Index.of_expr(right, operands) - Index.of_expr(left, operands) - 1 for left, right in block.guards
+        )
+        return replace(
+            self,
+            blocks=(*self.blocks, block),
+            iterators=iterators,
+            conditions=self.conditions & Conditions(guards),
+        )
+
+    def resolve_map(self, block: BlockOp) -> tuple[Index, ...]:
+        """The bindings of a block over loop values."""
+        operands = [self.resolve(v) for v in block.binding_operands]
+        return tuple(Index.of_expr(expr, operands) for expr in block.bindings.data.results)
+
+    def resolve(self, value: SSAValue) -> Index:
+        """An index value over loop values and symbols."""
+        return Index.of(value).substitute(self.iterators)
+
+    def _first_step(self, block: BlockOp) -> Conditions:
+        steps = zip(block.iter_vars, block.kinds, strict=True)
+        return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
+
+
+def accesses(root: Operation) -> list[Access]:
+    """Every access in `root`, in program order; its loops include those around `root`."""
+    return list(_walk_op(root, Context.around(root)))
+
+
+def _walk_op(op: Operation, context: Context) -> Iterator[Access]:
+    if isinstance(op, memref.LoadOp):
+        yield _access(op, op.memref, op.indices, False, context)
+    elif isinstance(op, memref.StoreOp):
+        yield _access(op, op.memref, op.indices, True, context)
+    elif isinstance(op, func.CallOp):
+        for operand in op.operands:
+            if isinstance(operand.type, MemRefType):
+                yield _access(op, operand, None, False, context)
+                yield _access(op, operand, None, True, context)
+    else:
+        for region in op.regions:
+            for block in region.blocks:
+                yield from _walk_block(op, block, context)
+
+
+def _walk_block(op: Operation, block: Block, context: Context) -> Iterator[Access]:
+    first = block.first_op
+    if first is None:
+        return
+    inner = context.inside(op, first)
+    for child in block.ops:
+        yield from _walk_op(child, inner)
+
+
+def _access(
+    op: Operation, buffer: SSAValue, indices: Sequence[SSAValue] | None, is_write: bool, context: Context
+) -> Access:
+    return Access(
+        op,
+        buffer,
+        None if indices is None else tuple(context.resolve(i) for i in indices),
+        is_write,
+        context.loops,
+        context.conditions,
+        context.blocks,
+        context.in_init,
+    )
+
+
+def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Index]) -> Conditions:
+    """What is known when an `i1` value is true (or false): comparisons of indices and conjunctions of them."""
+    op = condition.owner
+    if isinstance(op, arith.AndIOp) and holds:
+        return condition_of(op.lhs, True, iterators) & condition_of(op.rhs, True, iterators)
+    if isinstance(op, arith.OrIOp) and not holds:
+        return condition_of(op.lhs, False, iterators) & condition_of(op.rhs, False, iterators)
+    if isinstance(op, arith.XOrIOp):
+        for side, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            if (constant := _constant_bool(other)) is not None:
+                return condition_of(side, holds != constant, iterators)
+    if (constant := _constant_bool(condition)) is not None:
+        return Conditions() if constant == holds else Conditions((Index({}, -1),))
+    if isinstance(op, arith.CmpiOp) and isinstance(op.lhs.type, IndexType):
+        left = Index.of(op.lhs).substitute(iterators)
+        right = Index.of(op.rhs).substitute(iterators)
+        return _comparison(op.predicate.value.data, left, right, holds)
+    return Conditions(exact=False)
+
+
+def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Conditions:
+    """`arith.cmpi` predicates: 0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge (unsigned ones are not followed)."""
+    if predicate in (0, 1):
+        if (predicate == 0) == holds:
+            return Conditions(zeros=(left - right,))
+        return Conditions(exact=False)
+    if predicate in (4, 5):
+        left, right = right, left
+        predicate -= 2
+    if predicate not in (2, 3):
+        return Conditions(exact=False)
+    if holds:
+        return Conditions((right - left - (1 if predicate == 2 else 0),))
+    return Conditions((left - right - (0 if predicate == 2 else 1),))
+
+
+def _constant_bool(value: SSAValue) -> bool | None:
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return bool(op.value.value.data)
+    return None
+
+
+def is_symbol(value: SSAValue) -> bool:
+    """Whether a value is fixed for the whole call and free: a parameter, or an extent of a parameter."""
+    if isinstance(value, BlockArgument):
+        return isinstance(value.block.parent_op(), func.FuncOp)
+    return isinstance(value.owner, memref.DimOp)
+
+
+def is_fixed(value: SSAValue) -> bool:
+    """Whether a value is the same for all instances of the function's loops: defined at its top level."""
+    return isinstance(value.owner.parent_op(), func.FuncOp)
+
+
+def is_loop_value(value: SSAValue) -> bool:
+    """Whether a value is the variable of a `tir.for`."""
+    return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ForOp)
+
+
+def range_of(value: SSAValue) -> Interval:
+    """The range of a loop value; extents of buffers are not negative."""
+    if isinstance(value.owner, memref.DimOp):
+        return 0, None
+    return range_of_index(value)

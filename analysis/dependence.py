@@ -1,0 +1,229 @@
+"""Do two instances of a program touch the same place? The question behind parallel loops, reordering and code motion.
+
+An instance of an access is a point in the loops around it. Two accesses *conflict* when at least one writes and some
+pair of their instances touches the same element. Loops that are equal in both instances are one variable of the
+system, loops that differ are two. A conflict that involves opaque values (subscripts that were loaded, conditions that
+are not affine) is possible, not proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.ir import BlockArgument, OpResult, SSAValue
+
+from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.index import Index, Quotient
+from weft.analysis.sets import Naming, NotProved, Point, System, Variable
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IterKind
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two instances that touch the same element, the first of which runs first."""
+
+    first: Access
+    second: Access
+    point: Point
+    """Values of `("first", value)`, `("second", value)` and of values shared by both."""
+    exact: bool
+    """False when opaque values take part, so that the conflict is possible only."""
+
+    def describe(self, names: dict[SSAValue, str] | None = None) -> str:
+        """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
+        first = _instance_text(self.first, "first", self.point)
+        second = _instance_text(self.second, "second", self.point)
+        return f"{first}; {second}"
+
+    def counterexample(self) -> dict[str, dict[str, int]]:
+        return {
+            "first iteration": _loop_values(self.first, "first", self.point),
+            "second iteration": _loop_values(self.second, "second", self.point),
+        }
+
+    def violation(self, consequence: str, legal: str | None = None) -> Violation:
+        """The refusal that this conflict justifies."""
+        if self.exact:
+            return Violation(f"{self.describe()} {consequence}", "refuted", self.counterexample(), legal)
+        return Violation(
+            f"{self.describe()} may touch the same element: the subscripts or conditions are not affine",
+            "not proved",
+            {},
+            legal,
+        )
+
+
+def undecided(error: NotProved, legal: str | None = None) -> Violation:
+    """The refusal when a question could not be decided."""
+    return Violation(str(error), "not proved", {}, legal)
+
+
+class PairSystem(System):
+    """Constraints on two instances: `first` of one access and `second` of another."""
+
+    def __init__(self, first: Access, second: Access, shared: Collection[ForOp]) -> None:
+        super().__init__()
+        self.shared = {loop.induction_variable for loop in shared}
+        self._add_instance(first.loops, first.conditions, self.first)
+        self._add_instance(second.loops, second.conditions, self.second)
+        if first.indices is not None and second.indices is not None:
+            for left, right in zip(first.indices, second.indices, strict=True):
+                self.equal(self.row(left, self.first), self.row(right, self.second))
+
+    def first(self, value: SSAValue) -> Variable:
+        """The variable that `value` is in the first instance."""
+        return self._name("first", value)
+
+    def second(self, value: SSAValue) -> Variable:
+        """The variable that `value` is in the second instance."""
+        return self._name("second", value)
+
+    def _name(self, role: str, value: SSAValue) -> Variable:
+        variable: Variable = value if value in self.shared or is_fixed(value) else (role, value)
+        low, high = range_of(value)
+        self.declare(variable, low, high)
+        return variable
+
+    def _add_instance(self, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
+        add_domain(self, loops, conditions, naming)
+
+    def same(self, loop: ForOp) -> None:
+        """Both instances are in the same iteration of `loop`."""
+        value = loop.induction_variable
+        self.equal(self.row(Index.of(value), self.first), self.row(Index.of(value), self.second))
+
+    def earlier(self, loop: ForOp) -> None:
+        """The first instance is in an earlier iteration of `loop` than the second."""
+        value = loop.induction_variable
+        self.less(self.row(Index.of(value), self.first), self.row(Index.of(value), self.second))
+
+    def later(self, loop: ForOp) -> None:
+        """The first instance is in a later iteration of `loop` than the second."""
+        value = loop.induction_variable
+        self.less(self.row(Index.of(value), self.second), self.row(Index.of(value), self.first))
+
+
+def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
+    """Loop values lie in their extents, and the conditions hold."""
+    for loop in loops:
+        row = system.row(Index.of(loop.induction_variable), naming)
+        if isinstance(loop.extent, int):
+            (variable,) = row.terms
+            system.declare(variable, 0, loop.extent - 1)
+        else:
+            system.less(row, system.row(Index.of(loop.extent), naming))
+    for index in conditions.positives:
+        system.positives.append(system.row(index, naming))
+    for index in conditions.zeros:
+        system.zeros.append(system.row(index, naming))
+
+
+def conflict_between(
+    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[PairSystem], None]
+) -> Conflict | None:
+    """A pair of instances on one element that also satisfies `ordered`. Raises `NotProved`."""
+    system = PairSystem(first, second, shared)
+    ordered(system)
+    if system.is_empty():
+        return None
+    point = system.find_point()
+    if point is None:
+        return None
+    return Conflict(first, second, point, _is_exact(first) and _is_exact(second))
+
+
+def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
+    """Unordered pairs of accesses to one buffer of which at least one writes; each with itself when it writes."""
+    by_buffer: dict[SSAValue, list[Access]] = {}
+    for access in found:
+        by_buffer.setdefault(access.buffer, []).append(access)
+    for group in by_buffer.values():
+        if not any(a.is_write for a in group):
+            continue
+        distinct = _without_duplicates(group)
+        for position, a in enumerate(distinct):
+            for b in distinct[position:]:
+                if a.is_write or b.is_write:
+                    yield a, b
+
+
+def _without_duplicates(group: Sequence[Access]) -> list[Access]:
+    """One access for each set of instances: a write stands for a read of the same elements at the same time."""
+    kept: dict[tuple[object, ...], Access] = {}
+    for access in group:
+        key = (access.indices, access.loops, access.conditions, access.in_init, access.blocks)
+        if key not in kept or access.is_write:
+            kept[key] = access
+    return list(kept.values())
+
+
+def is_accumulation(first: Access, second: Access) -> bool:
+    """Whether both are the update of one reduction block on its accumulator: their order is free where asked."""
+    return (
+        first.block is not None
+        and first.block is second.block
+        and not first.in_init
+        and not second.in_init
+        and first.indices == second.indices
+        and IterKind.REDUCE in first.block.kinds
+    )
+
+
+def _is_exact(access: Access) -> bool:
+    if access.indices is None or not access.conditions.exact:
+        return False
+    parts = (*access.indices, *access.conditions.positives, *access.conditions.zeros)
+    return all(is_loop_value(v) or is_symbol(v) for index in parts for v in index.values())
+
+
+def buffer_name(buffer: SSAValue) -> str:
+    """The name of a buffer for messages."""
+    if buffer.name_hint:
+        return buffer.name_hint
+    return f"argument {buffer.index}" if isinstance(buffer, BlockArgument) else "a buffer"
+
+
+def loop_name(loop: ForOp) -> str:
+    return f"%{loop.induction_variable.name_hint or '?'}"
+
+
+def _value_at(value: SSAValue, role: str, point: Point) -> int:
+    return point.get((role, value), point.get(value, 0))
+
+
+def _loop_values(access: Access, role: str, point: Point) -> dict[str, int]:
+    return {
+        (loop.induction_variable.name_hint or f"loop{at}"): _value_at(loop.induction_variable, role, point)
+        for at, loop in enumerate(access.loops)
+    }
+
+
+def evaluate(index: Index, value_at: Callable[[SSAValue], int]) -> int:
+    """The number that `index` is at a point."""
+    total = index.constant
+    for atom, factor in index.terms.items():
+        if isinstance(atom, SSAValue):
+            total += factor * value_at(atom)
+        else:
+            inner = evaluate(atom.numerator, value_at)
+            total += factor * (inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor)
+    return total
+
+
+def _instance_text(access: Access, role: str, point: Point) -> str:
+    values = ", ".join(f"{name}={value}" for name, value in _loop_values(access, role, point).items())
+    verb = "writes" if access.is_write else "reads"
+    block = f' of block "{access.block.label}"' if access.block is not None else ""
+    if access.indices is None:
+        return f"iteration ({values}){block} {verb} {buffer_name(access.buffer)}"
+    at = ", ".join(str(evaluate(i, lambda v: _value_at(v, role, point))) for i in access.indices)
+    return f"iteration ({values}){block} {verb} {buffer_name(access.buffer)}[{at}]"
+
+
+def is_temporary(buffer: SSAValue) -> bool:
+    """Whether a buffer is allocated by the function itself."""
+    return isinstance(buffer, OpResult) and isinstance(buffer.op, memref.AllocOp)

@@ -1,0 +1,104 @@
+"""May the iterations of a loop run in any order, or at once? And may the loops of a nest change places?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.dependence import (
+    Conflict,
+    PairSystem,
+    conflict_between,
+    conflicting_pairs,
+    is_accumulation,
+    undecided,
+)
+from weft.analysis.privacy import is_private
+from weft.analysis.sets import NotProved
+from weft.dialects.tir import ForOp
+from weft.support.errors import Violation
+
+
+def carried_conflict(loop: ForOp) -> Conflict | None:
+    """Two different iterations of `loop` that touch one element, one of them writing. Raises `NotProved`.
+
+    Buffers whose values never cross an iteration are left out: each iteration can have its own.
+    """
+    found = accesses(loop)
+    for first, second in conflicting_pairs(found):
+        conflict = _carried(loop, first, second)
+        if conflict is not None and not is_private(first.buffer, loop, found):
+            return conflict
+    return None
+
+
+def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
+    shared = first.loops[: first.loops.index(loop)]
+    pairs = ((first, second),) if first is second else ((first, second), (second, first))
+    for earlier, later in pairs:
+        conflict = conflict_between(earlier, later, shared, lambda s: s.earlier(loop))
+        if conflict is not None:
+            return conflict
+    return None
+
+
+def dependent_iterations(loop: ForOp, consequence: str) -> Violation | None:
+    """Why the iterations of `loop` are not independent, or None when they are proved to be."""
+    try:
+        conflict = carried_conflict(loop)
+    except NotProved as error:
+        return undecided(error)
+    if conflict is None:
+        return None
+    return conflict.violation(consequence, _reduction_advice(conflict))
+
+
+def _reduction_advice(conflict: Conflict) -> str | None:
+    if is_accumulation(conflict.first, conflict.second):
+        return "only loops that no reduce iterator is bound to; the reduction itself stays serial"
+    return None
+
+
+def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict | None:
+    """Two dependent instances that the new order of a chain of loops would run the other way round.
+
+    `old` is a perfect chain, outermost first; `new` a permutation of it. Raises `NotProved`. The updates of one
+    reduction may change places; its init may not come after them.
+    """
+    found = accesses(old[0])
+    outside = old[0]
+    for first, second in conflicting_pairs(found):
+        if is_accumulation(first, second):
+            continue
+        outer = first.loops[: first.loops.index(outside)]
+        pairs = ((first, second),) if first is second else ((first, second), (second, first))
+        for earlier, later in pairs:
+            conflict = _inverted(earlier, later, outer, old, new)
+            if conflict is not None:
+                return conflict
+    return None
+
+
+def _inverted(
+    earlier: Access, later: Access, outer: Sequence[ForOp], old: Sequence[ForOp], new: Sequence[ForOp]
+) -> Conflict | None:
+    """`earlier` runs first in the old order and last in the new one.
+
+    The old order is decided at level p (all loops outside p equal), the new one at level q: then q stands inside p in
+    the old order and outside p in the new one.
+    """
+    place = {loop: at for at, loop in enumerate(new)}
+    for p_at, p in enumerate(old):
+        for q in old[p_at + 1 :]:
+            if place[q] > place[p]:
+                continue
+            shared = [*outer, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)]
+
+            def ordered(system: PairSystem, p: ForOp = p, q: ForOp = q) -> None:
+                system.earlier(p)
+                system.later(q)
+
+            conflict = conflict_between(earlier, later, shared, ordered)
+            if conflict is not None:
+                return conflict
+    return None
