@@ -1,0 +1,171 @@
+"""One function of IR -> one Python function, and Python's errors -> errors about the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.memref import LoadOp
+
+from weft.interp.emitter import Emitter, Options
+from weft.interp.errors import InterpreterError
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+_FILE_PREFIX = "<interpreted "
+
+
+@dataclass
+class CompiledFunction:
+    """A function that runs on run-time values (see `registry`) and returns a tuple of them."""
+
+    name: str
+    run: Callable[..., tuple[Any, ...]]
+    source: str
+    """The Python source, for people."""
+    lines: list[Operation | None]
+    """The op of each line of the source."""
+    names: Mapping[SSAValue, str]
+    """The Python expression of each SSA value."""
+
+
+class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
+    """Run-time functions by symbol name, compiled when first called."""
+
+    def __init__(self, compile_: Callable[[str], CompiledFunction]) -> None:
+        super().__init__()
+        self._compile = compile_
+
+    def __missing__(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        run = self._compile(name).run
+        self[name] = run
+        return run
+
+
+def compile_function(function: FuncOp, options: Options, functions: Functions) -> CompiledFunction:
+    """Compile one function. Raises `CompileError` for an op without a meaning, a body of several blocks, or none."""
+    name = function.sym_name.data
+    if function.is_declaration:
+        raise CompileError.at(function, f"function @{name} has no body to interpret")
+    if len(function.body.blocks) != 1:
+        raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")
+    emitter = Emitter(options, functions)
+    parameters: list[str] = []
+    for argument in function.body.block.args:
+        if isinstance(argument.type, MemRefType):
+            parameters.append(_bind_buffer_parameter(emitter, argument))
+        else:
+            parameters.append(emitter.define(argument))
+    emitter.region(function.body.block)
+    header = f"def function({', '.join(parameters)}):"
+    body = emitter.source()
+    source = "\n".join([header, *(text for text, _ in body), ""])
+    lines: list[Operation | None] = [function, *(op for _, op in body)]
+    compiled = CompiledFunction(name, _not_compiled, source, lines, emitter.names)
+    file = f"{_FILE_PREFIX}@{name} {id(compiled):x}>"
+    try:
+        code = compile(source, file, "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise InternalError(f"the interpreter wrote wrong Python for @{name}: {error}\n{source}") from error
+    environment = emitter.constants
+    environment["_compiled"] = compiled
+    exec(code, environment)
+    compiled.run = environment["function"]
+    return compiled
+
+
+def _not_compiled(*_: object) -> tuple[Any, ...]:
+    raise InternalError("a function was called while it was compiled")
+
+
+def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
+    type_ = cast("MemRefType[Attribute]", argument.type)
+    parameter = emitter.fresh(f"{argument.name_hint or 'argument'}_buffer")
+    data = emitter.fresh(argument.name_hint or "argument")
+    emitter.line(f"{data} = {parameter}.data")
+    extents: list[int | str] = []
+    for dimension, extent in enumerate(type_.get_shape()):
+        if extent >= 0:
+            extents.append(extent)
+        else:
+            name = emitter.fresh(f"{data}_{dimension}")
+            emitter.line(f"{name} = {parameter}.shape[{dimension}]")
+            extents.append(name)
+    emitter.bind_buffer(argument, data, extents)
+    return parameter
+
+
+def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call a compiled function; Python's errors in its source become `InterpreterError` about the op of the line."""
+    try:
+        return run(*arguments)
+    except (TypeError, ZeroDivisionError, IndexError, OverflowError) as error:
+        raise _translated(error) from error
+
+
+def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """The last frame of interpreted code in a traceback, with its line."""
+    found: tuple[FrameType, int] | None = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename.startswith(_FILE_PREFIX):
+            found = traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found
+
+
+def _translated(error: Exception) -> Exception:
+    place = _innermost(error.__traceback__)
+    if place is None:
+        return InternalError(f"the interpreter failed outside interpreted code: {error!r}")
+    frame, line = place
+    compiled = frame.f_globals["_compiled"]
+    op = compiled.lines[line - 1] if isinstance(compiled, CompiledFunction) else None
+    if not isinstance(compiled, CompiledFunction) or op is None:
+        return InternalError(f"the interpreter failed in a line of its own: {error!r}")
+    if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
+        return found
+    if isinstance(error, ZeroDivisionError):
+        return InterpreterError(op, f"'{op.name}' divides by zero")
+    if isinstance(error, IndexError):
+        return InterpreterError(op, f"'{op.name}' accesses a buffer after its memref.dealloc")
+    return InternalError(f"the interpreter failed in '{op.name}': {error!r}\n{compiled.source.splitlines()[line - 1]}")
+
+
+def _unwritten_read(op: Operation, compiled: CompiledFunction, frame: FrameType) -> InterpreterError | None:
+    """The error when an operand of `op` is memory that was never written."""
+    for operand in op.operands:
+        value = _value_in(frame, compiled, operand)
+        if not (value is None or (isinstance(value, list) and None in value)):
+            continue
+        load = operand.owner
+        if not isinstance(load, LoadOp):
+            return InterpreterError(op, f"'{op.name}' uses a value read from memory that was never written")
+        buffer = load.memref.name_hint or "a buffer"
+        index = [_value_in(frame, compiled, i) for i in load.indices]
+        text = ", ".join(str(i) for i in index)
+        return InterpreterError(
+            load,
+            f"reads {buffer}[{text}], which was never written",
+            buffer=buffer,
+            index=[i for i in index if isinstance(i, int)],
+        )
+    return None
+
+
+def _value_in(frame: FrameType, compiled: CompiledFunction, value: SSAValue) -> object:
+    """What an SSA value is in a frame; 0 where it is a literal."""
+    name = compiled.names.get(value, "0")
+    return frame.f_locals.get(name, 0) if name.isidentifier() else _literal_of(name)
+
+
+def _literal_of(text: str) -> object:
+    try:
+        return int(text.strip("()"))
+    except ValueError:
+        return 0

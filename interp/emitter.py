@@ -1,0 +1,477 @@
+"""Writes the Python source of one function: names, lines, scopes, and what is known about integer ranges.
+
+The source is built to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into the
+index expression, and a bounds check only where the ranges do not prove the access in bounds.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, NoneAttr
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from weft.dialects.index_map import Interval, interval_of
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import call_rule, emit_rule
+from weft.interp.rounding import F32_CELL
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+UNBOUNDED: Interval = (None, None)
+_MAX_NESTED_LOOPS = 16
+"""CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
+_MAX_INDENT = 90
+"""CPython refuses more than 100 levels of indentation."""
+
+
+@dataclass
+class Scope:
+    """Lines of one indentation level. `head` is written first: what inner scopes hoisted to this one."""
+
+    depth: int
+    loops: int = 0
+    """How many loops enclose this scope inside its Python function."""
+    head: list[tuple[str, Operation | None]] = field(default_factory=list[tuple[str, "Operation | None"]])
+    lines: list[tuple[str, Operation | None] | Scope] = field(
+        default_factory=list["tuple[str, Operation | None] | Scope"]
+    )
+
+    def flatten(self, into: list[tuple[str, Operation | None]]) -> None:
+        indent = " " * self.depth
+        into.extend((indent + text, op) for text, op in self.head)
+        for line in self.lines:
+            if isinstance(line, Scope):
+                line.flatten(into)
+            else:
+                into.append((indent + line[0], line[1]))
+
+
+@dataclass(frozen=True)
+class BufferSource:
+    """A memref in emitted code: the name of its flat list, and its extents (numbers or names)."""
+
+    data: str
+    extents: tuple[int | str, ...]
+    hint: str
+    element_type: Attribute
+
+
+@dataclass(frozen=True)
+class Options:
+    """How functions are compiled.
+
+    `order`: in which order `parallel` and `vectorized` loops run: "forward", "reversed", "shuffled" (by `seed`), or
+    "interleaved" (all iterations advance together and pause before each store, so that lost updates show).
+    `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
+    """
+
+    order: str = "forward"
+    seed: int = 0
+    check_uninitialised: bool = True
+
+
+class Emitter:
+    """State of writing one function. See `registry` for how rules use it."""
+
+    def __init__(self, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]) -> None:
+        self.options = options
+        self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
+        """Objects that the source uses by name."""
+        self.root = Scope(1)
+        self.scope = self.root
+        self.interleaved = False
+        """Whether lines are written into a generator that pauses before stores."""
+        self._taken: set[str] = {"range", "zip", "abs", "min", "max", "len", "function"}
+        self._values: dict[SSAValue, str] = {}
+        self._ranges: dict[SSAValue, Interval] = {}
+        self._below: dict[SSAValue, str] = {}
+        self._buffers: dict[SSAValue, BufferSource] = {}
+        self._unwritten: set[SSAValue] = set()
+        self._home: dict[str, Scope] = {}
+        self._hoisted: dict[tuple[str, int | str], str] = {}
+        self._constant_names: dict[int, str] = {}
+
+    # Names and values
+
+    def fresh(self, hint: str | None) -> str:
+        """A local name that nothing else has."""
+        base = re.sub(r"\W", "_", hint or "v", flags=re.ASCII).strip("_") or "v"
+        if base[0].isdigit() or keyword.iskeyword(base):
+            base = "v" + base
+        name, number = base, 0
+        while name in self._taken or keyword.iskeyword(name):
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
+        """A fresh local name for `value`, which the caller's next lines assign.
+
+        `interval` is what is known about an integer. `maybe_unwritten` tells that the value may be None: memory that was
+        never written (see `written`).
+        """
+        name = self.fresh(value.name_hint)
+        self.bind(value, name, interval)
+        if maybe_unwritten:
+            self._unwritten.add(value)
+        return name
+
+    def bind(
+        self, value: SSAValue, expression: str, interval: Interval | None = None, below: str | None = None
+    ) -> None:
+        """Let `value` stand for an expression that is a name or a literal, without writing a line.
+
+        `below` is the name of an extent that the value is known to be less than.
+        """
+        self._values[value] = expression
+        if interval is not None:
+            self._ranges[value] = interval
+        if below is not None:
+            self._below[value] = below
+
+    def alias(self, value: SSAValue, source: SSAValue) -> None:
+        """Let `value` stand for the same as `source`, facts included."""
+        self.bind(value, self.value(source), self._ranges.get(source), self._below.get(source))
+        if source in self._unwritten:
+            self._unwritten.add(value)
+
+    def value(self, value: SSAValue) -> str:
+        """The expression (a name or a literal) of a scalar, vector or tensor.
+
+        The value may be None, never written, when `maybe_unwritten(value)`: Python arithmetic on None raises, and the error
+        is then told as a read of unwritten memory. Where None would pass silently (`==`, a condition), use `written`.
+        """
+        try:
+            return self._values[value]
+        except KeyError:
+            raise self.unsupported(value) from None
+
+    def maybe_unwritten(self, value: SSAValue) -> bool:
+        return value in self._unwritten
+
+    def mark_unwritten(self, value: SSAValue) -> None:
+        """`value` passes on what may be None."""
+        self._unwritten.add(value)
+
+    def written(self, value: SSAValue, op: Operation) -> str:
+        """As `value`, after a line that raises when memory was never written."""
+        expression = self.value(value)
+        if value in self._unwritten:
+            self.line(f"if {self.is_unwritten(value)}: {self.helper(unwritten)}()", op)
+        return expression
+
+    def is_unwritten(self, value: SSAValue) -> str:
+        """A condition that holds when `value`, or a lane of it, was never written."""
+        from xdsl.dialects.builtin import VectorType
+
+        expression = self.value(value)
+        return f"None in {expression}" if isinstance(value.type, VectorType) else f"{expression} is None"
+
+    def unsupported(self, value: SSAValue) -> CompileError:
+        """The error for a value that the interpreter does not carry from one op to another."""
+        from xdsl.ir import Operation
+
+        owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        message = f"the interpreter cannot use a value of type {value.type} here"
+        return CompileError(message) if owner is None else CompileError.at(owner, message)
+
+    def constant(self, thing: object, hint: str) -> str:
+        """A name for a Python object in the emitted code."""
+        name = self._constant_names.get(id(thing))
+        if name is None:
+            name = f"_{hint}_{len(self.constants)}"
+            self.constants[name] = thing
+            self._constant_names[id(thing)] = name
+        return name
+
+    def helper(self, function: object) -> str:
+        """The name of a Python function in the emitted code."""
+        return self.constant(function, getattr(function, "__name__", "helper"))
+
+    def operation_name(self, op: Operation) -> str:
+        """A name for `op` itself in the emitted code: an argument of helpers that raise errors about it."""
+        return self.constant(op, "op")
+
+    @property
+    def names(self) -> Mapping[SSAValue, str]:
+        """The expressions of the values met so far."""
+        return self._values
+
+    def callee(self, name: str) -> str:
+        """An expression for the function @name of the module: takes run-time values (memrefs as `Buffer`), returns a tuple.
+
+        It is compiled when first called; a missing one raises `CompileError` then.
+        """
+        return f"_functions[{name!r}]"
+
+    # Integer facts
+
+    def range_of(self, value: SSAValue) -> Interval:
+        """The interval that an integer value is known to lie in."""
+        known = self._ranges.get(value)
+        if known is not None:
+            return known
+        if isinstance(value.type, IntegerType) and value.type.width.data > 1:
+            half = 1 << (value.type.width.data - 1)
+            return -half, half - 1
+        return UNBOUNDED
+
+    def below_of(self, value: SSAValue) -> str | None:
+        """The name of an extent that `value` is known to be less than."""
+        return self._below.get(value)
+
+    def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> str:
+        """Python source of an affine expression over SSA values."""
+        match expr:
+            case AffineConstantExpr():
+                return str(expr.value) if expr.value >= 0 else f"({expr.value})"
+            case AffineDimExpr():
+                return self.value(operands[expr.position])
+            case AffineBinaryOpExpr():
+                lhs, rhs = self.affine(expr.lhs, operands), self.affine(expr.rhs, operands)
+                match expr.kind:
+                    case AffineBinaryOpKind.Add:
+                        return f"({lhs} + {rhs})"
+                    case AffineBinaryOpKind.Mul:
+                        return f"({lhs} * {rhs})"
+                    case AffineBinaryOpKind.FloorDiv:
+                        return f"({lhs} // {rhs})"
+                    case AffineBinaryOpKind.CeilDiv:
+                        return f"(-(-{lhs} // {rhs}))"
+                    case AffineBinaryOpKind.Mod:
+                        return f"({lhs} % {rhs})"
+            case _:
+                raise InternalError(f"index maps have dimensions only, got {expr}")
+
+    def affine_range(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Interval:
+        return interval_of(expr, lambda dim: self.range_of(operands[dim]))
+
+    # Lines and scopes
+
+    def line(self, text: str, op: Operation | None = None) -> None:
+        """Write one line. Errors that it raises are told as errors of `op`."""
+        self.scope.lines.append((text, op))
+
+    def pause(self) -> None:
+        """Let other iterations of an interleaved loop run: stands between the loads and the store of an update."""
+        if self.interleaved:
+            self.line("yield")
+
+    @contextmanager
+    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Iterator[Scope]:
+        """Write `header` and an indented scope for what is written inside the `with`."""
+        outer = self.scope
+        if outer.depth >= _MAX_INDENT and op is not None:
+            raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
+        self.line(header, op)
+        inner = Scope(outer.depth + 1, outer.loops + loop)
+        outer.lines.append(inner)
+        self.scope = inner
+        try:
+            yield inner
+        finally:
+            if not inner.lines and not inner.head:
+                inner.lines.append(("pass", None))
+            self.scope = outer
+
+    @contextmanager
+    def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Iterator[str]:
+        """A Python `for` of `variable` over `iterable`; `carried` are the names that its body assigns for later lines.
+
+        The caller states what it knows about the variable with `bind` on the name it gets.
+        """
+        if self.scope.loops < _MAX_NESTED_LOOPS:
+            name = self.define(variable)
+            with self.nested(f"for {name} in {iterable}:", op, loop=True) as inner:
+                self._home[name] = inner
+                yield name
+            return
+        part = self.fresh("part")
+        with self.nested(f"def {part}({', '.join(carried)}):") as function:
+            function.loops = 0
+            name = self.define(variable)
+            with self.nested(f"for {name} in {iterable}:", op, loop=True) as inner:
+                self._home[name] = inner
+                yield name
+            if carried:
+                self.line(f"return {', '.join(carried)}")
+        target = f"{', '.join(carried)} = " if carried else ""
+        run = "yield from " if self.interleaved else ""
+        self.line(f"{target}{run}{part}({', '.join(carried)})", op)
+        if self.interleaved:
+            # Makes a generator of the function even when nothing in it pauses.
+            function.head.append(("if False: yield", None))
+
+    def region(self, block: Block) -> None:
+        """Write the ops of a block. Terminators have rules too: the op that holds the region handles what they pass on."""
+        for op in block.ops:
+            self.operation(op)
+
+    def operation(self, op: Operation) -> None:
+        """Write one op by its rule. Raises `CompileError` when there is none."""
+        rule = emit_rule(op.name)
+        if rule is not None:
+            rule(self, op)
+            return
+        function = call_rule(op.name)
+        if function is None:
+            raise CompileError.at(op, f"the interpreter has no meaning for '{op.name}'")
+        arguments = ", ".join([self.operation_name(op), *(self.value(operand) for operand in op.operands)])
+        call = f"{self.helper(function)}({arguments})"
+        if op.results:
+            results = ", ".join(self.define(result) for result in op.results)
+            self.line(f"{results} = {call}", op)
+        else:
+            self.line(call, op)
+
+    # Buffers
+
+    def bind_buffer(self, value: SSAValue, data: str, extents: Sequence[int | str]) -> BufferSource:
+        """Let the memref `value` stand for the flat list named `data`. Raises `CompileError` for strided layouts."""
+        type_ = cast("MemRefType[Attribute]", value.type)
+        if not isinstance(type_.layout, NoneAttr):
+            raise self.unsupported(value)
+        buffer = BufferSource(data, tuple(extents), value.name_hint or data, type_.element_type)
+        self._buffers[value] = buffer
+        return buffer
+
+    def buffer(self, value: SSAValue) -> BufferSource:
+        """The buffer that a memref value stands for."""
+        try:
+            return self._buffers[value]
+        except KeyError:
+            raise self.unsupported(value) from None
+
+    def tie_extents(self, value: SSAValue, extents: Sequence[int | str]) -> None:
+        """State other expressions for the extents of a buffer, known to be equal to the present ones."""
+        old = self.buffer(value)
+        self._buffers[value] = BufferSource(old.data, tuple(extents), old.hint, old.element_type)
+
+    def static_extents(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
+        return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
+
+    def element(self, buffer: BufferSource, indices: Sequence[SSAValue], op: Operation, last_lanes: int = 1) -> str:
+        """The flat index of an element, after lines that check that it lies in the buffer.
+
+        With `last_lanes` > 1 the access covers that many elements along the last dimension.
+        """
+        checks: list[str] = []
+        for position, (index, extent) in enumerate(zip(indices, buffer.extents, strict=True)):
+            lanes = last_lanes if position == len(indices) - 1 else 1
+            check = self._bounds_check(index, extent, lanes)
+            if check is not None:
+                checks.append(check)
+        if checks:
+            values = ", ".join(self.value(index) for index in indices)
+            extents = ", ".join(str(extent) for extent in buffer.extents)
+            call = (
+                f"{self.helper(out_of_bounds)}({self.operation_name(op)}, {buffer.hint!r}, [{values}], [{extents}], "
+                f"{last_lanes})"
+            )
+            self.line(f"if not ({' and '.join(checks)}): {call}", op)
+        return self.flat_index([self.value(index) for index in indices], buffer.extents)
+
+    def _bounds_check(self, index: SSAValue, extent: int | str, lanes: int) -> str | None:
+        """The condition that keeps `index` inside, or None when the ranges prove it."""
+        low, high = self.range_of(index)
+        above_zero = low is not None and low >= 0
+        if isinstance(extent, int):
+            below = high is not None and high <= extent - lanes
+        else:
+            below = lanes == 1 and self.below_of(index) == extent
+        if above_zero and below:
+            return None
+        limit = extent - lanes if isinstance(extent, int) else f"{extent} - {lanes}"
+        if below:
+            return f"{self.value(index)} >= 0"
+        return f"{self.value(index)} <= {limit}" if above_zero else f"0 <= {self.value(index)} <= {limit}"
+
+    def flat_index(self, indices: Sequence[str], extents: Sequence[int | str]) -> str:
+        """The row-major position of an element."""
+        constant = 0
+        terms: list[str] = []
+        stride: int | str = 1
+        for index, extent in zip(reversed(indices), reversed(extents), strict=True):
+            if isinstance(stride, int) and re.fullmatch(r"-?\d+", index):
+                constant += int(index) * stride
+            else:
+                terms.insert(0, index if stride == 1 else self._product(index, stride))
+            stride = self._next_stride(stride, extent)
+        if constant or not terms:
+            terms.append(str(constant))
+        return " + ".join(terms)
+
+    def _next_stride(self, stride: int | str, extent: int | str) -> int | str:
+        if isinstance(stride, int) and isinstance(extent, int):
+            return stride * extent
+        if stride == 1:
+            return extent
+        if extent == 1:
+            return stride
+        return f"{stride} * {extent}"
+
+    def _product(self, index: str, stride: int | str) -> str:
+        """`index * stride`, computed once per iteration when the index is a loop variable."""
+        key = (index, stride)
+        if key in self._hoisted:
+            return self._hoisted[key]
+        product = f"{index} * {stride}"
+        home = self._home.get(index)
+        if home is None or not isinstance(stride, int) or home is self.scope:
+            return product
+        name = self.fresh(f"{index}_x{stride}")
+        home.head.append((f"{name} = {product}", None))
+        self._hoisted[key] = name
+        return name
+
+    def source(self) -> list[tuple[str, Operation | None]]:
+        """All lines, with the op that each belongs to."""
+        lines: list[tuple[str, Operation | None]] = []
+        self.root.flatten(lines)
+        return lines
+
+
+def out_of_bounds(op: Operation, buffer: str, index: list[int], shape: list[int], lanes: int) -> None:
+    """Raise the error for an access outside a buffer."""
+    last = f" .. {index[-1] + lanes - 1}" if lanes > 1 else ""
+    raise InterpreterError(
+        op,
+        f"access out of bounds: {buffer}[{', '.join(map(str, index))}{last}], the shape of {buffer} is "
+        f"{'x'.join(map(str, shape))}",
+        buffer=buffer,
+        index=index,
+        shape=shape,
+    )
+
+
+def unwritten() -> None:
+    """Raise what arithmetic on None raises, so that the read of unwritten memory is told in the same way."""
+    raise TypeError("a value is None")
+
+
+def interval_fits(interval: Interval, type_: Attribute) -> bool:
+    """Whether integers in `interval` need no wrapping in `type_`."""
+    if isinstance(type_, IndexType):
+        return True
+    if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
+        return False
+    half = 1 << (type_.width.data - 1)
+    return -half <= interval[0] and interval[1] < half
+
+
+def literal(value: float | int | bool) -> str | None:
+    """The Python literal of a scalar, or None when there is no short one (infinities and NaN)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    text = repr(value)
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,74 @@
+"""`memref`: buffers as flat lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emits
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+    from weft.interp.emitter import Emitter
+
+
+@emits(memref.AllocOp, memref.AllocaOp)
+def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
+    type_ = cast("MemRefType[Attribute]", op.memref.type)
+    if op.symbol_operands:
+        raise CompileError.at(op, "the interpreter allocates buffers of identity layout only")
+    sizes = [emitter.written(size, op) for size in op.dynamic_sizes]
+    extents = emitter.static_extents(type_, iter(sizes))
+    if sizes:
+        call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(sizes)}])"
+        emitter.line(f"if min({', '.join(sizes)}, 0) < 0: {call}", op)
+    data = emitter.fresh(op.memref.name_hint or "buffer")
+    fill = "None" if emitter.options.check_uninitialised else "0"
+    count = " * ".join(str(extent) for extent in extents) or "1"
+    emitter.line(f"{data} = [{fill}] * ({count})", op)
+    emitter.bind_buffer(op.memref, data, extents)
+
+
+def negative_extent(op: Operation, sizes: list[int]) -> None:
+    raise InterpreterError(op, f"'{op.name}' needs extents of at least 0, got {', '.join(map(str, sizes))}")
+
+
+@emits(memref.DeallocOp)
+def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
+    """An emptied list makes every later access an IndexError, which is told as a use after the deallocation."""
+    emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
+
+
+@emits(memref.LoadOp)
+def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
+    buffer = emitter.buffer(op.memref)
+    index = emitter.element(buffer, op.indices, op)
+    name = emitter.define(op.res, maybe_unwritten=True)
+    emitter.line(f"{name} = {buffer.data}[{index}]", op)
+
+
+@emits(memref.StoreOp)
+def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
+    buffer = emitter.buffer(op.memref)
+    index = emitter.element(buffer, op.indices, op)
+    emitter.pause()
+    emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.value)}", op)
+
+
+@emits(memref.DimOp)
+def emit_dim(emitter: Emitter, op: memref.DimOp) -> None:
+    """The extent by its own name, so that what is bounded by it is known to be."""
+    buffer = emitter.buffer(op.source)
+    index = emitter.value(op.index)
+    if not index.isdigit():
+        raise CompileError.at(op, "the interpreter needs a constant dimension for 'memref.dim'")
+    if int(index) >= len(buffer.extents):
+        raise CompileError.at(op, f"'memref.dim' asks for dimension {index} of {op.source.type}")
+    extent = buffer.extents[int(index)]
+    interval = (extent, extent) if isinstance(extent, int) else (0, None)
+    emitter.bind(op.result, str(extent), interval)

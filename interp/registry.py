@@ -1,0 +1,124 @@
+"""Which operation means what: one table, filled by a module per dialect.
+
+A module `interp/<room>.py` gives each op of its dialect its meaning in one of two ways.
+
+**Source** (`emits`), for ops on scalars, buffers and control flow. The rule writes Python lines through the emitter:
+
+    @emits(arith.AddfOp)
+    def emit_addf(emitter: Emitter, op: arith.AddfOp) -> None:
+        result = emitter.define(op.result)
+        emitter.line(f"{result} = {emitter.value(op.lhs)} + {emitter.value(op.rhs)}", op)
+
+`emitter.value(ssa)` is the Python expression (a name or a literal) of a value that was defined before;
+`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` writes one line, and remembers `op`
+for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops of
+a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
+`emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the rest.
+
+**Calls** (`evaluates`), for ops on tensors. The rule is a Python callable on run-time values, called at each execution:
+
+    @evaluates(graph.AddOp)
+    def add(op: graph.AddOp, lhs: Array, rhs: Array) -> Array:
+        return round_array(lhs + rhs, op.result.type)
+
+It takes the op and one value per operand, and returns the value of the result (a tuple when the op has several results,
+None when it has none). It may raise `InterpreterError(op, message)`.
+
+**Values at run time**
+
+| type | value |
+|---|---|
+| `f16 bf16 f32 f64` | Python `float`, already rounded to the type |
+| `i1` | `bool` |
+| `iN`, `index` | Python `int`: the signed value of `iN`; `index` is not wrapped |
+| `vector<NxT>` | `list` of N scalars |
+| `memref` | in emitted code a flat `list` and its extents (`emitter.buffer(ssa)`); between functions a `Buffer` |
+| `tensor` | NumPy array of `carrier_dtype(element type)`: that of the type, but float32 for bf16 (its values are all bf16) |
+
+None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element access
+in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
+
+A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused with a `CompileError`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from weft.interp.emitter import Emitter
+
+ROOMS: Mapping[str, str] = {
+    "arith": "scalar",
+    "math": "math_functions",
+    "affine": "control",
+    "scf": "control",
+    "func": "control",
+    "memref": "memory",
+    "vector": "vectors",
+    "tir": "tir",
+    "low": "low",
+    "te": "te",
+    "tensor": "te",
+    "graph": "graph",
+}
+"""Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
+
+OpT = TypeVar("OpT", bound="Operation")
+EmitRule = Callable[["Emitter", Any], None]
+CallRule = Callable[..., Any]
+
+_emit_rules: dict[str, EmitRule] = {}
+_call_rules: dict[str, CallRule] = {}
+_loaded: set[str] = set()
+
+
+def emits(
+    *op_classes: type[OpT],
+) -> Callable[[Callable[[Emitter, OpT], None]], Callable[[Emitter, OpT], None]]:
+    """Register a rule that writes the Python source of these ops."""
+
+    def register(rule: Callable[[Emitter, OpT], None]) -> Callable[[Emitter, OpT], None]:
+        for op_class in op_classes:
+            _emit_rules[op_class.name] = rule
+        return rule
+
+    return register
+
+
+def evaluates(*op_classes: type[Operation]) -> Callable[[CallRule], CallRule]:
+    """Register a rule that computes these ops on run-time values."""
+
+    def register(rule: CallRule) -> CallRule:
+        for op_class in op_classes:
+            _call_rules[op_class.name] = rule
+        return rule
+
+    return register
+
+
+def _load_room(op_name: str) -> None:
+    dialect = op_name.split(".", 1)[0]
+    if dialect in _loaded:
+        return
+    _loaded.add(dialect)
+    room = ROOMS.get(dialect)
+    if room is not None and importlib.util.find_spec(f"{__package__}.{room}") is not None:
+        importlib.import_module(f"{__package__}.{room}")
+
+
+def emit_rule(op_name: str) -> EmitRule | None:
+    """The rule that writes source for ops of this name, if there is one."""
+    _load_room(op_name)
+    return _emit_rules.get(op_name)
+
+
+def call_rule(op_name: str) -> CallRule | None:
+    """The rule that computes ops of this name on run-time values, if there is one."""
+    _load_room(op_name)
+    return _call_rules.get(op_name)

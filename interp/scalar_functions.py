@@ -1,0 +1,183 @@
+"""What emitted code calls where Python's operator is not the operation: divisions, NaNs, conversions, elementary functions."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.interp.errors import InterpreterError
+from weft.interp.rounding import wrap
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+
+def divide(a: float, b: float) -> float:
+    """IEEE division where Python raises: by zero."""
+    if b != 0.0:
+        return a / b
+    if a == 0.0 or a != a or b != b:
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def maximum(a: float, b: float) -> float:
+    """The larger; NaN when either is NaN; +0 is larger than -0."""
+    if a != a or b != b:
+        return math.nan
+    if a == b:
+        return b if math.copysign(1.0, a) < 0.0 else a
+    return a if a > b else b
+
+
+def minimum(a: float, b: float) -> float:
+    """The smaller; NaN when either is NaN; -0 is smaller than +0."""
+    if a != a or b != b:
+        return math.nan
+    if a == b:
+        return a if math.copysign(1.0, a) < 0.0 else b
+    return a if a < b else b
+
+
+def maximum_number(a: float, b: float) -> float:
+    """The larger; the other one when one is NaN."""
+    if a != a:
+        return b
+    return a if b != b else maximum(a, b)
+
+
+def minimum_number(a: float, b: float) -> float:
+    """The smaller; the other one when one is NaN."""
+    if a != a:
+        return b
+    return a if b != b else minimum(a, b)
+
+
+def divide_truncating(a: int, b: int) -> int:
+    """Quotient rounded toward zero. Raises `ZeroDivisionError`."""
+    return a // b if (a >= 0) == (b > 0) else -(-a // b)
+
+
+def remainder_truncating(a: int, b: int) -> int:
+    """Remainder of the division rounded toward zero: it has the sign of `a`. Raises `ZeroDivisionError`."""
+    return a % b if (a >= 0) == (b > 0) else a + (-a // b) * b
+
+
+def check_overflow(op: Operation, value: int, width: int) -> int:
+    """A quotient: only the smallest integer divided by -1 does not fit."""
+    if not -(1 << (width - 1)) <= value < 1 << (width - 1):
+        raise InterpreterError(op, f"'{op.name}' overflows: the quotient {value} does not fit {width} bits")
+    return value
+
+
+def check_shift(op: Operation, amount: int, width: int) -> int:
+    if not 0 <= amount < width:
+        raise InterpreterError(op, f"'{op.name}' shifts {width} bits by {amount}")
+    return amount
+
+
+def float_to_int(op: Operation, x: float, low: int, high: int) -> int:
+    """Toward zero; what is not in low..high has no meaning and is an error."""
+    if not math.isfinite(x) or not low <= math.trunc(x) <= high:
+        raise InterpreterError(op, f"'{op.name}' of {x!r}, which is not in {low}..{high} after truncation")
+    return math.trunc(x)
+
+
+def int_to_double(n: int) -> float:
+    """A double that rounds to any narrower type as `n` itself does (rounded to odd at 50 bits when `n` is wider than 53)."""
+    excess = abs(n).bit_length() - 50
+    if excess <= 3:
+        return float(n)
+    kept, lost = abs(n) >> excess, abs(n) & ((1 << excess) - 1)
+    return math.copysign(math.ldexp(float(kept | (lost != 0)), excess), n)
+
+
+def fma_narrow(a: float, b: float, c: float) -> float:
+    """A double that rounds to f32 or narrower as the exact `a * b + c` does (the operands are of that type)."""
+    product = a * b
+    total = product + c
+    if not math.isfinite(total):
+        return total
+    shadow = total - product
+    error = (product - (total - shadow)) + (c - shadow)
+    if error == 0.0:
+        return total
+    # Round to odd: an inexact double whose last bit is even moves one step toward what was lost.
+    if struct.unpack("<q", struct.pack("<d", total))[0] & 1:
+        return total
+    return math.nextafter(total, math.inf if error > 0.0 else -math.inf)
+
+
+def fma_double(a: float, b: float, c: float) -> float:
+    """`a * b + c` rounded once."""
+    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        return a * b + c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+_FLOAT_CODES = {16: "e", 32: "f", 64: "d"}
+_INT_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
+
+
+def float_to_bits(x: float, width: int, brain: bool) -> int:
+    """The bits of a float as a signed integer; `brain`: of a bf16."""
+    if brain:
+        return struct.unpack("<h", struct.pack("<f", x)[2:])[0]
+    return struct.unpack("<" + _INT_CODES[width], struct.pack("<" + _FLOAT_CODES[width], x))[0]
+
+
+def bits_to_float(n: int, width: int, brain: bool) -> float:
+    """The float that a signed integer has the bits of; `brain`: a bf16."""
+    if brain:
+        return struct.unpack("<f", b"\0\0" + struct.pack("<h", n))[0]
+    return struct.unpack("<" + _FLOAT_CODES[width], struct.pack("<" + _INT_CODES[width], n))[0]
+
+
+def total(function: Callable[..., float], fallback: Callable[..., Any]) -> Callable[..., float]:
+    """`function` of `math`, with IEEE results where it raises (poles, overflow, outside the domain)."""
+
+    def run(*operands: float) -> float:
+        try:
+            return function(*operands)
+        except (ValueError, OverflowError):
+            with np.errstate(all="ignore"):
+                return float(fallback(*(np.float64(x) for x in operands)))
+
+    run.__name__ = function.__name__
+    return run
+
+
+def reciprocal_root(x: float) -> float:
+    if x == 0.0:
+        return math.copysign(math.inf, x)
+    return 1.0 / math.sqrt(x) if x > 0.0 else math.nan
+
+
+def to_integral(x: float, rounding: Callable[[float], int]) -> float:
+    """A rounding to integers that keeps infinities, NaN and the sign of zero."""
+    return math.copysign(float(rounding(x)), x) if math.isfinite(x) else x
+
+
+def half_away(x: float) -> int:
+    """Nearest integer, ties away from zero."""
+    whole = math.trunc(x)
+    return whole if abs(x - whole) < 0.5 else whole + (1 if x > 0 else -1)
+
+
+def int_power(op: Operation, base: int, exponent: int, width: int) -> int:
+    if exponent >= 0:
+        return wrap(pow(base, exponent, 1 << width), width)
+    if base == 0:
+        raise ZeroDivisionError
+    return 0 if abs(base) != 1 else base if exponent % 2 else 1

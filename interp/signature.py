@@ -1,0 +1,270 @@
+"""How a function of any level is called with arrays: its parameters, and the checks of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
+
+from weft.dialects.low import PARAMS, Access, params_of, symbols_of
+from weft.interp.errors import InterpreterError
+from weft.interp.rounding import wrap
+from weft.interp.values import Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Attribute
+
+_READING = frozenset(
+    {
+        *("memref.load", "memref.dim", "memref.dealloc", "vector.load", "vector.maskedload", "low.gather"),
+        *("tir.reads", "tir.writes", "tir.assume_shape"),
+    }
+)
+"""Ops that do not write the buffers they name."""
+
+ShapedType: TypeAlias = "MemRefType[Attribute] | TensorType[Attribute]"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter as callers see it. `symbols` name the dynamic extents, where the function does so."""
+
+    name: str
+    type: Attribute
+    written: bool = False
+    poisoned: bool = False
+    """What the caller put there does not matter: reading it before it is written is an error."""
+    symbols: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What callers of a function pass and get.
+
+    A low function takes flat buffers and, at the end, the extents named by `symbols`; callers pass shaped arrays only.
+    """
+
+    function: FuncOp
+    parameters: tuple[Parameter, ...]
+    results: tuple[Attribute, ...]
+    flat: bool
+    symbols: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(function: FuncOp) -> Signature:
+        results = tuple(function.function_type.outputs)
+        if PARAMS in function.attributes:
+            return Signature(function, _low_parameters(function), results, True, symbols_of(function))
+        names = parameter_names(function)
+        parameters = tuple(
+            Parameter(name, type_, isinstance(type_, MemRefType) and _is_written(function, position))
+            for position, (name, type_) in enumerate(zip(names, function.function_type.inputs, strict=True))
+        )
+        return Signature(function, parameters, results, False)
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{p.name}: {p.type}" for p in self.parameters)
+        return f"@{self.function.sym_name.data}({parameters})"
+
+
+def parameter_names(function: FuncOp) -> list[str]:
+    """The names of a function's parameters: the hints of its arguments."""
+    if function.is_declaration:
+        return [f"arg{position}" for position in range(len(function.function_type.inputs))]
+    return [a.name_hint or f"arg{a.index}" for a in function.body.block.args]
+
+
+def _is_written(function: FuncOp, position: int) -> bool:
+    if function.is_declaration:
+        return False
+    return any(use.operation.name not in _READING for use in function.body.blocks[0].args[position].uses)
+
+
+def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:
+    params = params_of(function)
+    inputs = len(function.function_type.inputs)
+    if inputs != len(params) + len(symbols_of(function)):
+        raise CompileError.at(
+            function,
+            f"function @{function.sym_name.data} has {inputs} arguments, but {len(params)} {PARAMS} and "
+            f"{len(symbols_of(function))} symbols",
+        )
+    found: list[Parameter] = []
+    for position, param in enumerate(params):
+        access = param.access.data
+        is_buffer = isinstance(param.type, MemRefType)
+        if is_buffer and access is Access.READ and _is_written(function, position):
+            raise CompileError.at(
+                function, f"parameter {param.label.data} of @{function.sym_name.data} is declared read, but written"
+            )
+        found.append(
+            Parameter(
+                param.label.data,
+                param.type,
+                is_buffer and access is not Access.READ,
+                is_buffer and access is Access.WRITE,
+                tuple(s.data for s in param.symbols),
+            )
+        )
+    return tuple(found)
+
+
+class Binding:
+    """The arguments of one call, checked against a signature.
+
+    Raises `TypeError` for a wrong count, name, dtype or kind of argument, `ValueError` for a wrong shape or value, a
+    read-only array that is written, or one that overlaps another.
+    """
+
+    def __init__(self, signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> None:
+        self.signature = signature
+        self._arguments = _in_order(signature, arguments, by_name)
+        self._buffers: list[Buffer | None] = []
+        self._symbols: dict[str, tuple[int, str]] = {}
+        for parameter, argument in zip(signature.parameters, self._arguments, strict=True):
+            if isinstance(parameter.type, MemRefType | TensorType):
+                self._check_array(parameter, argument)
+        self._check_overlap()
+
+    def values(self) -> tuple[Any, ...]:
+        """The run-time values of the function's arguments."""
+        values: list[Any] = []
+        for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True):
+            buffer: Buffer | None = None
+            if isinstance(parameter.type, MemRefType):
+                buffer = self._buffer(parameter, argument)
+                values.append(buffer)
+            elif isinstance(parameter.type, TensorType):
+                values.append(widen(argument, cast("ShapedType", parameter.type).element_type))
+            else:
+                values.append(_scalar(parameter, argument))
+            self._buffers.append(buffer)
+        for symbol in self.signature.symbols:
+            if symbol not in self._symbols:
+                raise CompileError.at(
+                    self.signature.function, f"no parameter of {self.signature} has an extent named {symbol}"
+                )
+            values.append(self._symbols[symbol][0])
+        return tuple(values)
+
+    def write_back(self) -> None:
+        """Copy what the function wrote into the caller's arrays."""
+        writes: list[tuple[Array, Array]] = []
+        for parameter, argument, buffer in zip(self.signature.parameters, self._arguments, self._buffers, strict=True):
+            if buffer is not None and parameter.written:
+                writes.append((argument, self._written(parameter, argument, buffer)))
+        for target, new in writes:
+            target[...] = new
+
+    def outputs(self, results: Sequence[Any]) -> tuple[Any, ...]:
+        """The results as callers get them."""
+        return tuple(
+            narrow(value, type_.element_type) if isinstance(type_, TensorType) else value
+            for value, type_ in zip(results, cast("Sequence[Attribute]", self.signature.results), strict=True)
+        )
+
+    def _check_array(self, parameter: Parameter, argument: Any) -> None:
+        type_ = cast("ShapedType", parameter.type)
+        where = f"argument {parameter.name} of @{self.signature.function.sym_name.data}"
+        dtype = array_dtype(type_.element_type)
+        if dtype is None:
+            raise TypeError(f"{where}: the interpreter has no arrays of {type_.element_type}")
+        if not isinstance(argument, np.ndarray):
+            raise TypeError(f"{where} must be a NumPy array of {dtype}, got {type(argument).__name__}")
+        array = cast("Array", argument)
+        is_bits = dtype.name == "bfloat16" and array.dtype == np.uint16
+        if array.dtype != dtype and not is_bits:
+            raise TypeError(f"{where} must have dtype {dtype}, got {array.dtype}")
+        shape = tuple(type_.get_shape())
+        expected = "x".join("?" if e == DYNAMIC_INDEX else str(e) for e in shape)
+        if array.ndim != len(shape):
+            raise ValueError(f"{where} must have {len(shape)} dimensions ({expected}), got {array.ndim}")
+        if any(e not in (DYNAMIC_INDEX, actual) for e, actual in zip(shape, array.shape, strict=True)):
+            raise ValueError(f"{where} must have shape {expected}, got {'x'.join(map(str, array.shape))}")
+        if parameter.written and not array.flags.writeable:
+            raise ValueError(f"{where} is written, but the array is read-only")
+        dynamic = [actual for e, actual in zip(shape, array.shape, strict=True) if e == DYNAMIC_INDEX]
+        for symbol, extent in zip(parameter.symbols, dynamic, strict=False):
+            first, by = self._symbols.setdefault(symbol, (extent, parameter.name))
+            if first != extent:
+                raise ValueError(f"{where}: extent {symbol} is {extent}, but {first} in argument {by}")
+
+    def _check_overlap(self) -> None:
+        arrays = [
+            (parameter, cast("Array", argument))
+            for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True)
+            if isinstance(parameter.type, MemRefType)
+        ]
+        for position, (parameter, array) in enumerate(arrays):
+            for other, second in arrays[:position]:
+                if (parameter.written or other.written) and np.shares_memory(array, second):
+                    raise ValueError(
+                        f"arguments {other.name} and {parameter.name} of "
+                        f"@{self.signature.function.sym_name.data} overlap, and one of them is written"
+                    )
+
+    def _buffer(self, parameter: Parameter, argument: Array) -> Buffer:
+        shape = (argument.size,) if self.signature.flat else argument.shape
+        if parameter.poisoned:
+            return Buffer([None] * argument.size, shape, parameter.name)
+        element_type = cast("ShapedType", parameter.type).element_type
+        return Buffer(flat_list(widen(argument, element_type)), shape, parameter.name)
+
+    def _written(self, parameter: Parameter, argument: Array, buffer: Buffer) -> Array:
+        type_ = cast("ShapedType", parameter.type)
+        data = buffer.data
+        if None in data:
+            if not parameter.poisoned:
+                position = np.unravel_index(data.index(None), argument.shape)
+                index = tuple(int(i) for i in position)
+                text = ", ".join(map(str, index))
+                raise InterpreterError(
+                    self.signature.function,
+                    f"{parameter.name}[{text}] was given a value read from memory that was never written",
+                    buffer=parameter.name,
+                    index=index,
+                    shape=argument.shape,
+                )
+            old = flat_list(widen(argument, type_.element_type))
+            data = [before if now is None else now for before, now in zip(old, data, strict=True)]
+        tensor = array_of(cast("list[Any]", data), argument.shape, type_.element_type)
+        return narrow(tensor, type_.element_type, argument.dtype)
+
+
+def _in_order(signature: Signature, arguments: Sequence[Any], by_name: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters."""
+    names = [p.name for p in signature.parameters]
+    for name in by_name:
+        if name not in names:
+            raise TypeError(f"{signature} has no parameter {name}{did_you_mean(name, names)}")
+        if name in names[: len(arguments)]:
+            raise TypeError(f"{signature}: argument {name} is given twice")
+    missing = [name for name in names[len(arguments) :] if name not in by_name]
+    if len(arguments) > len(names) or missing:
+        got = len(arguments) + len(by_name)
+        lacks = f" (missing: {', '.join(missing)})" if missing else ""
+        raise TypeError(f"{signature} takes {len(names)} arguments, got {got}{lacks}")
+    return [*arguments, *(by_name[name] for name in names[len(arguments) :])]
+
+
+def _scalar(parameter: Parameter, argument: Any) -> float | int | bool:
+    """The run-time value of a scalar argument."""
+    value = argument.item() if isinstance(argument, np.generic) else argument
+    type_ = parameter.type
+    if isinstance(type_, IndexType | IntegerType):
+        if not isinstance(value, int):
+            raise TypeError(f"argument {parameter.name} must be an integer ({type_}), got {argument!r}")
+        width = 64 if isinstance(type_, IndexType) else type_.width.data
+        if width == 1:
+            return bool(value)
+        if wrap(value, width) != value:
+            raise ValueError(f"argument {parameter.name} is {value}, which {type_} cannot hold")
+        return int(value)
+    if not isinstance(value, float | int):
+        raise TypeError(f"argument {parameter.name} must be a number ({type_}), got {argument!r}")
+    return rounder(type_)(float(value))

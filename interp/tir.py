@@ -1,0 +1,132 @@
+"""`tir`: loops and blocks.
+
+A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the instances
+where all reduce iterators are 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.dialects import tir
+from weft.interp.control import assign_affine, emit_loop
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emits
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from weft.interp.emitter import Emitter
+
+_FREE = (tir.LoopKind.PARALLEL, tir.LoopKind.VECTORIZED, tir.LoopKind.THREAD_BINDING)
+"""Kinds of loops whose iterations may run in any order."""
+
+
+@emits(tir.ForOp)
+def emit_for(emitter: Emitter, op: tir.ForOp) -> None:
+    free = op.kind.data in _FREE
+    emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=free)
+
+
+@emits(tir.BlockOp)
+def emit_block(emitter: Emitter, op: tir.BlockOp) -> None:
+    guards = [
+        f"{emitter.affine(left, op.guard_operands)} < {emitter.affine(right, op.guard_operands)}"
+        for left, right in op.guards
+    ]
+    if guards:
+        with emitter.nested(f"if {' and '.join(guards)}:", op):
+            _emit_instance(emitter, op)
+    else:
+        _emit_instance(emitter, op)
+
+
+def _emit_instance(emitter: Emitter, op: tir.BlockOp) -> None:
+    operands = list(op.binding_operands)
+    for variable, expr in zip(op.iter_vars, op.bindings.data.results, strict=True):
+        assign_affine(emitter, variable, expr, operands, op)
+    _check_domain(emitter, op)
+    init = op.init
+    for inner in op.body.block.ops:
+        if inner is init:
+            _emit_init(emitter, op, init)
+        else:
+            emitter.operation(inner)
+
+
+def _check_domain(emitter: Emitter, op: tir.BlockOp) -> None:
+    """A line that checks the iterators, where ranges do not prove that they lie in their domain."""
+    checks: list[str] = []
+    extents: list[str] = []
+    for variable, extent in zip(op.iter_vars, op.extents, strict=True):
+        name = emitter.value(variable)
+        low, high = emitter.range_of(variable)
+        if isinstance(extent, int):
+            extents.append(str(extent))
+            inside = low is not None and high is not None and low >= 0 and high < extent
+            known = (0, extent - 1)
+        else:
+            extents.append(emitter.written(extent, op))
+            inside = low is not None and low >= 0 and emitter.below_of(variable) == extents[-1]
+            known = (0, None)
+        if not inside:
+            checks.append(f"0 <= {name} < {extents[-1]}")
+            emitter.bind(variable, name, known, None if isinstance(extent, int) else extents[-1])
+    if checks:
+        values = ", ".join(emitter.value(variable) for variable in op.iter_vars)
+        call = f"{emitter.helper(outside_domain)}({emitter.operation_name(op)}, [{values}], [{', '.join(extents)}])"
+        emitter.line(f"if not ({' and '.join(checks)}): {call}", op)
+
+
+def outside_domain(op: tir.BlockOp, values: list[int], extents: list[int]) -> None:
+    for position, (value, extent) in enumerate(zip(values, extents, strict=True)):
+        if not 0 <= value < extent:
+            variable = op.iter_vars[position].name_hint or f"#{position}"
+            raise InterpreterError(
+                op,
+                f'block "{op.label}" runs with iterator %{variable} = {value}, but its domain is 0..{extent - 1}',
+                index=values,
+                shape=extents,
+            )
+
+
+def _emit_init(emitter: Emitter, op: tir.BlockOp, init: tir.InitOp) -> None:
+    starts = [
+        f"{emitter.value(variable)} == 0"
+        for variable, kind in zip(op.iter_vars, op.kinds, strict=True)
+        if kind is tir.IterKind.REDUCE
+    ]
+    if starts:
+        with emitter.nested(f"if {' and '.join(starts)}:", init):
+            emitter.region(init.body.block)
+    else:
+        emitter.region(init.body.block)
+
+
+@emits(tir.ReadsOp, tir.WritesOp)
+def emit_access_region(emitter: Emitter, op: tir.AccessRegionOp) -> None:
+    """States a fact about the block; nothing runs."""
+
+
+@emits(tir.AssumeShapeOp)
+def emit_assume_shape(emitter: Emitter, op: tir.AssumeShapeOp) -> None:
+    buffer = emitter.buffer(op.buffer)
+    stated = emitter.static_extents(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
+    checks = [
+        f"{actual} == {wanted}" for actual, wanted in zip(buffer.extents, stated, strict=True) if actual != wanted
+    ]
+    if checks:
+        actual = ", ".join(str(extent) for extent in buffer.extents)
+        wanted = ", ".join(str(extent) for extent in stated)
+        call = f"{emitter.helper(wrong_shape)}({emitter.operation_name(op)}, {buffer.hint!r}, [{actual}], [{wanted}])"
+        emitter.line(f"if not ({' and '.join(checks)}): {call}", op)
+    emitter.tie_extents(op.buffer, stated)
+
+
+def wrong_shape(op: Operation, buffer: str, actual: list[int], wanted: list[int]) -> None:
+    raise InterpreterError(
+        op,
+        f"the shape of {buffer} is {'x'.join(map(str, actual))}, but the program assumes {'x'.join(map(str, wanted))}",
+        buffer=buffer,
+        shape=actual,
+    )

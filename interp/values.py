@@ -1,0 +1,148 @@
+"""Values at run time, and how NumPy arrays become them.
+
+Element types and arrays: i1 is bool, iN is intN, index is int64, f16/f32/f64 are float16/32/64. bf16 is
+`ml_dtypes.bfloat16` when that package is installed, else its 16 bits in a uint16 array; inside the interpreter a bf16 tensor
+is a float32 array that holds bf16 values only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+)
+
+from weft.interp.rounding import round_bf16, round_f16, round_f32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.ir import Attribute
+
+Scalar: TypeAlias = float | int | bool
+Array: TypeAlias = NDArray[Any]
+
+_INTEGERS: dict[int, type[np.generic]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+@dataclass
+class Buffer:
+    """A memref between functions: its elements in row-major order (None where never written) and its extents."""
+
+    data: list[Scalar | None]
+    shape: tuple[int, ...]
+    name: str
+
+
+@cache
+def bfloat16_dtype() -> np.dtype[Any]:
+    """The dtype of bf16 arrays: that of ml_dtypes when it is installed, else uint16 (the bits)."""
+    if importlib.util.find_spec("ml_dtypes") is not None:
+        return np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+    return np.dtype(np.uint16)
+
+
+def array_dtype(element_type: Attribute) -> np.dtype[Any] | None:
+    """The dtype of the arrays that callers pass for this element type; None when the interpreter has none."""
+    if isinstance(element_type, BFloat16Type):
+        return bfloat16_dtype()
+    return carrier_dtype(element_type)
+
+
+def carrier_dtype(element_type: Attribute) -> np.dtype[Any] | None:
+    """The dtype of tensors inside the interpreter: that of the element type, float32 for bf16."""
+    match element_type:
+        case IntegerType():
+            width = element_type.width.data
+            if width == 1:
+                return np.dtype(np.bool_)
+            return np.dtype(_INTEGERS[width]) if width in _INTEGERS else None
+        case IndexType():
+            return np.dtype(np.int64)
+        case Float16Type():
+            return np.dtype(np.float16)
+        case BFloat16Type() | Float32Type():
+            return np.dtype(np.float32)
+        case Float64Type():
+            return np.dtype(np.float64)
+        case _:
+            return None
+
+
+def widen(array: Array, element_type: Attribute) -> Array:
+    """An array as callers pass it -> the tensor inside the interpreter (a new one for bf16)."""
+    if not isinstance(element_type, BFloat16Type):
+        return array
+    if array.dtype == np.uint16:
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(np.float32)
+
+
+def narrow(array: Array, element_type: Attribute, dtype: np.dtype[Any] | None = None) -> Array:
+    """A tensor of the interpreter -> an array for callers; `dtype` picks a form of bf16."""
+    if not isinstance(element_type, BFloat16Type):
+        return array
+    wanted = bfloat16_dtype() if dtype is None else dtype
+    if wanted == np.uint16:
+        return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return array.astype(wanted)
+
+
+def flat_list(array: Array) -> list[Any]:
+    """The elements of a tensor as Python scalars in row-major order."""
+    return array.ravel().tolist()
+
+
+def array_of(elements: Sequence[Scalar], shape: Sequence[int], element_type: Attribute) -> Array:
+    """A tensor of the interpreter from Python scalars in row-major order, already rounded to `element_type`."""
+    dtype = carrier_dtype(element_type)
+    return np.array(elements, dtype=dtype).reshape(tuple(shape))
+
+
+def round_array(array: Array, element_type: Attribute) -> Array:
+    """Round a tensor, computed in double or in its own type, to `element_type`."""
+    if isinstance(element_type, BFloat16Type):
+        return _round_array_bf16(np.asarray(array, np.float64))
+    with np.errstate(all="ignore"):
+        return np.asarray(array).astype(carrier_dtype(element_type), copy=False)
+
+
+def _round_array_bf16(array: NDArray[np.float64]) -> Array:
+    """Nearest bf16, ties to even, straight from double."""
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(array)
+        quantum = np.maximum(exponent - 8, -133)
+        rounded = np.ldexp(np.rint(np.ldexp(array, -quantum)), quantum)
+        # What exceeds the largest bf16 is at least 2^128 now, which float32 turns to infinity.
+        return np.where(np.isfinite(array), rounded, array).astype(np.float32)
+
+
+def rounder(element_type: Attribute) -> Callable[[float], float]:
+    """The function that rounds a Python float to a floating-point type."""
+    match element_type:
+        case Float16Type():
+            return round_f16
+        case BFloat16Type():
+            return round_bf16
+        case Float32Type():
+            return round_f32
+        case _:
+            return float
+
+
+def element_count(shape: Sequence[int]) -> int:
+    return math.prod(shape)
