@@ -14,7 +14,7 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from weft.support.errors import CompileError, did_you_mean
 
@@ -92,7 +92,7 @@ def host_features() -> dict[str, bool]:
     import llvmlite.binding as llvm
 
     try:
-        features: dict[str, bool] = llvm.get_host_cpu_features()
+        features = cast("dict[str, bool]", llvm.get_host_cpu_features())
     except RuntimeError:
         return {}
     return dict(sorted(features.items()))
@@ -131,20 +131,14 @@ def check_triple(triple: str) -> None:
     except RuntimeError as error:
         architecture = triple.split("-", 1)[0]
         hint = did_you_mean(architecture, _COMMON_ARCHITECTURES)
-        raise CompileError(
-            f"unknown target triple '{triple}': architecture '{architecture}'{hint}"
-        ) from error
+        raise CompileError(f"unknown target triple '{triple}': architecture '{architecture}'{hint}") from error
 
 
 @cache
 def check_cpu(triple: str, cpu: str) -> None:
     """Raises `CompileError`, with near names, when LLVM does not know `cpu`."""
     architecture = triple.split("-", 1)[0]
-    if (
-        cpu == "generic"
-        or (cpu == host_cpu() and triple == host_triple())
-        or cpu in _COMMON_CPUS.get(architecture, ())
-    ):
+    if cpu == "generic" or (cpu == host_cpu() and triple == host_triple()) or cpu in _COMMON_CPUS.get(architecture, ()):
         return
     known = known_names(triple).cpus
     if known and cpu not in known:

@@ -107,9 +107,7 @@ class Target:
             option, equals, value = word.lstrip("-").partition("=")
             name = _OPTIONS.get(option)
             if name is None:
-                raise CompileError(
-                    f"unknown target option '-{option}' in '{text}'{did_you_mean(option, _OPTIONS)}"
-                )
+                raise CompileError(f"unknown target option '-{option}' in '{text}'{did_you_mean(option, _OPTIONS)}")
             if name in values:
                 raise CompileError(f"target option '-{option}' stands twice in '{text}'")
             if name not in ("reassociate",) and (not equals or not value):

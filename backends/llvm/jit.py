@@ -10,7 +10,7 @@ import ctypes
 import itertools
 import threading
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from weft.backends.llvm.compile import (
     DEFAULT_OPTIONS,
@@ -84,8 +84,8 @@ def jit(
 def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> JitModule:
     import llvmlite.binding as llvm
 
-    exported = [
-        function.name
+    exported: list[str] = [
+        str(function.name)  # pyright: ignore[reportUnknownArgumentType]
         for function in module.functions
         if not function.is_declaration and function.linkage is llvm.Linkage.external
     ]
@@ -106,7 +106,7 @@ def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> Ji
             tracker = builder.link(_engine(), f"weft.{next(_serial)}")
         except RuntimeError as error:
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
-    return JitModule(tracker, {name: tracker[name] for name in exported}, module)
+    return JitModule(tracker, {name: cast("int", tracker[name]) for name in exported}, module)
 
 
 def _may_use_helpers(module: llvm.ModuleRef) -> bool:

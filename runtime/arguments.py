@@ -1,0 +1,298 @@
+"""Checks the arguments of a call in Python, one clear error for each way they can be wrong.
+
+This is the rule of what a call accepts. The native path (`native_call.py`) only recognises arguments that are
+surely right and leaves the rest to this one: array-likes that need converting, omitted results, and every
+error message.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class BoundArguments:
+    """Arguments as the native function takes them: `slots` holds a pointer, the bits of a scalar or the value
+    of a symbol for each parameter. `arrays` keeps the memory alive; `results` are the arrays that were
+    allocated."""
+
+    slots: tuple[int, ...]
+    arrays: tuple[Array, ...]
+    results: tuple[Array, ...]
+
+
+def bind_arguments(
+    signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]
+) -> BoundArguments:
+    """Check the arguments of a call and make them ready.
+
+    Raises `TypeError` when their number, names, kinds or element types are wrong, and `ValueError` when rank,
+    shape, strides, alignment, writability, overlap or the range of a scalar is.
+    """
+    values = _by_position(signature, positional, keywords)
+    symbols: dict[str, tuple[int, str]] = {}
+    arrays: dict[int, Array] = {}
+    slots: list[int] = []
+    for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
+        if isinstance(spec, ScalarSpec):
+            slots.append(_scalar_bits(signature, position, spec, value))
+            continue
+        array = _as_array(signature, position, spec, value)
+        _check_array(signature, position, spec, array, symbols)
+        arrays[position] = array
+        slots.append(array.ctypes.data)
+    results: list[Array] = []
+    for spec in signature.result_specs if len(values) < len(signature.args) else ():
+        array = _allocate(signature, spec, symbols)
+        arrays[len(slots)] = array
+        results.append(array)
+        slots.append(array.ctypes.data)
+    _check_overlap(signature, arrays)
+    slots.extend(symbols[name][0] for name in signature.symbols)
+    return BoundArguments(tuple(slots), tuple(arrays.values()), tuple(results))
+
+
+def _by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
+    """The values in the order of the signature; trailing results may be missing."""
+    names = [arg.name for arg in signature.args]
+    least = len(names) - signature.results
+    wanted = str(len(names)) if least == len(names) else f"{least} to {len(names)}"
+    if len(positional) > len(names):
+        raise TypeError(f"{signature.name}: expected {wanted} arguments, got {len(positional)}: {signature}")
+    given = dict(zip(names, positional, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            raise TypeError(f"{signature.name}: unknown argument '{name}'{did_you_mean(name, names)}: {signature}")
+        if name in given:
+            raise TypeError(f"{signature.name}: argument '{name}' is given twice: {signature}")
+        given[name] = value
+    missing = [name for name in names[: max(least, 0)] if name not in given]
+    if missing:
+        listed = ", ".join(f"'{name}'" for name in missing)
+        raise TypeError(
+            f"{signature.name}: expected {wanted} arguments, got {len(given)}, without {listed}: {signature}"
+        )
+    results = [name for name in names[least:] if name in given]
+    if results and len(results) < signature.results:
+        absent = next(name for name in names[least:] if name not in given)
+        raise TypeError(f"{signature.name}: give all results or none, '{absent}' is missing: {signature}")
+    return [given[name] for name in names if name in given]
+
+
+def _fail(kind: type[Exception], signature: Signature, position: int, expected: object, got: object) -> Exception:
+    """The error that names function, argument (counted from 1), what was expected and what came."""
+    name = signature.args[position].name
+    return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
+
+
+def _as_array(signature: Signature, position: int, spec: ArraySpec, value: object) -> Array:
+    """`value` as a NumPy array over the same memory."""
+    array: Array
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+    elif hasattr(value, "__dlpack__"):
+        array = _from_dlpack(signature, position, spec, value)
+    else:
+        try:
+            array = np.asarray(memoryview(cast("Any", value)))
+        except (TypeError, ValueError):
+            raise _fail(TypeError, signature, position, f"an array {spec}", _kind_of(value)) from None
+    if spec.dtype == "bfloat16" and array.dtype.name == "bfloat16":
+        return array.view(np.uint16)
+    return array
+
+
+def _from_dlpack(signature: Signature, position: int, spec: ArraySpec, value: object) -> Array:
+    source: Any = value
+    bfloat = spec.dtype == "bfloat16" and str(source.dtype).endswith("bfloat16")
+    try:
+        if bfloat and (torch := cast("Any", sys.modules.get("torch"))) is not None:
+            # NumPy knows no bfloat16; the bits travel as integers.
+            source = source.view(torch.int16)
+        array = cast("Array", np.from_dlpack(source))
+    except (BufferError, TypeError, RuntimeError, ValueError, AttributeError) as error:
+        raise _fail(
+            TypeError, signature, position, f"an array {spec} in this machine's memory", f"{_kind_of(value)}: {error}"
+        ) from error
+    return array.view(np.uint16) if bfloat else array
+
+
+def _kind_of(value: object) -> str:
+    return type(value).__name__
+
+
+def _check_array(
+    signature: Signature,
+    position: int,
+    spec: ArraySpec,
+    array: Array,
+    symbols: dict[str, tuple[int, str]],
+) -> None:
+    """Check one array, and give the symbols of its shape their values (with the name of who gave it)."""
+    wanted = np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
+    if array.dtype != wanted:
+        expected = "bfloat16 (or uint16 with its bits)" if spec.dtype == "bfloat16" else spec.dtype
+        raise _fail(TypeError, signature, position, f"elements of type {expected}", _dtype_name(array))
+    if array.ndim != len(spec.shape):
+        shape = _shape_text(spec.shape)
+        raise _fail(ValueError, signature, position, f"rank {len(spec.shape)} (shape {shape})", f"shape {array.shape}")
+    for dimension, (extent, got) in enumerate(zip(spec.shape, array.shape, strict=True)):
+        expected = f"shape {_shape_text(spec.shape)}"
+        if isinstance(extent, str):
+            value, giver = symbols.setdefault(extent, (got, spec.name))
+            expected += f" with {extent} = {value} (from '{giver}')"
+        else:
+            value = extent
+        if got != value:
+            raise _fail(
+                ValueError, signature, position, expected, f"shape {array.shape} (dimension {dimension} is {got})"
+            )
+    if not array.flags.c_contiguous:
+        raise _fail(
+            ValueError,
+            signature,
+            position,
+            "a C-contiguous array (np.ascontiguousarray makes one)",
+            f"strides {array.strides} for shape {array.shape}",
+        )
+    if spec.writes and not array.flags.writeable:
+        raise _fail(ValueError, signature, position, "a writable array, since it is an output", "a read-only one")
+    if array.size and array.ctypes.data % spec.element.bytes:
+        raise _fail(
+            ValueError,
+            signature,
+            position,
+            f"memory aligned to {spec.element.bytes} bytes",
+            f"address {array.ctypes.data:#x}",
+        )
+
+
+def _dtype_name(array: Array) -> str:
+    dtype = array.dtype
+    return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order ({dtype.str})"
+
+
+def _shape_text(shape: Sequence[int | str]) -> str:
+    inner = ", ".join(str(extent) for extent in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def _check_overlap(signature: Signature, arrays: Mapping[int, Array]) -> None:
+    """Outputs may share no byte with another argument: the code was compiled relying on that."""
+    for position, array in arrays.items():
+        spec = signature.args[position]
+        if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
+            continue
+        start = array.ctypes.data
+        end = start + array.nbytes
+        for other_position, other in arrays.items():
+            other_start = other.ctypes.data
+            if other_position != position and start < other_start + other.nbytes and other_start < end:
+                name = signature.args[other_position].name
+                if other.size:
+                    raise _fail(
+                        ValueError,
+                        signature,
+                        position,
+                        "an output that shares no memory with other arguments",
+                        f"one that overlaps argument {other_position + 1} ('{name}')",
+                    )
+
+
+def _allocate(signature: Signature, spec: ArraySpec, symbols: Mapping[str, tuple[int, str]]) -> Array:
+    """Memory for a result that the caller left out."""
+    shape: list[int] = []
+    for extent in spec.shape:
+        if isinstance(extent, str):
+            if extent not in symbols:
+                raise TypeError(
+                    f"{signature.name}: result '{spec.name}' must be given: no argument tells the extent '{extent}'"
+                )
+            shape.append(symbols[extent][0])
+        else:
+            shape.append(extent)
+    return empty_array(spec, tuple(shape))
+
+
+def empty_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
+    """Memory for an output; of bfloat16 when ml_dtypes is loaded, else of uint16 with its bits."""
+    if spec.dtype == "bfloat16":
+        bfloat = getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16)
+        return np.empty(shape, bfloat)
+    return np.empty(shape, spec.dtype)
+
+
+def _scalar_bits(signature: Signature, position: int, spec: ScalarSpec, value: object) -> int:
+    """The bits of a scalar as an unsigned integer."""
+    element = spec.element
+    if isinstance(value, np.ndarray) and cast("Array", value).ndim == 0:
+        value = cast("object", value[()])
+    if element.kind == "bool":
+        if not isinstance(value, bool | np.bool_):
+            raise _fail(TypeError, signature, position, "a bool", f"{_kind_of(value)} {value!r}")
+        return 1 if value else 0
+    if element.kind == "float":
+        return _float_bits(signature, position, spec, value)
+    try:
+        number = operator.index(cast("Any", value))
+    except TypeError:
+        raise _fail(
+            TypeError, signature, position, f"an integer ({spec.dtype})", f"{_kind_of(value)} {value!r}"
+        ) from None
+    least, most = element.range
+    if not least <= number <= most:
+        raise _fail(ValueError, signature, position, f"an integer from {least} to {most} ({spec.dtype})", number)
+    return number & ((1 << 64) - 1)
+
+
+def _float_bits(signature: Signature, position: int, spec: ScalarSpec, value: object) -> int:
+    try:
+        if isinstance(value, str | bytes | bytearray):
+            raise TypeError
+        number = float(cast("Any", value))
+    except (TypeError, ValueError, OverflowError):
+        raise _fail(
+            TypeError, signature, position, f"a number ({spec.dtype})", f"{_kind_of(value)} {value!r}"
+        ) from None
+    if spec.dtype == "float64":
+        return int.from_bytes(struct.pack("<d", number), "little")
+    with np.errstate(all="ignore"):
+        single = np.float64(number).astype(np.float32)
+        if spec.dtype == "float32":
+            return int(single.view(np.uint32))
+        if spec.dtype == "float16":
+            return int(np.float64(number).astype(np.float16).view(np.uint16))
+    return _bfloat_bits(number)
+
+
+def _bfloat_bits(number: float) -> int:
+    """Round to bfloat16, ties to even, in one step from double: a float that keeps the lost bits as a sticky
+    one."""
+    with np.errstate(all="ignore"):
+        single = np.float64(number).astype(np.float32)
+    bits = int(single.view(np.uint32))
+    if np.isnan(single):
+        return (bits >> 16) | 0x40
+    exact = float(single)
+    if exact != number and not np.isinf(single):
+        # Round towards zero, then mark that something was lost, so that a false tie cannot arise.
+        if abs(exact) > abs(number):
+            bits -= 1
+        bits |= 1
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16

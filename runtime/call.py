@@ -1,0 +1,153 @@
+"""Calls compiled functions: a `Caller` is made of a signature and an address, and is called with arrays and
+numbers."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from weft.runtime.arguments import BoundArguments, bind_arguments, empty_array
+from weft.runtime.native_call import native_entry
+from weft.runtime.signature import ArraySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from weft.backends.llvm.jit import JitModule
+    from weft.runtime.arguments import Array
+    from weft.runtime.signature import Signature
+
+_THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Caller:
+    """Calls one native function with checked arguments.
+
+    `call` is the quickest way in: native where possible. `call_in_python` is the same without the native way;
+    it lets other Python threads run during every call. Both return None, or the results that the caller left
+    out (one array, or a tuple). `owner` is whatever keeps the function's code alive.
+    """
+
+    def __init__(self, signature: Signature, address: int, owner: object, *, always_release_gil: bool = False) -> None:
+        self.signature = signature
+        self.address = address
+        self.owner = owner
+        self.thunk_address = thunk_address(signature.parameter_types())
+        self._thunk = _THUNK_TYPE(self.thunk_address)
+        self._extents = _symbol_sources(signature)
+        self._native = native_entry(
+            signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
+        )
+        self.call: Callable[..., Any] = self._native or self.call_in_python
+
+    def call_in_python(self, *positional: object, **keywords: object) -> Any:
+        """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see
+        `bind_arguments`."""
+        bound = self.bind(*positional, **keywords)
+        slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
+        self._thunk(self.address, slots)
+        return _returned(bound.results)
+
+    def bind(self, *positional: object, **keywords: object) -> BoundArguments:
+        """Check the arguments of a call without calling."""
+        return bind_arguments(self.signature, positional, keywords)
+
+    def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
+        """What the native way could not take: make plain arrays in the right order of it and try once more,
+        or find out in Python what is wrong. Never calls the native way with what it was just given."""
+        native = self._native
+        values = self._plain(positional, keywords)
+        if native is None or values is None:
+            return self.call_in_python(*positional, **keywords)
+        results = self._allocated(values)
+        if results is None:
+            return self.call_in_python(*positional, **keywords)
+        native(*values, *results)
+        return _returned(results)
+
+    def _plain(self, positional: tuple[object, ...], keywords: dict[str, object]) -> list[object] | None:
+        """The arguments in order, foreign arrays turned into NumPy's; None when that changes nothing or
+        fails."""
+        values = list(positional)
+        changed = bool(keywords) or len(values) < len(self.signature.args)
+        try:
+            for spec in self.signature.args[len(values) :] if keywords else ():
+                if spec.name in keywords:
+                    values.append(keywords.pop(spec.name))
+            if keywords:
+                return None
+            for index, value in enumerate(values):
+                if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+                    values[index] = np.from_dlpack(cast("Any", value))
+                    changed = True
+        except (BufferError, TypeError, RuntimeError, ValueError):
+            return None
+        return values if changed else None
+
+    def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
+        """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
+        do not tell. The check that follows covers all of it."""
+        missing = len(self.signature.args) - len(values)
+        if missing == 0:
+            return ()
+        if missing != self.signature.results:
+            return None
+        try:
+            extents = {
+                name: cast("Any", values[argument]).shape[dimension]
+                for name, (argument, dimension) in self._extents.items()
+            }
+            return tuple(
+                empty_array(spec, tuple(extents[e] if isinstance(e, str) else e for e in spec.shape))
+                for spec in self.signature.result_specs
+            )
+        except (AttributeError, IndexError, KeyError, TypeError):
+            return None
+
+
+def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:
+    """For each symbol an argument that always comes, and the dimension of it that tells the symbol's
+    value."""
+    sources: dict[str, tuple[int, int]] = {}
+    for index, spec in enumerate(signature.args[: len(signature.args) - signature.results]):
+        if isinstance(spec, ArraySpec):
+            for dimension, extent in enumerate(spec.shape):
+                if isinstance(extent, str):
+                    sources.setdefault(extent, (index, dimension))
+    return sources
+
+
+def _returned(results: tuple[Array, ...]) -> Any:
+    if not results:
+        return None
+    return results[0] if len(results) == 1 else results
+
+
+def thunk_address(parameter_types: tuple[str, ...]) -> int:
+    """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have
+    these LLVM types with values from an array of 8-byte slots. Compiled once per list of types (about a
+    millisecond)."""
+    return _thunk_module(parameter_types).address("weft_thunk")
+
+
+@cache
+def _thunk_module(parameter_types: tuple[str, ...]) -> JitModule:
+    from weft.backends.llvm.jit import jit, keep_forever
+    from weft.support.target import Target
+
+    lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
+    for index, kind in enumerate(parameter_types):
+        stored = "i8" if kind == "i1" else kind
+        lines.append(f"  %p{index} = getelementptr i64, ptr %slots, i64 {index}")
+        lines.append(f"  %v{index} = load {stored}, ptr %p{index}")
+        if kind == "i1":
+            lines.append(f"  %b{index} = trunc i8 %v{index} to i1")
+    values = (f"{kind} %{'b' if kind == 'i1' else 'v'}{index}" for index, kind in enumerate(parameter_types))
+    lines.append(f"  call void %function({', '.join(values)})")
+    lines.append("  ret void\n}")
+    module = jit("\n".join(lines), Target(opt_level=0), {})
+    keep_forever(module)
+    return module

@@ -1,0 +1,157 @@
+"""Compiled programs: a `Library` is a module of native functions that Python can call by name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.runtime.call import Caller
+from weft.runtime.timing import TimeEvaluator
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from weft.backends.llvm.compile import CodegenOptions
+    from weft.backends.llvm.jit import JitModule
+    from weft.runtime.signature import Signature
+    from weft.support.target import Target
+
+
+class UnknownFunctionError(CompileError, KeyError):
+    """A library was asked for a function that it does not have."""
+
+
+class Function:
+    """A compiled function.
+
+    Call it with NumPy arrays, anything that offers DLPack or the buffer protocol, and numbers, in order or by
+    name. Results (arrays that are only written, last in the signature) may be left out and are then returned.
+    Raises `TypeError` and `ValueError` that name the argument.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    @staticmethod
+    def make(caller: Caller) -> Function:
+        """A function whose call goes straight to native code: Python looks `__call__` up in the class, so
+        each function has a class of its own, which holds the native entry. It halves the cost of a call."""
+        kind: type[Function] = type("Function", (Function,), {"__call__": caller.call, "__doc__": Function.__doc__})
+        return kind(caller)
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        return self._caller.call(*positional, **keywords)
+
+    @property
+    def signature(self) -> Signature:
+        return self._caller.signature
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
+        """Call the result with the function's arguments to measure it, see `TimeEvaluator`."""
+        return TimeEvaluator(self._caller, number, repeat, min_repeat_ms)
+
+    def __repr__(self) -> str:
+        return f"<weft function {self.signature}>"
+
+
+SOURCE_KINDS: Final = ("ll", "ll-opt", "asm")
+
+
+class Library:
+    """Functions compiled for this machine.
+
+    `sources` holds what was generated, by kind: "ll", the LLVM IR that is compiled, and any other text that
+    `get_source` should give back. `symbols` are addresses of what the code calls beyond libm, libc and weft's
+    own runtime. Raises `CompileError` when the code needs an unknown symbol or lacks a function of
+    `signatures`.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, str],
+        signatures: Iterable[Signature],
+        target: Target,
+        symbols: Mapping[str, int] | None = None,
+        options: CodegenOptions | None = None,
+    ) -> None:
+        from weft.backends.llvm.compile import DEFAULT_OPTIONS
+        from weft.backends.llvm.jit import jit
+
+        if "ll" not in sources:
+            raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
+        self.target = target
+        self._sources = dict(sources)
+        self._options = DEFAULT_OPTIONS if options is None else options
+        text = self._sources["ll"]
+        every_symbol = {**runtime_symbols(text, target), **(symbols or {})}
+        self._module: JitModule = jit(text, target, every_symbol, self._options)
+        parallel = "weft_parallel_for" in every_symbol
+        self._functions = {
+            signature.name: Function.make(
+                Caller(
+                    signature,
+                    self._module.address(signature.name),
+                    self._module,
+                    # Workers may need the interpreter while the caller waits for them.
+                    always_release_gil=parallel,
+                )
+            )
+            for signature in signatures
+        }
+
+    def __getitem__(self, name: str) -> Function:
+        if name not in self._functions:
+            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._functions)}")
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
+        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
+        return self[name].time_evaluator(number, repeat, min_repeat_ms)
+
+    def get_source(self, kind: str = "ll") -> str:
+        """The program as "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm", or another kind
+        that the library was made with. Raises `CompileError` for an unknown kind."""
+        if kind not in self._sources:
+            self._sources[kind] = self._derived_source(kind)
+        return self._sources[kind]
+
+    def _derived_source(self, kind: str) -> str:
+        from weft.backends.llvm.compile import assembly
+
+        if kind == "ll-opt":
+            return self._module.optimized_ir
+        if kind == "asm":
+            return assembly(self._sources["ll"], self.target, self._options)
+        raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, {*SOURCE_KINDS, *self._sources})}")
+
+    def __repr__(self) -> str:
+        functions = ", ".join(str(function.signature) for function in self._functions.values())
+        return f"<weft library for {self.target}: {functions}>"
+
+
+def runtime_symbols(text: str, target: Target) -> dict[str, int]:
+    """The addresses of those parts of weft's runtime that `text` declares; each part is compiled on first
+    use."""
+    from weft.runtime import memory, threads
+
+    declared = set(re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE))
+    found: dict[str, int] = {}
+    if declared & set(memory.SYMBOLS):
+        found.update(memory.symbol_addresses())
+    if threads.SYMBOL in declared:
+        found[threads.SYMBOL] = threads.parallel_for_address(target.num_threads)
+    return found

@@ -1,0 +1,356 @@
+"""The routine through which CPython calls compiled functions, as LLVM IR; `native_call.py` tells what it does.
+
+`weft_call(self, args, given, names)` is a `METH_FASTCALL | METH_KEYWORDS` function whose `self` is a capsule with the
+description of the function and its arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+NATIVE_CALL_IR: Final = """
+@format.class = private constant [256 x i8] FORMAT_CLASSES
+
+declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
+declare void @PyBuffer_Release(ptr)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyErr_Occurred()
+declare void @PyErr_Clear()
+declare double @PyFloat_AsDouble(ptr)
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare void @Py_IncRef(ptr)
+@_Py_NoneStruct = external global i8
+@_Py_TrueStruct = external global i8
+@_Py_FalseStruct = external global i8
+
+; function, thunk, slow, arguments, symbols, GIL bytes, table
+%call = type { ptr, ptr, ptr, i64, i64, i64, ptr }
+; kind, rank, itemsize, class, shape, writes, least, most
+%arg = type { i32, i32, i64, i64, ptr, i64, i64, i64 }
+; buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
+%view = type { ptr, ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, ptr }
+
+define ptr @weft_call(ptr %self, ptr %args, i64 %given, ptr %names) {
+entry:
+  %views = alloca [64 x %view], align 16
+  %slots = alloca [128 x i64], align 16
+  %call = call ptr @PyCapsule_GetPointer(ptr %self, ptr null)
+  %n.at = getelementptr %call, ptr %call, i64 0, i32 3
+  %n = load i64, ptr %n.at
+  %symbols.at = getelementptr %call, ptr %call, i64 0, i32 4
+  %symbols = load i64, ptr %symbols.at
+  %table.at = getelementptr %call, ptr %call, i64 0, i32 6
+  %table = load ptr, ptr %table.at
+  %symbol.slots = getelementptr i64, ptr %slots, i64 %n
+  %symbol.bytes = shl i64 %symbols, 3
+  call void @llvm.memset.p0.i64(ptr %symbol.slots, i8 -1, i64 %symbol.bytes, i1 false)
+  %all.given = icmp eq i64 %given, %n
+  %no.names = icmp eq ptr %names, null
+  %plain = and i1 %all.given, %no.names
+  br i1 %plain, label %next, label %slow
+
+; Each argument in turn. %i counts those that are done, so that a failure releases just their views.
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.1, %done.argument ]
+  %total = phi i64 [ 0, %entry ], [ %total.1, %done.argument ]
+  %finished = icmp eq i64 %i, %n
+  br i1 %finished, label %overlap, label %argument
+argument:
+  %object.at = getelementptr ptr, ptr %args, i64 %i
+  %object = load ptr, ptr %object.at
+  %arg = getelementptr %arg, ptr %table, i64 %i
+  %kind = load i32, ptr %arg
+  %slot = getelementptr i64, ptr %slots, i64 %i
+  %view = getelementptr %view, ptr %views, i64 %i
+  switch i32 %kind, label %fail [
+    i32 0, label %array
+    i32 1, label %float
+    i32 2, label %float
+    i32 3, label %integer
+    i32 4, label %bool
+  ]
+
+float:
+  %number = call double @PyFloat_AsDouble(ptr %object)
+  %suspicious = fcmp oeq double %number, -1.0
+  br i1 %suspicious, label %float.error, label %float.ok
+float.error:
+  %float.raised = call ptr @PyErr_Occurred()
+  %float.failed = icmp ne ptr %float.raised, null
+  br i1 %float.failed, label %fail, label %float.ok
+float.ok:
+  %is.double = icmp eq i32 %kind, 1
+  br i1 %is.double, label %double, label %single
+double:
+  store double %number, ptr %slot
+  br label %done.argument
+single:
+  %single.number = fptrunc double %number to float
+  store float %single.number, ptr %slot
+  br label %done.argument
+
+integer:
+  %integer.value = call i64 @PyLong_AsLongLong(ptr %object)
+  %minus.one = icmp eq i64 %integer.value, -1
+  br i1 %minus.one, label %integer.error, label %integer.ok
+integer.error:
+  %integer.raised = call ptr @PyErr_Occurred()
+  %integer.failed = icmp ne ptr %integer.raised, null
+  br i1 %integer.failed, label %fail, label %integer.ok
+integer.ok:
+  %least.at = getelementptr %arg, ptr %arg, i64 0, i32 6
+  %least = load i64, ptr %least.at
+  %most.at = getelementptr %arg, ptr %arg, i64 0, i32 7
+  %most = load i64, ptr %most.at
+  %enough = icmp sge i64 %integer.value, %least
+  %few = icmp sle i64 %integer.value, %most
+  %in.range = and i1 %enough, %few
+  store i64 %integer.value, ptr %slot
+  br i1 %in.range, label %done.argument, label %fail
+
+bool:
+  %is.true = icmp eq ptr %object, @_Py_TrueStruct
+  %is.false = icmp eq ptr %object, @_Py_FalseStruct
+  %is.bool = or i1 %is.true, %is.false
+  %bool.value = zext i1 %is.true to i64
+  store i64 %bool.value, ptr %slot
+  br i1 %is.bool, label %done.argument, label %fail
+
+array:
+  ; 28 = PyBUF_STRIDES | PyBUF_FORMAT
+  %refused = call i32 @PyObject_GetBuffer(ptr %object, ptr %view, i32 28)
+  %is.refused = icmp ne i32 %refused, 0
+  br i1 %is.refused, label %fail, label %buffer
+buffer:
+  %buf = load ptr, ptr %view
+  store ptr %buf, ptr %slot
+  %length.at = getelementptr %view, ptr %view, i64 0, i32 2
+  %length = load i64, ptr %length.at
+  %got.size.at = getelementptr %view, ptr %view, i64 0, i32 3
+  %got.size = load i64, ptr %got.size.at
+  %readonly.at = getelementptr %view, ptr %view, i64 0, i32 4
+  %readonly = load i32, ptr %readonly.at
+  %got.rank.at = getelementptr %view, ptr %view, i64 0, i32 5
+  %got.rank = load i32, ptr %got.rank.at
+  %format.at = getelementptr %view, ptr %view, i64 0, i32 6
+  %format = load ptr, ptr %format.at
+  %got.shape.at = getelementptr %view, ptr %view, i64 0, i32 7
+  %got.shape = load ptr, ptr %got.shape.at
+  %strides.at = getelementptr %view, ptr %view, i64 0, i32 8
+  %strides = load ptr, ptr %strides.at
+  %rank.at = getelementptr %arg, ptr %arg, i64 0, i32 1
+  %rank = load i32, ptr %rank.at
+  %size.at = getelementptr %arg, ptr %arg, i64 0, i32 2
+  %size = load i64, ptr %size.at
+  %class.at = getelementptr %arg, ptr %arg, i64 0, i32 3
+  %class = load i64, ptr %class.at
+  %shape.at = getelementptr %arg, ptr %arg, i64 0, i32 4
+  %shape = load ptr, ptr %shape.at
+  %writes.at = getelementptr %arg, ptr %arg, i64 0, i32 5
+  %writes = load i64, ptr %writes.at
+
+  %rank.ok = icmp eq i32 %got.rank, %rank
+  %size.ok = icmp eq i64 %got.size, %size
+  %reads = icmp eq i64 %writes, 0
+  %writable = icmp eq i32 %readonly, 0
+  %access.ok = or i1 %reads, %writable
+  %address = ptrtoint ptr %buf to i64
+  %size.mask = sub i64 %size, 1
+  %misaligned.by = and i64 %address, %size.mask
+  %aligned = icmp eq i64 %misaligned.by, 0
+  %has.format = icmp ne ptr %format, null
+  %scalar = icmp eq i32 %rank, 0
+  %has.strides = icmp ne ptr %strides, null
+  %layout.ok = or i1 %scalar, %has.strides
+  %ok.1 = and i1 %rank.ok, %size.ok
+  %ok.2 = and i1 %access.ok, %aligned
+  %ok.3 = and i1 %has.format, %layout.ok
+  %ok.4 = and i1 %ok.1, %ok.2
+  %ok.5 = and i1 %ok.3, %ok.4
+  br i1 %ok.5, label %format.check, label %fail.view
+format.check:
+  ; One letter, after a mark for native or little-endian order.
+  %first = load i8, ptr %format
+  %is.native = icmp eq i8 %first, 64
+  %is.standard = icmp eq i8 %first, 61
+  %is.little = icmp eq i8 %first, 60
+  %mark.1 = or i1 %is.native, %is.standard
+  %mark = or i1 %mark.1, %is.little
+  %skip = zext i1 %mark to i64
+  %letter.at = getelementptr i8, ptr %format, i64 %skip
+  %letter = load i8, ptr %letter.at
+  %letter.index = zext i8 %letter to i64
+  %got.class.at = getelementptr i8, ptr @format.class, i64 %letter.index
+  %got.class = load i8, ptr %got.class.at
+  %got.class.wide = zext i8 %got.class to i64
+  %class.ok = icmp eq i64 %got.class.wide, %class
+  br i1 %class.ok, label %format.end, label %fail.view
+format.end:
+  %after.at = getelementptr i8, ptr %letter.at, i64 1
+  %after = load i8, ptr %after.at
+  %ends = icmp eq i8 %after, 0
+  %rank.wide = zext i32 %rank to i64
+  br i1 %ends, label %dimension, label %fail.view
+
+; Dimensions from the last to the first; the stride must be the size of what lies within, unless the extent is
+; 1.
+dimension:
+  %d = phi i64 [ %rank.wide, %format.end ], [ %d.1, %dimension.done ]
+  %inner = phi i64 [ %size, %format.end ], [ %inner.1, %dimension.done ]
+  %gap = phi i1 [ false, %format.end ], [ %gap.1, %dimension.done ]
+  %no.more = icmp eq i64 %d, 0
+  br i1 %no.more, label %shape.done, label %extent
+extent:
+  %d.1 = sub i64 %d, 1
+  %got.extent.at = getelementptr i64, ptr %got.shape, i64 %d.1
+  %got.extent = load i64, ptr %got.extent.at
+  %extent.at = getelementptr i64, ptr %shape, i64 %d.1
+  %extent.value = load i64, ptr %extent.at
+  %stride.at = getelementptr i64, ptr %strides, i64 %d.1
+  %stride = load i64, ptr %stride.at
+  %is.fixed = icmp sge i64 %extent.value, 0
+  br i1 %is.fixed, label %fixed, label %symbol
+fixed:
+  %fixed.ok = icmp eq i64 %got.extent, %extent.value
+  br i1 %fixed.ok, label %dimension.done, label %fail.view
+symbol:
+  %symbol.index = xor i64 %extent.value, -1
+  %symbol.at = getelementptr i64, ptr %symbol.slots, i64 %symbol.index
+  %known = load i64, ptr %symbol.at
+  %is.new = icmp eq i64 %known, -1
+  %agrees = icmp eq i64 %known, %got.extent
+  %symbol.ok = or i1 %is.new, %agrees
+  store i64 %got.extent, ptr %symbol.at
+  br i1 %symbol.ok, label %dimension.done, label %fail.view
+dimension.done:
+  %is.dense = icmp eq i64 %stride, %inner
+  %is.one = icmp eq i64 %got.extent, 1
+  %stride.ok = or i1 %is.dense, %is.one
+  %stride.bad = xor i1 %stride.ok, true
+  %gap.1 = or i1 %gap, %stride.bad
+  %inner.1 = mul i64 %inner, %got.extent
+  br label %dimension
+shape.done:
+  %is.empty = icmp eq i64 %length, 0
+  %contiguous = xor i1 %gap, true
+  %strides.ok = or i1 %is.empty, %contiguous
+  br i1 %strides.ok, label %done.array, label %fail.view
+done.array:
+  %total.array = add i64 %total, %length
+  br label %done.argument
+
+done.argument:
+  %total.1 = phi i64 [ %total, %double ], [ %total, %single ], [ %total, %integer.ok ], [ %total, %bool ],
+                     [ %total.array, %done.array ]
+  %i.1 = add i64 %i, 1
+  br label %next
+
+; No output may share bytes with another argument.
+overlap:
+  %o = phi i64 [ 0, %next ], [ %o.1, %overlap.done ]
+  %o.finished = icmp eq i64 %o, %n
+  br i1 %o.finished, label %run, label %overlap.argument
+overlap.argument:
+  %o.arg = getelementptr %arg, ptr %table, i64 %o
+  %o.writes.at = getelementptr %arg, ptr %o.arg, i64 0, i32 5
+  %o.writes = load i64, ptr %o.writes.at
+  %o.view = getelementptr %view, ptr %views, i64 %o
+  %is.output = icmp ne i64 %o.writes, 0
+  br i1 %is.output, label %overlap.output, label %overlap.done
+overlap.output:
+  %o.start = load i64, ptr %o.view
+  %o.length.at = getelementptr %view, ptr %o.view, i64 0, i32 2
+  %o.length = load i64, ptr %o.length.at
+  %o.end = add i64 %o.start, %o.length
+  br label %other
+other:
+  %p = phi i64 [ 0, %overlap.output ], [ %p.1, %other.done ]
+  %p.finished = icmp eq i64 %p, %n
+  br i1 %p.finished, label %overlap.done, label %other.argument
+other.argument:
+  %p.arg = getelementptr %arg, ptr %table, i64 %p
+  %p.kind = load i32, ptr %p.arg
+  %p.array = icmp eq i32 %p.kind, 0
+  %p.other = icmp ne i64 %p, %o
+  %p.matters = and i1 %p.array, %p.other
+  br i1 %p.matters, label %other.range, label %other.done
+other.range:
+  %p.view = getelementptr %view, ptr %views, i64 %p
+  %p.start = load i64, ptr %p.view
+  %p.length.at = getelementptr %view, ptr %p.view, i64 0, i32 2
+  %p.length = load i64, ptr %p.length.at
+  %p.end = add i64 %p.start, %p.length
+  %starts.before = icmp ult i64 %o.start, %p.end
+  %ends.after = icmp ult i64 %p.start, %o.end
+  %overlaps = and i1 %starts.before, %ends.after
+  br i1 %overlaps, label %fail, label %other.done
+other.done:
+  %p.1 = add i64 %p, 1
+  br label %other
+overlap.done:
+  %o.1 = add i64 %o, 1
+  br label %overlap
+
+run:
+  %function = load ptr, ptr %call
+  %thunk.at = getelementptr %call, ptr %call, i64 0, i32 1
+  %thunk = load ptr, ptr %thunk.at
+  %threshold.at = getelementptr %call, ptr %call, i64 0, i32 5
+  %threshold = load i64, ptr %threshold.at
+  %long = icmp sge i64 %total, %threshold
+  br i1 %long, label %run.unlocked, label %run.locked
+run.locked:
+  call void %thunk(ptr %function, ptr %slots)
+  br label %release
+run.unlocked:
+  %state = call ptr @PyEval_SaveThread()
+  call void %thunk(ptr %function, ptr %slots)
+  call void @PyEval_RestoreThread(ptr %state)
+  br label %release
+
+fail.view:
+  call void @PyBuffer_Release(ptr %view)
+  br label %fail
+fail:
+  call void @PyErr_Clear()
+  br label %release
+
+; Release the views of the arguments that were done, then return or go the slow way.
+release:
+  %acquired = phi i64 [ %i, %fail ], [ %n, %run.locked ], [ %n, %run.unlocked ]
+  %good = phi i1 [ false, %fail ], [ true, %run.locked ], [ true, %run.unlocked ]
+  br label %release.next
+release.next:
+  %r = phi i64 [ 0, %release ], [ %r.1, %release.done ]
+  %released = icmp eq i64 %r, %acquired
+  br i1 %released, label %finish, label %release.argument
+release.argument:
+  %r.arg = getelementptr %arg, ptr %table, i64 %r
+  %r.kind = load i32, ptr %r.arg
+  %r.array = icmp eq i32 %r.kind, 0
+  br i1 %r.array, label %release.view, label %release.done
+release.view:
+  %r.view = getelementptr %view, ptr %views, i64 %r
+  call void @PyBuffer_Release(ptr %r.view)
+  br label %release.done
+release.done:
+  %r.1 = add i64 %r, 1
+  br label %release.next
+finish:
+  br i1 %good, label %return, label %slow
+return:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+
+slow:
+  %slow.at = getelementptr %call, ptr %call, i64 0, i32 2
+  %slow.function = load ptr, ptr %slow.at
+  %result = call ptr @PyObject_Vectorcall(ptr %slow.function, ptr %args, i64 %given, ptr %names)
+  ret ptr %result
+}
+
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""

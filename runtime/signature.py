@@ -1,0 +1,149 @@
+"""What a compiled function takes: names, element types, shapes and access of its arguments.
+
+The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to
+C-contiguous data for each array, the value itself for each scalar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from weft.support.errors import CompileError, did_you_mean
+
+Access: TypeAlias = Literal["read", "write", "readwrite"]
+Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """An element type: its size, and the LLVM type a scalar of it has as a parameter."""
+
+    name: str
+    kind: Kind
+    bytes: int
+    llvm: str
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Smallest and largest value of an integer type."""
+        bits = 8 * self.bytes
+        return (0, (1 << bits) - 1) if self.kind == "uint" else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
+ELEMENT_TYPES: Final = {
+    element.name: element
+    for element in (
+        ElementType("bool", "bool", 1, "i1"),
+        *(ElementType(f"int{bits}", "int", bits // 8, f"i{bits}") for bits in (8, 16, 32, 64)),
+        *(ElementType(f"uint{bits}", "uint", bits // 8, f"i{bits}") for bits in (8, 16, 32, 64)),
+        ElementType("float16", "float", 2, "half"),
+        ElementType("bfloat16", "float", 2, "bfloat"),
+        ElementType("float32", "float", 4, "float"),
+        ElementType("float64", "float", 8, "double"),
+    )
+}
+
+
+def element_type(dtype: str) -> ElementType:
+    """The element type named `dtype`. Raises `CompileError` when there is none."""
+    if dtype not in ELEMENT_TYPES:
+        raise CompileError(f"unknown element type '{dtype}'{did_you_mean(dtype, ELEMENT_TYPES)}")
+    return ELEMENT_TYPES[dtype]
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    access: Access = "read"
+
+    def __post_init__(self) -> None:
+        element_type(self.dtype)
+        if self.access not in ("read", "write", "readwrite"):
+            raise CompileError(f"argument '{self.name}': unknown access '{self.access}'")
+        for extent in self.shape:
+            if isinstance(extent, int) and extent < 0:
+                raise CompileError(f"argument '{self.name}': negative extent {extent}")
+
+    @property
+    def element(self) -> ElementType:
+        return ELEMENT_TYPES[self.dtype]
+
+    @property
+    def writes(self) -> bool:
+        return self.access != "read"
+
+    def __str__(self) -> str:
+        shape = ", ".join(str(extent) for extent in self.shape)
+        mark = {"read": "", "write": "out ", "readwrite": "inout "}[self.access]
+        return f"{mark}{self.name}: {self.dtype}[{shape}]"
+
+
+@dataclass(frozen=True)
+class ScalarSpec:
+    """A scalar argument, passed by value."""
+
+    name: str
+    dtype: str
+
+    def __post_init__(self) -> None:
+        element_type(self.dtype)
+
+    @property
+    def element(self) -> ElementType:
+        return ELEMENT_TYPES[self.dtype]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arguments of one function.
+
+    The last `results` arguments may be left out of a call; they are then allocated and returned. Raises
+    `CompileError` when names repeat, when a symbol occurs in no shape or is not listed, or when a result is
+    not an array that is only written.
+    """
+
+    name: str
+    args: tuple[ArraySpec | ScalarSpec, ...]
+    symbols: tuple[str, ...] = ()
+    results: int = 0
+
+    def __post_init__(self) -> None:
+        names = [arg.name for arg in self.args]
+        for name in names:
+            if names.count(name) > 1:
+                raise CompileError(f"{self.name}: two arguments are named '{name}'")
+        used = {extent for arg in self.arrays for extent in arg.shape if isinstance(extent, str)}
+        if used != set(self.symbols) or len(set(self.symbols)) != len(self.symbols):
+            raise CompileError(
+                f"{self.name}: the shapes use the symbols {sorted(used)}, but {list(self.symbols)} are listed"
+            )
+        if not 0 <= self.results <= len(self.args):
+            raise CompileError(f"{self.name}: {self.results} results of {len(self.args)} arguments")
+        for arg in self.args[len(self.args) - self.results :]:
+            if not isinstance(arg, ArraySpec) or arg.access != "write":
+                raise CompileError(f"{self.name}: result '{arg.name}' is not an array that is only written")
+
+    @property
+    def arrays(self) -> tuple[ArraySpec, ...]:
+        return tuple(arg for arg in self.args if isinstance(arg, ArraySpec))
+
+    @property
+    def result_specs(self) -> tuple[ArraySpec, ...]:
+        """The arrays that may be left out of a call."""
+        return self.arrays[len(self.arrays) - self.results :]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(str(arg) for arg in self.args)})"
+
+    def parameter_types(self) -> tuple[str, ...]:
+        """The LLVM type of each parameter of the native function, symbols included."""
+        args = ("ptr" if isinstance(arg, ArraySpec) else arg.element.llvm for arg in self.args)
+        return (*args, *("i64" for _ in self.symbols))

@@ -1,0 +1,216 @@
+"""The threads that run `parallel` loops.
+
+Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64
+begin, i64 end, ptr closure)`. The range is cut into one contiguous chunk per thread, sizes differing by at
+most one. The calling thread runs the first chunk, and then each chunk that no worker has claimed yet: a
+worker that is slow to wake up costs nothing but its help.
+
+The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they
+watch their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel
+loop, stop when the interpreter exits, and start anew in a forked child. A loop that meets a busy pool
+(nested, or from a second Python thread) runs serially in its own thread. Elsewhere than on Linux a
+`ThreadPoolExecutor` serves.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import platform
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.runtime.threads_ir import POOL_IR
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SYMBOL: Final = "weft_parallel_for"
+MAX_THREADS: Final = 256
+_CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+_requested: int | None = None
+"""What `set_num_threads` asked for."""
+
+
+def set_num_threads(count: int) -> None:
+    """How many threads parallel loops use from now on, whatever their target says. Raises `ValueError` unless
+    1 <= count <= 256."""
+    global _requested
+    if not 1 <= count <= MAX_THREADS:
+        raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
+    _requested = count
+    if _pool.cache_info().currsize:
+        _pool().limit(count)
+
+
+def get_num_threads(target_threads: int) -> int:
+    """Threads for loops of a target with `target_threads`: what `set_num_threads` said, else
+    WEFT_NUM_THREADS, else the target's. Raises `CompileError` when the environment variable is no such
+    number."""
+    return requested_threads() or target_threads
+
+
+def requested_threads() -> int:
+    """The number from `set_num_threads` or the environment; 0 when neither says one."""
+    return _requested or _environment_threads()
+
+
+@cache
+def _environment_threads() -> int:
+    text = os.environ.get("WEFT_NUM_THREADS", "").strip()
+    if not text:
+        return 0
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise CompileError(f"WEFT_NUM_THREADS must be an integer from 1 to {MAX_THREADS}, got '{text}'")
+    return int(text)
+
+
+@cache
+def parallel_for_address(target_threads: int) -> int:
+    """The address of `weft_parallel_for` for code of a target with `target_threads`."""
+    return _pool().entry(min(target_threads, MAX_THREADS))
+
+
+@cache
+def _pool() -> _FutexPool | _ExecutorPool:
+    number = _FUTEX_SYSCALL.get(platform.machine()) if sys.platform == "linux" else None
+    pool = _ExecutorPool() if number is None else _FutexPool(number)
+    pool.limit(requested_threads())
+    return pool
+
+
+_FUTEX_SYSCALL: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+_PAUSE: Final = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+
+_SPINS: Final = 8192
+"""Looks at the claim before sleeping: about 0.1 ms."""
+
+_ENTRY: Final = """
+declare void @weft_pool_run(ptr, ptr, i64, i32)
+define void @weft_parallel_for(ptr %fn, ptr %closure, i64 %extent) {
+  tail call void @weft_pool_run(ptr %fn, ptr %closure, i64 %extent, i32 THREADS)
+  ret void
+}
+"""
+
+
+class _FutexPool:
+    """The native pool and the Python threads that lend it their stacks."""
+
+    def __init__(self, futex: int) -> None:
+        from weft.backends.llvm.jit import jit, keep_forever
+        from weft.support.target import Target
+
+        declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
+        text = POOL_IR.replace("PAUSE_DECLARATION", declaration).replace("PAUSE", pause)
+        text = text.replace("FUTEX", str(futex)).replace("SPINS", str(_SPINS))
+        module = jit(text, Target(opt_level=0), {})
+        keep_forever(module)
+        self._module = module
+        self._threads: list[threading.Thread] = []
+        self._worker = ctypes.CFUNCTYPE(None, ctypes.c_int64)(module.address("weft_pool_worker"))
+        self._hook = ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._start)
+        keep_forever(self._hook)
+        hook_address = ctypes.cast(self._hook, ctypes.c_void_p)
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(module.address("weft_pool_set_hook"))(hook_address)
+        os.register_at_fork(after_in_child=self._after_fork)
+        atexit.register(self._shut_down)
+
+    def entry(self, target_threads: int) -> int:
+        from weft.backends.llvm.jit import jit, keep_forever
+        from weft.support.target import Target
+
+        text = _ENTRY.replace("THREADS", str(target_threads))
+        module = jit(text, Target(opt_level=1), {"weft_pool_run": self._module.address("weft_pool_run")})
+        keep_forever(module)
+        return module.address("weft_parallel_for")
+
+    def limit(self, count: int) -> None:
+        self._call("weft_pool_set_limit", count)
+
+    def _call(self, name: str, value: int) -> None:
+        ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._module.address(name))(value)
+
+    def _start(self, threads: int) -> None:
+        """Called from native code that holds the pool, when it has fewer than `threads - 1` workers."""
+        try:
+            while len(self._threads) < threads - 1:
+                index = len(self._threads)
+                thread = threading.Thread(target=self._worker, args=(index,), name=f"weft-{index}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except RuntimeError:
+            # No more threads can be had (a limit of the system, or the interpreter is ending): do with these.
+            self.limit(max(len(self._threads), 0) + 1)
+        self._call("weft_pool_set_started", len(self._threads))
+
+    def _after_fork(self) -> None:
+        self._threads = []
+        ctypes.CFUNCTYPE(None)(self._module.address("weft_pool_reset"))()
+
+    def _shut_down(self) -> None:
+        self.limit(1)
+        ctypes.CFUNCTYPE(None)(self._module.address("weft_pool_shutdown"))()
+        for thread in self._threads:
+            thread.join(timeout=1.0)
+
+
+class _ExecutorPool:
+    """The portable pool: some 50 us a loop."""
+
+    def __init__(self) -> None:
+        self._executor: ThreadPoolExecutor | None = None
+        self._size = 0
+        self._limit = 0
+        self._busy = threading.Lock()
+        self._entries: dict[int, Callable[..., Any]] = {}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._after_fork)
+
+    def limit(self, count: int) -> None:
+        self._limit = count
+
+    def entry(self, target_threads: int) -> int:
+        def parallel_for(function: int, closure: int | None, extent: int) -> None:
+            self._run(_CHUNK_TYPE(function), closure, extent, self._limit or target_threads)
+
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+        callback = prototype(parallel_for)
+        self._entries[target_threads] = callback
+        return ctypes.cast(callback, ctypes.c_void_p).value or 0
+
+    def _run(self, function: Callable[..., None], closure: int | None, extent: int, threads: int) -> None:
+        chunks = min(threads, extent)
+        if chunks < 2 or not self._busy.acquire(blocking=False):
+            if extent > 0:
+                function(0, extent, closure)
+            return
+        try:
+            bounds = [extent // chunks * i + min(i, extent % chunks) for i in range(chunks + 1)]
+            executor = self._workers(threads - 1)
+            futures = [executor.submit(function, bounds[i], bounds[i + 1], closure) for i in range(1, chunks)]
+            function(bounds[0], bounds[1], closure)
+            for future in futures:
+                future.result()
+        finally:
+            self._busy.release()
+
+    def _workers(self, count: int) -> ThreadPoolExecutor:
+        if self._executor is None or self._size < count:
+            if self._executor is not None:
+                self._executor.shutdown()
+            self._executor, self._size = ThreadPoolExecutor(count, thread_name_prefix="weft"), count
+        return self._executor
+
+    def _after_fork(self) -> None:
+        self._executor = None
+        self._busy = threading.Lock()
