@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _FUNCTIONS = ("builtin.module", "func.func", "func.return")
+_CALLS = ("func.call", "memref.global", "memref.get_global")
+"""Functions over buffers call each other and read constants of the module."""
 _SCALARS = ("arith.*", "math.*")
 _CONDITIONS = ("scf.if", "scf.yield")
 
@@ -21,7 +23,9 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "tir.*",
         "sched.*",
         "affine.apply",
+        *_CALLS,
         "memref.alloc",
+        "memref.cast",
         "memref.dim",
         "memref.load",
         "memref.store",
@@ -32,6 +36,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         *_CONDITIONS,
         "low.*",
         "scf.for",
+        *_CALLS,
         "memref.alloc",
         "memref.alloca",
         "memref.dealloc",
