@@ -4,7 +4,7 @@
 //   weft-opt examples/mm_relu.mlir -p apply-schedule                 run the schedule, show the new loops
 //   weft run examples/mm_relu.mlir --func mm_relu --check --time     compile, run, compare with the interpreter, time
 
-func.func @mm_relu(%A : memref<128x128xf32>, %B : memref<128x128xf32>, %C : memref<128x128xf32>) {
+func.func @mm_relu(%A: memref<128x128xf32>, %B: memref<128x128xf32>, %C: memref<128x128xf32>) {
   %zero = arith.constant 0.000000e+00 : f32
   %Y = memref.alloc() : memref<128x128xf32>
   tir.for %i in 128 {

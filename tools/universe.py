@@ -21,7 +21,15 @@ DIALECTS: Mapping[str, str] = {
     "tir": "weft.dialects.tir:TIR",
 }
 
-PASSES: Mapping[str, str] = {}
+PASSES: Mapping[str, str] = {
+    "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
+    "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
+    "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
+    "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
+    "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
+    "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
+    "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
+}
 
 TARGETS: Mapping[str, str] = {}
 

@@ -23,6 +23,7 @@ from weft.support.locations import remember_text
 from weft.tools.failures import FAILURE, message_of, run_tool
 from weft.tools.parsing import decode_text, parse_text
 from weft.tools.pipeline import parse_pipeline_text
+from weft.tools.printing import ScopedMLIRTarget, text_of
 from weft.tools.timing import Stopwatch
 from weft.tools.verify import verify_module
 
@@ -90,6 +91,10 @@ class WeftOptMain(xDSLOptMain):
             )
 
         self.available_frontends["mlir"] = parse_mlir
+
+    def register_all_targets(self) -> None:
+        super().register_all_targets()
+        self.available_targets["mlir"] = lambda: ScopedMLIRTarget
 
     def get_input_name(self) -> str:
         return _STDIN if self.args.input_file in (None, "-") else self.args.input_file
@@ -220,7 +225,7 @@ class WeftOptMain(xDSLOptMain):
                 self._apply_pass(module_pass, prog)
             self._verify(prog, after=module_pass)
             if self.args.print_between_passes and number != last:
-                print(f"IR after {module_pass.name}:\n{prog}\n\n\n")
+                print(f"IR after {module_pass.name}:\n{text_of(prog)}\n\n\n")
 
     def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp) -> None:
         try:
