@@ -81,6 +81,7 @@ class Library:
     ) -> None:
         from weft.backends.llvm.compile import DEFAULT_OPTIONS
         from weft.backends.llvm.jit import jit
+        from weft.backends.llvm.symbols import symbol_name
 
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
@@ -95,7 +96,7 @@ class Library:
             signature.name: Function.make(
                 Caller(
                     signature,
-                    self._module.address(signature.name),
+                    self._module.address(symbol_name(signature.name)),
                     self._module,
                     # Workers may need the interpreter while the caller waits for them.
                     always_release_gil=parallel,
@@ -130,10 +131,10 @@ class Library:
         return self._sources[kind]
 
     def _derived_source(self, kind: str) -> str:
-        from weft.backends.llvm.compile import assembly
+        from weft.backends.llvm.compile import assembly, optimize_ir
 
         if kind == "ll-opt":
-            return self._module.optimized_ir
+            return optimize_ir(self._sources["ll"], self.target, self._options)
         if kind == "asm":
             return assembly(self._sources["ll"], self.target, self._options)
         raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, {*SOURCE_KINDS, *self._sources})}")

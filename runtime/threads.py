@@ -38,15 +38,16 @@ _requested: int | None = None
 """What `set_num_threads` asked for."""
 
 
-def set_num_threads(count: int) -> None:
-    """How many threads parallel loops use from now on, whatever their target says. Raises `ValueError` unless
-    1 <= count <= 256."""
+def set_num_threads(count: int | None) -> None:
+    """How many threads parallel loops use from now on, whatever their target says; None undoes it. Raises
+    `ValueError` unless 1 <= count <= 256."""
     global _requested
-    if not 1 <= count <= MAX_THREADS:
+    if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
-    _requested = count
-    if _pool.cache_info().currsize:
-        _pool().limit(count)
+    with _lock:
+        _requested = count
+        if _pool.cache_info().currsize:
+            _pool().limit(requested_threads())
 
 
 def get_num_threads(target_threads: int) -> int:
@@ -71,10 +72,19 @@ def _environment_threads() -> int:
     return int(text)
 
 
-@cache
 def parallel_for_address(target_threads: int) -> int:
     """The address of `weft_parallel_for` for code of a target with `target_threads`."""
-    return _pool().entry(min(target_threads, MAX_THREADS))
+    with _lock:
+        return _entry(min(target_threads, MAX_THREADS))
+
+
+_lock = threading.RLock()
+"""Held while the pool is made, so that there is one."""
+
+
+@cache
+def _entry(target_threads: int) -> int:
+    return _pool().entry(target_threads)
 
 
 @cache

@@ -35,29 +35,19 @@ class JitModule:
     """Machine code in this process. The code lives as long as this object: keep it while any address is in
     use."""
 
-    def __init__(
-        self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int], optimized: llvm.ModuleRef
-    ) -> None:
+    def __init__(self, tracker: llvm.ResourceTracker, addresses: Mapping[str, int]) -> None:
         self._tracker = tracker
         self._addresses = dict(addresses)
-        self._optimized = optimized
 
     @property
     def names(self) -> tuple[str, ...]:
         """The functions that the module defines and exports."""
         return tuple(self._addresses)
 
-    @property
-    def optimized_ir(self) -> str:
-        """The module as LLVM's optimiser left it."""
-        return str(self._optimized)
-
     def address(self, name: str) -> int:
         """Where the function `name` starts. Raises `CompileError` when the module does not export it."""
         if name not in self._addresses:
-            raise CompileError(
-                f"the compiled module has no function '{name}'{did_you_mean(name, self._addresses)}"
-            )
+            raise CompileError(f"the compiled module has no function '{name}'{did_you_mean(name, self._addresses)}")
         return self._addresses[name]
 
 
@@ -77,8 +67,8 @@ def jit(
     """
     _check_runs_here(target)
     machine = target_machine(target, options, restrict_to_host=True)
-    module = optimized_module(text, target, machine, options)
-    return _link(machine.emit_object(module), module, symbols)
+    with optimized_module(text, target, machine, options) as module:
+        return _link(machine.emit_object(module), module, symbols)
 
 
 def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> JitModule:
@@ -106,7 +96,7 @@ def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> Ji
             tracker = builder.link(_engine(), f"weft.{next(_serial)}")
         except RuntimeError as error:
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
-    return JitModule(tracker, {name: cast("int", tracker[name]) for name in exported}, module)
+    return JitModule(tracker, {name: cast("int", tracker[name]) for name in exported})
 
 
 def _may_use_helpers(module: llvm.ModuleRef) -> bool:

@@ -1,0 +1,92 @@
+"""From a module at low level to functions that Python can call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    i1,
+)
+from xdsl.dialects.func import FuncOp
+
+from weft.dialects.low import Access as LowAccess
+from weft.dialects.low import params_of, symbols_of
+from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
+
+    from weft.backends.llvm.compile import CodegenOptions
+    from weft.dialects.low import ParamAttr
+    from weft.runtime.library import Library
+    from weft.support.target import Target
+
+_FLOATS: Final[dict[type[Attribute], str]] = {
+    Float16Type: "float16",
+    BFloat16Type: "bfloat16",
+    Float32Type: "float32",
+    Float64Type: "float64",
+}
+_ACCESSES: Final[dict[LowAccess, Access]] = {
+    LowAccess.READ: "read",
+    LowAccess.WRITE: "write",
+    LowAccess.READWRITE: "readwrite",
+}
+
+
+def signature_of(function: FuncOp, results: int = 0) -> Signature:
+    """What callers of a low function pass, as its `low.params` and `low.symbols` say.
+
+    The last `results` arguments may be left out of calls. Raises `CompileError` when a parameter has a type that
+    callers have no value for.
+    """
+    args = tuple(_argument(function, param) for param in params_of(function))
+    return Signature(function.sym_name.data, args, symbols_of(function), results)
+
+
+def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
+    name, type_ = param.label.data, param.type
+    if not isinstance(type_, MemRefType):
+        return ScalarSpec(name, _dtype(function, name, type_))
+    symbols = [symbol.data for symbol in param.symbols]
+    shape = type_.get_shape()
+    if len(symbols) != sum(extent < 0 for extent in shape):
+        raise CompileError.at(function, f"parameter '{name}' is {type_}, but has {len(symbols)} symbols {symbols}")
+    remaining = iter(symbols)
+    extents = tuple(next(remaining) if extent < 0 else extent for extent in shape)
+    return ArraySpec(name, _dtype(function, name, type_.element_type), extents, _ACCESSES[param.access.data])
+
+
+def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:
+    if type_ == i1:
+        return "bool"
+    if isinstance(type_, IndexType):
+        return "int64"
+    if isinstance(type_, IntegerType) and type_.width.data in (8, 16, 32, 64):
+        return f"int{type_.width.data}"
+    if type(type_) in _FLOATS:
+        return _FLOATS[type(type_)]
+    raise CompileError.at(
+        function, f"parameter '{name}' of @{function.sym_name.data}: no array has elements of {type_}"
+    )
+
+
+def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | None = None) -> Library:
+    """Compile a module at low level for this process: a library of all its functions.
+
+    Raises `CompileError` when the backend lacks something that the module uses.
+    """
+    from weft.backends.llvm.emit import emit_module
+    from weft.runtime.library import Library
+
+    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp)]
+    return Library({"ll": emit_module(module, target)}, signatures, target, options=options)
