@@ -1,0 +1,178 @@
+"""Loops and conditions.
+
+Loops are written with the test at the end, as LLVM wants them, so that its loop rotation has nothing to do; a test in
+front guards those that may have no iteration.
+
+    scf.for %i = 0 to %n step 1 { ... }   ->     %some = icmp slt i64 0, %n
+                                                 br i1 %some, label %i.body, label %i.exit
+                                               i.body:
+                                                 %i = phi i64 [ 0, %entry ], [ %i.next, %i.body ]
+                                                 ...
+                                                 %i.next = add nsw i64 %i, 1
+                                                 %i.more = icmp slt i64 %i.next, %n
+                                                 br i1 %i.more, label %i.body, label %i.exit
+                                               i.exit:
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import func, scf
+
+from weft.backends.llvm.metadata import NO_VECTORIZE, UNROLL_FULL
+from weft.backends.llvm.types import I64
+from weft.dialects.low import UNROLL
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Block, Operation, SSAValue
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+    from weft.backends.llvm.types import ValueType
+
+
+def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
+    bounds, inits = op.operands[:3], op.operands[3:]
+    body = op.regions[0].block
+    type_ = emitter.type_of(bounds[0], op)
+    trips = _trip_count(emitter, op, bounds)
+    if trips is None and UNROLL in op.attributes:
+        raise CompileError.at(op, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
+    lower, upper, step = (emitter.text(bound) for bound in bounds)
+    initial = [emitter.text(init) for init in inits]
+    if trips == 0:
+        for result, text in zip(op.results, initial, strict=True):
+            emitter.bind(result, text)
+        return
+    results = write_loop(emitter, op, body, type_, (lower, upper, step), initial, guarded=trips is None)
+    for result, text in zip(op.results, results, strict=True):
+        emitter.bind(result, text)
+
+
+def _trip_count(emitter: FunctionEmitter, op: Operation, bounds: Sequence[SSAValue]) -> int | None:
+    """The number of iterations when it is known."""
+    lower, upper, step = (emitter.constants.get(bound) for bound in bounds)
+    if step is not None and step <= 0:
+        raise CompileError.at(op, f"the step of a loop must be positive, got {step}")
+    if lower is None or upper is None or step is None:
+        return None
+    return max(0, -((int(lower) - int(upper)) // int(step)))
+
+
+def write_loop(
+    emitter: FunctionEmitter,
+    op: Operation,
+    body: Block,
+    type_: ValueType,
+    bounds: tuple[str, str, str],
+    initial: Sequence[str],
+    *,
+    guarded: bool,
+) -> list[str]:
+    """The loop `op` over `body`, whose first argument counts and whose others start as `initial`; returns the texts of
+    its results. `guarded`: it may have no iteration."""
+    lower, upper, step = bounds
+    counter, *carried = body.args
+    hint = counter.name_hint or "i"
+    names = emitter.names
+    body_label, exit_label = names.fresh(f"{hint}.body"), names.fresh(f"{hint}.exit")
+    before = emitter.block
+    if guarded:
+        some = emitter.emit(f"icmp slt {type_.text} {lower}, {upper}", f"{hint}.some")
+        emitter.line(f"br i1 {some}, label %{body_label}, label %{exit_label}")
+    else:
+        emitter.line(f"br label %{body_label}")
+    emitter.start_block(body_label)
+    variable = emitter.name_of(counter, "i")
+    carried_types = [emitter.type_of(argument, op) for argument in carried]
+    carried_names = [emitter.name_of(argument, "carried") for argument in carried]
+    phis_at = len(emitter.lines)
+
+    outer_vectors, emitter.holds_vectors = emitter.holds_vectors, False
+    emitter.block_ops(body)
+    vectors, emitter.holds_vectors = emitter.holds_vectors, emitter.holds_vectors or outer_vectors
+    yielded = yielded_texts(emitter, body)
+
+    latch = emitter.block
+    next_, more = _advance(emitter, type_, variable, upper, step, hint)
+    hints = ([UNROLL_FULL] if UNROLL in op.attributes else []) + ([NO_VECTORIZE] if vectors else [])
+    emitter.line(f"br i1 {more}, label %{body_label}, label %{exit_label}{emitter.module.metadata.loop(*hints)}")
+    phis = [f"  {variable} = phi {type_.text} [ {lower}, %{before} ], [ {next_}, %{latch} ]"]
+    for name, carried_type, first, last in zip(carried_names, carried_types, initial, yielded, strict=True):
+        phis.append(f"  {name} = phi {carried_type.text} [ {first}, %{before} ], [ {last}, %{latch} ]")
+    emitter.lines[phis_at:phis_at] = phis
+    emitter.start_block(exit_label)
+    if not guarded:
+        return yielded
+    return [
+        emitter.emit(f"phi {carried_type.text} [ {first}, %{before} ], [ {last}, %{latch} ]", "result")
+        for carried_type, first, last in zip(carried_types, initial, yielded, strict=True)
+    ]
+
+
+def _advance(
+    emitter: FunctionEmitter, type_: ValueType, variable: str, upper: str, step: str, hint: str
+) -> tuple[str, str]:
+    """The next value of a loop variable, and whether the loop goes on."""
+    if type_ is I64:
+        # No buffer comes near 2^63 elements.
+        next_ = emitter.emit(f"add nsw i64 {variable}, {step}", f"{hint}.next")
+        return next_, emitter.emit(f"icmp slt i64 {next_}, {upper}", f"{hint}.more")
+    # A narrow counter may overflow: compare what is left, which is positive, as an unsigned number.
+    left = emitter.emit(f"sub {type_.text} {upper}, {variable}", f"{hint}.left")
+    more = emitter.emit(f"icmp ugt {type_.text} {left}, {step}", f"{hint}.more")
+    return emitter.emit(f"add {type_.text} {variable}, {step}", f"{hint}.next"), more
+
+
+def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
+    condition = emitter.text(op.operands[0])
+    names = emitter.names
+    then_label, end_label = names.fresh("then"), names.fresh("end")
+    has_else = bool(op.regions[1].blocks)
+    else_label = names.fresh("else") if has_else else end_label
+    if op.results and not has_else:
+        raise CompileError.at(op, "scf.if with results needs an else branch")
+    emitter.line(f"br i1 {condition}, label %{then_label}, label %{else_label}")
+    branches = [(then_label, op.regions[0].block)]
+    if has_else:
+        branches.append((else_label, op.regions[1].block))
+    incoming: list[tuple[str, list[str]]] = []
+    for label, block in branches:
+        emitter.start_block(label)
+        emitter.block_ops(block)
+        incoming.append((emitter.block, yielded_texts(emitter, block)))
+        emitter.line(f"br label %{end_label}")
+    emitter.start_block(end_label)
+    for number, result in enumerate(op.results):
+        type_ = emitter.type_of(result, op)
+        arms = ", ".join(f"[ {texts[number]}, %{label} ]" for label, texts in incoming)
+        emitter.define(result, f"phi {type_.text} {arms}")
+
+
+def yielded_texts(emitter: FunctionEmitter, block: Block) -> list[str]:
+    """The texts of what `block` yields at its end."""
+    last = block.last_op
+    return emitter.texts(last) if isinstance(last, scf.YieldOp) else []
+
+
+def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
+    """The op around it reads what is yielded."""
+    if op.next_op is not None:
+        raise InternalError(f"{op.name} in @{emitter.name} is followed by {op.next_op.name}")
+
+
+def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
+    if op.operands:
+        raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
+    emitter.line("ret void")
+
+
+RULES: Final[Rules] = {
+    scf.ForOp: emit_for,
+    scf.IfOp: emit_if,
+    scf.YieldOp: emit_yield,
+    func.ReturnOp: emit_return,
+}

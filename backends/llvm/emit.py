@@ -1,0 +1,144 @@
+"""From a `low` module to LLVM IR text, in one walk.
+
+    func.func @scale(%A: memref<128xf32>, %s: f32)      ; @scale(A: memref<128xf32> readwrite, s: f32)
+                                                 ->     define void @scale(ptr noalias ... %A, float %s) nounwind {
+
+A function takes a pointer for each buffer and each scalar by value, in order, and then an `i64` for each symbol. It
+may call the runtime: `weft_parallel_for`, `weft_alloc`, `weft_free`. Nothing is transformed here: what the text says is
+what the module says, and unrolling is a mark that LLVM follows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+
+from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
+from weft.backends.llvm.memory_ops import buffer_attributes, usage
+from weft.backends.llvm.symbols import quoted, symbol_name
+from weft.dialects.low import PARAMS, Access, params_of, symbols_of
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from weft.backends.llvm.emitter import Rules
+    from weft.dialects.low import ParamAttr
+    from weft.support.target import Target
+
+
+def emit_module(module: ModuleOp, target: Target) -> str:
+    """The LLVM IR text of a module at low level.
+
+    Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
+    may not stand at low level.
+    """
+    functions = _functions(module)
+    emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
+    for function in functions:
+        emitter.functions.append(_function_text(emitter, function))
+    parts = [f'target triple = "{target.triple}"', *emitter.functions]
+    if emitter.declarations:
+        parts.append("\n".join(emitter.declarations.values()))
+    if metadata := emitter.metadata.lines():
+        parts.append("\n".join(metadata))
+    return "\n\n".join(parts) + "\n"
+
+
+@cache
+def rules() -> Rules:
+    """Op class -> the rule that writes it. The tables are loaded on first use."""
+    from weft.backends.llvm import (
+        arith_ops,
+        cast_ops,
+        control_ops,
+        division_ops,
+        math_ops,
+        memory_ops,
+        parallel_ops,
+        vector_ops,
+    )
+
+    return {
+        **arith_ops.RULES,
+        **cast_ops.RULES,
+        **control_ops.RULES,
+        **division_ops.RULES,
+        **math_ops.RULES,
+        **memory_ops.RULES,
+        **parallel_ops.RULES,
+        **vector_ops.RULES,
+    }
+
+
+def _functions(module: ModuleOp) -> list[FuncOp]:
+    functions: list[FuncOp] = []
+    for op in module.ops:
+        if not isinstance(op, FuncOp):
+            raise CompileError.at(op, f"a low module holds functions, got {op.name}")
+        if op.is_declaration:
+            raise CompileError.at(op, f"function @{op.sym_name.data} has no body")
+        if len(op.body.blocks) != 1:
+            raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
+        functions.append(op)
+    return functions
+
+
+def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
+    emitter = FunctionEmitter(module, function.sym_name.data)
+    params = params_of(function) if PARAMS in function.attributes else ()
+    if params:
+        _check_params(function, params)
+    parameters: list[str] = []
+    for argument in function.args:
+        type_ = emitter.type_of(argument, function)
+        if type_.lanes:
+            raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
+        is_buffer = isinstance(argument.type, MemRefType)
+        attributes = f" {buffer_attributes(emitter, argument, function)}" if is_buffer else ""
+        parameters.append(f"{type_.text}{attributes} {emitter.name_of(argument, 'arg')}")
+    emitter.block_ops(function.body.block)
+    symbol = quoted(symbol_name(emitter.name))
+    head = f"define void @{symbol}({', '.join(parameters)}) nounwind {{"
+    return f"; {_described(emitter.name, params, symbols_of(function))}\n{head}\n{emitter.body_text()}\n}}"
+
+
+def _check_params(function: FuncOp, params: tuple[ParamAttr, ...]) -> None:
+    """The parameters that callers see must be those that the function has, accessed as they say."""
+    name, symbols = function.sym_name.data, symbols_of(function)
+    if len(params) + len(symbols) != len(function.args):
+        raise CompileError.at(
+            function,
+            f"@{name} has {len(function.args)} parameters, but {PARAMS} names {len(params)} and there are "
+            f"{len(symbols)} symbols",
+        )
+    for param, argument in zip(params, function.args[: len(params)], strict=True):
+        if isinstance(param.type, MemRefType) != isinstance(argument.type, MemRefType):
+            raise CompileError.at(
+                function,
+                f"parameter '{param.label.data}' of @{name} is {param.type} to callers and {argument.type} here",
+            )
+        if isinstance(argument.type, MemRefType) and param.access.data is Access.READ:
+            _, writes = usage(argument)
+            if writes:
+                raise CompileError.at(
+                    writes[0], f"{writes[0].name} writes parameter '{param.label.data}' of @{name}, which is only read"
+                )
+
+
+def _described(name: str, params: tuple[ParamAttr, ...], symbols: tuple[str, ...]) -> str:
+    """A function as its callers see it, in a comment."""
+    texts = [
+        f"{param.label.data}: {param.type}{_shown_access(param) if isinstance(param.type, MemRefType) else ''}"
+        for param in params
+    ]
+    extents = f" for {', '.join(symbols)}" if symbols else ""
+    return f"@{name}({', '.join(texts)}){extents}".replace("\n", " ")
+
+
+def _shown_access(param: ParamAttr) -> str:
+    symbols = f" [{', '.join(symbol.data for symbol in param.symbols)}]" if param.symbols.data else ""
+    return f"{symbols} {param.access.data.value}"

@@ -1,0 +1,183 @@
+"""What the rules for single ops build on: the text of one function as it grows, and what a module shares.
+
+A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the texts of
+its operands (names like `%x`, or literals), writes instructions, and binds a text to each result. Constants become
+literals where they are used, so they cost no instruction and can be captured freely.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from xdsl.dialects.arith import FastMathFlagsAttr
+
+from weft.backends.llvm.metadata import Metadata
+from weft.backends.llvm.types import TypeTable, ValueType
+from weft.dialects.levels import allowed_at
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xdsl.ir import Block, Operation, SSAValue
+
+    from weft.support.target import Target
+
+Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], None]"
+Rules: TypeAlias = "Mapping[type[Operation], Rule]"
+
+_ODD_CHARACTER = re.compile(r"[^A-Za-z0-9_.$-]")
+
+
+class Names:
+    """Distinct names, made from hints."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._count: dict[str, int] = dict.fromkeys(taken, 1)
+
+    def fresh(self, hint: str) -> str:
+        """`hint` itself when it is free, else `hint.1`, `hint.2`, ..."""
+        count = self._count
+        if hint not in count:
+            count[hint] = 1
+            return hint
+        number = count[hint]
+        while (name := f"{hint}.{number}") in count:
+            number += 1
+        count[hint] = number + 1
+        count[name] = 1
+        return name
+
+
+class ModuleEmitter:
+    """What the functions of a module share: target, types, metadata, and the functions that they call or grow."""
+
+    def __init__(self, target: Target, rules: Rules, function_names: Iterable[str]) -> None:
+        self.target = target
+        self.rules = rules
+        self.types = TypeTable()
+        self.metadata = Metadata()
+        self.names = Names(function_names)
+        self.functions: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.flags = "reassoc contract " if target.reassociate else "contract "
+        """Flags of every addition, subtraction and multiplication: fused multiply-adds are always allowed."""
+        self._helpers: dict[str, str] = {}
+
+    def declare(self, name: str, text: str) -> None:
+        """Declare the outside function `name` as `text`, once."""
+        self.declarations.setdefault(name, text)
+
+    def helper(self, hint: str, make: Callable[[str], str]) -> str:
+        """The name of an internal function, whose text `make` gives for its name; defined once a hint."""
+        if hint not in self._helpers:
+            self._helpers[hint] = self.names.fresh(hint)
+            self.functions.append(make(self._helpers[hint]))
+        return self._helpers[hint]
+
+    def flags_of(self, op: Operation, base: str) -> str:
+        """The fast-math flags of `op`, added to those in `base`; followed by a blank unless empty."""
+        attribute = op.properties.get("fastmath")
+        if not isinstance(attribute, FastMathFlagsAttr) or not attribute.data:
+            return base
+        words = {*base.split(), *(flag.value for flag in attribute.data)}
+        return "".join(f"{word} " for word in sorted(words))
+
+
+class FunctionEmitter:
+    """The text of one function as it grows: instructions in order, and the text that stands for each value."""
+
+    def __init__(self, module: ModuleEmitter, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.names = Names(("entry",))
+        self.lines: list[str] = []
+        self.entry: list[str] = []
+        """Instructions that stand first in the function: room for local buffers."""
+        self.values: dict[SSAValue, str] = {}
+        self.constants: dict[SSAValue, float] = {}
+        """Values that are the same known number in every lane."""
+        self.block = "entry"
+        """Label of the block that is being written."""
+        self.stack_bytes = 0
+        self.holds_vectors = False
+        """Whether vectors were read or written since the innermost loop began."""
+
+    # Values
+
+    def texts(self, op: Operation) -> list[str]:
+        """The texts of all operands of `op`."""
+        values = self.values
+        try:
+            return [values[operand] for operand in op.operands]
+        except KeyError as error:
+            raise InternalError(f"{op.name} in @{self.name} uses a value before it is defined: {error}") from None
+
+    def text(self, value: SSAValue) -> str:
+        if value not in self.values:
+            raise InternalError(f"a value of @{self.name} is used before it is defined: {value}")
+        return self.values[value]
+
+    def type_of(self, value: SSAValue, op: Operation) -> ValueType:
+        """The type of `value`; an error about it is placed at `op`."""
+        return self.module.types.of(value.type, op)
+
+    def name_of(self, value: SSAValue, default: str = "v") -> str:
+        """A fresh name `%x` for `value`, bound to it."""
+        hint = value.name_hint
+        name = f"%{self.names.fresh(_ODD_CHARACTER.sub('_', hint) if hint else default)}"
+        self.values[value] = name
+        return name
+
+    def bind(self, value: SSAValue, text: str) -> None:
+        """Let `text`, which is defined already, stand for `value`."""
+        self.values[value] = text
+
+    # Instructions
+
+    def define(self, value: SSAValue, instruction: str) -> None:
+        """Write an instruction whose result is `value`."""
+        self.lines.append(f"  {self.name_of(value)} = {instruction}")
+
+    def emit(self, instruction: str, hint: str = "v") -> str:
+        """Write an instruction and return the name of its result."""
+        name = f"%{self.names.fresh(hint)}"
+        self.lines.append(f"  {name} = {instruction}")
+        return name
+
+    def line(self, instruction: str) -> None:
+        """Write an instruction without a result."""
+        self.lines.append(f"  {instruction}")
+
+    def start_block(self, label: str) -> None:
+        """Begin the block `label`; the one before must be finished."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def call(self, type_: ValueType, intrinsic: str, *arguments: str, flags: str = "") -> str:
+        """The instruction that calls an LLVM intrinsic whose arguments and result have one type."""
+        operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
+        return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands})"
+
+    # Ops
+
+    def block_ops(self, block: Block) -> None:
+        """Write the ops of `block` in order."""
+        rules = self.module.rules
+        for op in block.ops:
+            rule = rules.get(type(op))
+            if rule is None:
+                raise _unknown(op)
+            rule(self, op)
+
+    def body_text(self) -> str:
+        """Everything between the braces."""
+        return "\n".join(("entry:", *self.entry, *self.lines))
+
+
+def _unknown(op: Operation) -> Exception:
+    if allowed_at("low", op.name):
+        return CompileError.at(op, f"{op.name} has no lowering in the llvm backend")
+    return InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")

@@ -1,0 +1,198 @@
+"""Mathematical functions: LLVM intrinsics, and calls of the C library where LLVM has none.
+
+LLVM lowers `sqrt`, `absf`, rounding and `fma` to instructions; the rest become calls of libm, lane by lane for vectors.
+16-bit floats are computed in `float` and rounded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import math
+
+from weft.backends.llvm.arith_ops import float_op
+from weft.backends.llvm.types import value_type
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.ir import Operation
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+    from weft.backends.llvm.types import ValueType
+
+_INTRINSICS: Final[dict[type[Operation], str]] = {
+    math.AbsFOp: "fabs",
+    math.AcosOp: "acos",
+    math.AsinOp: "asin",
+    math.AtanOp: "atan",
+    math.Atan2Op: "atan2",
+    math.CeilOp: "ceil",
+    math.CopySignOp: "copysign",
+    math.CosOp: "cos",
+    math.CoshOp: "cosh",
+    math.ExpOp: "exp",
+    math.Exp2Op: "exp2",
+    math.FloorOp: "floor",
+    math.FmaOp: "fma",
+    math.LogOp: "log",
+    math.Log2Op: "log2",
+    math.Log10Op: "log10",
+    math.PowFOp: "pow",
+    math.RoundOp: "round",
+    math.RoundEvenOp: "roundeven",
+    math.SinOp: "sin",
+    math.SinhOp: "sinh",
+    math.SqrtOp: "sqrt",
+    math.TanOp: "tan",
+    math.TanhOp: "tanh",
+    math.TruncOp: "trunc",
+}
+_LIBRARY: Final[dict[type[Operation], str]] = {
+    math.AcoshOp: "acosh",
+    math.AsinhOp: "asinh",
+    math.AtanhOp: "atanh",
+    math.CbrtOp: "cbrt",
+    math.ErfOp: "erf",
+    math.ExpM1Op: "expm1",
+    math.Log1pOp: "log1p",
+}
+_BIT_INTRINSICS: Final[dict[type[Operation], tuple[str, str]]] = {
+    math.AbsIOp: ("abs", ", i1 false"),
+    math.CountLeadingZerosOp: ("ctlz", ", i1 false"),
+    math.CountTrailingZerosOp: ("cttz", ", i1 false"),
+    math.CtPopOp: ("ctpop", ""),
+}
+"""Op -> intrinsic and its last argument: the results for the smallest number and for zero are defined."""
+_SMALL: Final = ("half", "bfloat")
+
+
+def emit_intrinsic(emitter: FunctionEmitter, op: Operation) -> None:
+    name = _INTRINSICS[type(op)]
+    flags = emitter.module.flags_of(op, "")
+    float_op(emitter, op, lambda type_, texts: emitter.call(type_, name, *texts, flags=flags), widened=_SMALL)
+
+
+def emit_rsqrt(emitter: FunctionEmitter, op: Operation) -> None:
+    """1 / sqrt(x), both correctly rounded: the approximation that CPUs offer is good to 12 or 14 bits only."""
+    flags = emitter.module.flags_of(op, "")
+
+    def instruction(type_: ValueType, texts: list[str]) -> str:
+        root = emitter.emit(emitter.call(type_, "sqrt", *texts, flags=flags), "root")
+        return f"fdiv {flags}{type_.text} {type_.splat('1.0')}, {root}"
+
+    float_op(emitter, op, instruction, widened=_SMALL)
+
+
+def emit_library_call(emitter: FunctionEmitter, op: Operation) -> None:
+    name = _LIBRARY[type(op)]
+
+    def instruction(type_: ValueType, texts: list[str]) -> str:
+        scalar = value_type(type_.element)
+        function = name if type_.element == "double" else f"{name}f"
+        emitter.module.declare(
+            function, f"declare {scalar.text} @{function}({scalar.text}) nounwind willreturn memory(none)"
+        )
+        return each_lane(
+            emitter, type_, texts, lambda lanes: f"call {scalar.text} @{function}({scalar.text} {lanes[0]})"
+        )
+
+    float_op(emitter, op, instruction, widened=_SMALL)
+
+
+def each_lane(emitter: FunctionEmitter, type_: ValueType, texts: list[str], call: Callable[[list[str]], str]) -> str:
+    """The instruction that gives the results of `call` (texts of one lane) in every lane of `type_`."""
+    if not type_.lanes:
+        return call(texts)
+    result = "poison"
+    instruction = ""
+    for lane in range(type_.lanes):
+        scalars = [emitter.emit(f"extractelement {type_.text} {text}, i64 {lane}", "lane") for text in texts]
+        called = emitter.emit(call(scalars), "called")
+        instruction = f"insertelement {type_.text} {result}, {type_.element} {called}, i64 {lane}"
+        if lane + 1 < type_.lanes:
+            result = emitter.emit(instruction, "lanes")
+    return instruction
+
+
+def emit_bits(emitter: FunctionEmitter, op: Operation) -> None:
+    name, last = _BIT_INTRINSICS[type(op)]
+    type_ = emitter.type_of(op.results[0], op)
+    (text,) = emitter.texts(op)
+    emitter.define(op.results[0], f"call {type_.text} @llvm.{name}.{type_.suffix}({type_.text} {text}{last})")
+
+
+def emit_float_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
+    """`pow` in double, whose result for an integer power is right for negative bases also."""
+    base_text, power_text = emitter.texts(op)
+    base, power = (emitter.type_of(operand, op) for operand in op.operands)
+    if base.element == "bfloat":
+        raise CompileError.at(op, "math.fpowi of bf16 has no lowering in the llvm backend: use f32")
+    double = base.of("double")
+    wide = base_text if base is double else emitter.emit(f"fpext {base.text} {base_text} to {double.text}", "wide")
+    exponent = emitter.emit(f"sitofp {power.text} {power_text} to {double.text}", "exponent")
+    result = emitter.call(double, "pow", wide, exponent)
+    if base is not double:
+        result = f"fptrunc {double.text} {emitter.emit(result, 'power')} to {base.text}"
+    emitter.define(op.results[0], result)
+
+
+_POWER: Final = """\
+; {element} to an {element} power, by squaring; a negative power leaves 1 and -1 only.
+define internal {element} @{name}({element} %base, {element} %power) nounwind {{
+entry:
+  %negative = icmp slt {element} %power, 0
+  br i1 %negative, label %reciprocal, label %head
+head:
+  %result = phi {element} [ 1, %entry ], [ %result.next, %body ]
+  %factor = phi {element} [ %base, %entry ], [ %factor.next, %body ]
+  %rest = phi {element} [ %power, %entry ], [ %rest.next, %body ]
+  %done = icmp eq {element} %rest, 0
+  br i1 %done, label %exit, label %body
+body:
+  %odd = trunc {element} %rest to i1
+  %product = mul {element} %result, %factor
+  %result.next = select i1 %odd, {element} %product, {element} %result
+  %factor.next = mul {element} %factor, %factor
+  %rest.next = lshr {element} %rest, 1
+  br label %head
+exit:
+  ret {element} %result
+reciprocal:
+  %is.one = icmp eq {element} %base, 1
+  %is.minus = icmp eq {element} %base, -1
+  %odd.power = trunc {element} %power to i1
+  %sign = select i1 %odd.power, {element} -1, {element} 1
+  %other = select i1 %is.minus, {element} %sign, {element} 0
+  %inverse = select i1 %is.one, {element} 1, {element} %other
+  ret {element} %inverse
+}}"""
+
+
+def emit_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
+    type_ = emitter.type_of(op.results[0], op)
+    element = type_.element
+    if element == "i1":
+        raise CompileError.at(op, "math.ipowi of i1 has no lowering in the llvm backend")
+    name = emitter.module.helper(f"weft.ipow.{element}", lambda name: _POWER.format(element=element, name=name))
+    texts = emitter.texts(op)
+    emitter.define(
+        op.results[0],
+        each_lane(
+            emitter,
+            type_,
+            texts,
+            lambda lanes: f"call {element} @{name}({element} {lanes[0]}, {element} {lanes[1]})",
+        ),
+    )
+
+
+RULES: Final[Rules] = {
+    **dict.fromkeys(_INTRINSICS, emit_intrinsic),
+    **dict.fromkeys(_LIBRARY, emit_library_call),
+    **dict.fromkeys(_BIT_INTRINSICS, emit_bits),
+    math.RsqrtOp: emit_rsqrt,
+    math.FPowIOp: emit_float_integer_power,
+    math.IPowIOp: emit_integer_power,
+}

@@ -1,0 +1,276 @@
+"""Buffers: loads, stores, and room for temporaries.
+
+An address is the buffer's pointer plus an index, and every access is aligned to its element. Truth values live as bytes
+in memory: any byte but 0 reads as true, and 0 or 1 is written. `memref.alloca` becomes room in the first block of the
+function, which LLVM turns into registers wherever the indices are constants after unrolling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+
+from weft.backends.llvm.metadata import NONTEMPORAL
+from weft.dialects import low
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, SSAValue
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+    from weft.backends.llvm.types import ValueType
+
+BUFFER_ALIGNMENT: Final = 64
+"""Bytes to which temporaries are aligned unless they ask for more: a cache line, and the widest vector."""
+MAX_STACK_BYTES: Final = 256 << 10
+"""What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
+
+_READS: Final[dict[type[Operation], int]] = {
+    memref.LoadOp: 0,
+    vector.LoadOp: 0,
+    vector.MaskedLoadOp: 0,
+    low.GatherOp: 0,
+}
+_WRITES: Final[dict[type[Operation], int]] = {
+    memref.StoreOp: 1,
+    vector.StoreOp: 1,
+    vector.MaskedStoreOp: 0,
+    low.ScatterOp: 1,
+}
+"""Op -> the operand that is the buffer."""
+
+
+def buffer_attributes(emitter: FunctionEmitter, buffer: SSAValue, op: Operation) -> str:
+    """What is known of the pointer of `buffer` when it is a parameter: buffers never overlap, and are not kept."""
+    type_, length = emitter.module.types.buffer(buffer.type, op)
+    reads, writes = usage(buffer)
+    words = ["noalias", "captures(none)"]
+    if not writes:
+        words.append("readonly")
+    elif not reads:
+        words.append("writeonly")
+    words.append(f"align {type_.bytes}")
+    if length:
+        words.append(f"dereferenceable({length * type_.bytes})")
+    return " ".join(words)
+
+
+def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
+    """The ops that read and that write `buffer`."""
+    reads: list[Operation] = []
+    writes: list[Operation] = []
+    for use in buffer.uses:
+        kind = type(use.operation)
+        if _READS.get(kind) == use.index:
+            reads.append(use.operation)
+        elif _WRITES.get(kind) == use.index:
+            writes.append(use.operation)
+        elif kind is not memref.DeallocOp:
+            reads.append(use.operation)
+            writes.append(use.operation)
+    return reads, writes
+
+
+def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
+    """The pointer to an element. Out of bounds it is undefined, unless `in_bounds` says that it may be."""
+    type_, _ = emitter.module.types.buffer(base.type, op)
+    keyword = "inbounds nuw " if in_bounds else ""
+    pointer, offset = emitter.text(base), emitter.text(index)
+    if offset == "0":
+        return pointer
+    return emitter.emit(f"getelementptr {keyword}{type_.memory}, ptr {pointer}, i64 {offset}", "at")
+
+
+def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> tuple[str, ValueType]:
+    """A vector of pointers, one for each index, and the element type; a lane may point anywhere."""
+    type_, _ = emitter.module.types.buffer(base.type, op)
+    lanes = emitter.type_of(indices, op)
+    pointer, offsets = emitter.text(base), emitter.text(indices)
+    at = emitter.emit(f"getelementptr {type_.memory}, ptr {pointer}, {lanes.text} {offsets}", "at")
+    return at, type_
+
+
+def define_loaded(emitter: FunctionEmitter, result: SSAValue, type_: ValueType, instruction: str) -> None:
+    """Bind `result` to what `instruction` reads."""
+    if type_.element != "i1":
+        emitter.define(result, instruction)
+        return
+    loaded = emitter.emit(instruction, "byte")
+    emitter.define(result, f"icmp ne {type_.memory} {loaded}, {type_.of('i8').splat('0')}")
+
+
+def as_stored(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
+    """`text` in the form that it has in memory."""
+    if type_.element != "i1":
+        return text
+    return emitter.emit(f"zext {type_.text} {text} to {type_.memory}", "byte")
+
+
+def _nontemporal(emitter: FunctionEmitter, op: Operation) -> str:
+    flag = op.properties.get("nontemporal")
+    if isinstance(flag, IntegerAttr) and flag != BoolAttr.from_bool(False):
+        return f", !nontemporal {emitter.module.metadata.shared(NONTEMPORAL)}"
+    return ""
+
+
+def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.load` and `vector.load`."""
+    base, index = _base_and_index(op, 0)
+    result = op.results[0]
+    type_ = emitter.type_of(result, op)
+    if type_.lanes:
+        emitter.holds_vectors = True
+    at = address(emitter, op, base, index)
+    define_loaded(
+        emitter, result, type_, f"load {type_.memory}, ptr {at}, align {type_.bytes}{_nontemporal(emitter, op)}"
+    )
+
+
+def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.store` and `vector.store`."""
+    value = op.operands[0]
+    base, index = _base_and_index(op, 1)
+    type_ = emitter.type_of(value, op)
+    if type_.lanes:
+        emitter.holds_vectors = True
+    at = address(emitter, op, base, index)
+    stored = as_stored(emitter, type_, emitter.text(value))
+    suffix = _nontemporal(emitter, op)
+    emitter.line(f"store {type_.memory} {stored}, ptr {at}, align {type_.bytes}{suffix}")
+
+
+def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:
+    if len(op.operands) != first + 2:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    return op.operands[first], op.operands[first + 1]
+
+
+def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
+    result = op.results[0]
+    type_, length = emitter.module.types.buffer(result.type, op)
+    if length is None:
+        raise CompileError.at(op, f"a local buffer needs a static size, got {result.type}")
+    emitter.stack_bytes += length * type_.bytes
+    if emitter.stack_bytes > MAX_STACK_BYTES:
+        raise CompileError.at(
+            op,
+            f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
+            f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
+        )
+    name = emitter.name_of(result, "local")
+    emitter.entry.append(f"  {name} = alloca [{length} x {type_.memory}], align {_alignment(op)}")
+
+
+def _alignment(op: Operation) -> int:
+    asked = op.properties.get("alignment")
+    return max(BUFFER_ALIGNMENT, asked.value.data if isinstance(asked, IntegerAttr) else 0)
+
+
+def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
+    """Room from the runtime, aligned to a cache line."""
+    result = op.results[0]
+    type_, length = emitter.module.types.buffer(result.type, op)
+    if _alignment(op) > BUFFER_ALIGNMENT:
+        raise CompileError.at(op, f"temporaries are aligned to {BUFFER_ALIGNMENT} bytes, got {_alignment(op)}")
+    if length is None:
+        extent = emitter.text(op.operands[0])
+        bytes_ = emitter.emit(f"mul nuw nsw i64 {extent}, {type_.bytes}", "bytes") if type_.bytes > 1 else extent
+    else:
+        bytes_ = str(length * type_.bytes)
+    emitter.module.declare(
+        "weft_alloc", f"declare noalias nonnull align {BUFFER_ALIGNMENT} ptr @weft_alloc(i64) nounwind allocsize(0)"
+    )
+    emitter.name_of(result, "buffer")
+    emitter.line(f"{emitter.text(result)} = call ptr @weft_alloc(i64 {bytes_})")
+
+
+def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
+    emitter.module.declare("weft_free", "declare void @weft_free(ptr captures(none)) nounwind")
+    emitter.line(f"call void @weft_free(ptr {emitter.text(op.operands[0])})")
+
+
+def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
+    if len(op.operands) != 4:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    base, index, mask, otherwise = op.operands
+    emitter.holds_vectors = True
+    result = op.results[0]
+    type_ = emitter.type_of(result, op)
+    # Where no lane is read, the address may lie outside of the buffer.
+    at = address(emitter, op, base, index, in_bounds=False)
+    other = as_stored(emitter, type_, emitter.text(otherwise))
+    memory = _memory_suffix(type_)
+    define_loaded(
+        emitter,
+        result,
+        type_,
+        f"call {type_.memory} @llvm.masked.load.{memory}.p0(ptr align {type_.bytes} {at}, "
+        f"{type_.of('i1').text} {emitter.text(mask)}, {type_.memory} {other})",
+    )
+
+
+def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
+    if len(op.operands) != 4:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    base, index, mask, value = op.operands
+    emitter.holds_vectors = True
+    type_ = emitter.type_of(value, op)
+    at = address(emitter, op, base, index, in_bounds=False)
+    stored = as_stored(emitter, type_, emitter.text(value))
+    emitter.line(
+        f"call void @llvm.masked.store.{_memory_suffix(type_)}.p0({type_.memory} {stored}, "
+        f"ptr align {type_.bytes} {at}, {type_.of('i1').text} {emitter.text(mask)})"
+    )
+
+
+def _memory_suffix(type_: ValueType) -> str:
+    return (type_.of("i8") if type_.element == "i1" else type_).suffix
+
+
+def _mask_text(emitter: FunctionEmitter, op: Operation, type_: ValueType, operand: int) -> str:
+    """The mask operand, all true when the op has none."""
+    i1 = type_.of("i1")
+    return i1.typed(emitter.text(op.operands[operand]) if len(op.operands) > operand else i1.splat("true"))
+
+
+def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
+    result = op.results[0]
+    type_ = emitter.type_of(result, op)
+    emitter.holds_vectors = True
+    at, _ = addresses(emitter, op, op.operands[0], op.operands[1])
+    pointers = f"<{type_.lanes} x ptr> align {type_.bytes}"
+    define_loaded(
+        emitter,
+        result,
+        type_,
+        f"call {type_.memory} @llvm.masked.gather.{_memory_suffix(type_)}.v{type_.lanes}p0({pointers} {at}, "
+        f"{_mask_text(emitter, op, type_, 2)}, {type_.memory} zeroinitializer)",
+    )
+
+
+def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
+    value, base, indices = op.operands[0], op.operands[1], op.operands[2]
+    type_ = emitter.type_of(value, op)
+    emitter.holds_vectors = True
+    at, _ = addresses(emitter, op, base, indices)
+    stored = as_stored(emitter, type_, emitter.text(value))
+    pointers = f"<{type_.lanes} x ptr> align {type_.bytes}"
+    emitter.line(
+        f"call void @llvm.masked.scatter.{_memory_suffix(type_)}.v{type_.lanes}p0({type_.memory} {stored}, "
+        f"{pointers} {at}, {_mask_text(emitter, op, type_, 3)})"
+    )
+
+
+RULES: Final[Rules] = {
+    **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
+    **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
+    memref.AllocaOp: emit_alloca,
+    memref.AllocOp: emit_alloc,
+    memref.DeallocOp: emit_dealloc,
+    vector.MaskedLoadOp: emit_masked_load,
+    vector.MaskedStoreOp: emit_masked_store,
+    low.GatherOp: emit_gather,
+    low.ScatterOp: emit_scatter,
+}

@@ -1,0 +1,123 @@
+"""Parallel loops: the body becomes a function that a thread runs over its part of the iterations.
+
+The loop calls the runtime with a closure, a struct on the stack of the values from outside that the body uses:
+
+    low.parallel_for %i in %n { body }
+->
+    call void @weft_parallel_for(ptr @f.parallel, ptr %closure, i64 %n)
+
+    define void @f.parallel(i64 %begin, i64 %end, ptr %closure)     unpacks the closure, and calls
+    define void @f.parallel.body(i64 %begin, i64 %end, ptr noalias %A, ...)
+
+The body is a function of its own, and is not inlined, because only parameters can say that buffers do not overlap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
+
+from weft.backends.llvm.control_ops import write_loop
+from weft.backends.llvm.emitter import FunctionEmitter
+from weft.backends.llvm.memory_ops import buffer_attributes
+from weft.backends.llvm.symbols import quoted
+from weft.backends.llvm.types import I64
+from weft.dialects import low
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, SSAValue
+
+    from weft.backends.llvm.emitter import Rules
+
+_DECLARATION: Final = "declare void @weft_parallel_for(ptr, ptr captures(none), i64) nounwind"
+
+
+def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
+    emitter.module.declare("weft_parallel_for", _DECLARATION)
+    captured = _captured(emitter, op)
+    types = [emitter.type_of(value, op).text for value in captured]
+    worker = _write_worker(emitter, op, captured, types)
+    closure = "null"
+    if captured:
+        struct = f"{{ {', '.join(types)} }}"
+        closure = f"%{emitter.names.fresh('closure')}"
+        emitter.entry.append(f"  {closure} = alloca {struct}, align 64")
+        for number, (value, type_) in enumerate(zip(captured, types, strict=True)):
+            slot = emitter.emit(f"getelementptr inbounds {struct}, ptr {closure}, i64 0, i32 {number}", "slot")
+            emitter.line(f"store {type_} {emitter.text(value)}, ptr {slot}")
+    extent = emitter.text(op.operands[0])
+    emitter.line(f"call void @weft_parallel_for(ptr @{quoted(worker)}, ptr {closure}, i64 {extent})")
+
+
+def _captured(emitter: FunctionEmitter, op: Operation) -> list[SSAValue]:
+    """Values from outside that the body of `op` uses, literals excepted, in order of first use."""
+    inside: set[SSAValue] = set(op.regions[0].block.args)
+    captured: dict[SSAValue, None] = {}
+    for inner in op.regions[0].walk():
+        for operand in inner.operands:
+            if operand not in inside and emitter.text(operand).startswith("%"):
+                captured[operand] = None
+        inside.update(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                inside.update(block.args)
+    return list(captured)
+
+
+def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:
+    """Write the two functions of the loop `op`; returns the name of the one for the runtime."""
+    module = emitter.module
+    name = module.names.fresh(f"{emitter.name}.parallel")
+    body_name = module.names.fresh(f"{name}.body")
+    body = FunctionEmitter(module, body_name)
+    for value, text in emitter.values.items():
+        if not text.startswith("%"):
+            body.values[value] = text
+    body.constants.update(emitter.constants)
+
+    parameters = ["i64 %begin", "i64 %end"]
+    for reserved in ("begin", "end"):
+        body.names.fresh(reserved)
+    for value, type_ in zip(captured, types, strict=True):
+        attributes = f" {buffer_attributes(emitter, value, op)}" if _is_buffer(value) else ""
+        parameters.append(f"{type_}{attributes} {body.name_of(value)}")
+    write_loop(body, op, op.regions[0].block, I64, ("%begin", "%end", "1"), (), guarded=True)
+    body.line("ret void")
+    module.functions.append(
+        f"; Iterations begin to end of a parallel loop in @{emitter.name}.\n"
+        f"define internal void @{quoted(body_name)}({', '.join(parameters)}) noinline nounwind {{\n"
+        f"{body.body_text()}\n}}"
+    )
+    module.functions.append(_unpacker(name, body_name, types))
+    return name
+
+
+def _is_buffer(value: SSAValue) -> bool:
+    """Whether `value` is the only name of a buffer."""
+    if not isinstance(value.type, MemRefType):
+        return False
+    if isinstance(value, BlockArgument):
+        return isinstance(value.block.parent_op(), FuncOp)
+    return isinstance(value.owner, memref.AllocOp | memref.AllocaOp)
+
+
+def _unpacker(name: str, body_name: str, types: list[str]) -> str:
+    lines = [
+        "; Called by each thread of the runtime.",
+        f"define internal void @{quoted(name)}(i64 %begin, i64 %end, ptr %closure) nounwind {{",
+    ]
+    struct = f"{{ {', '.join(types)} }}"
+    arguments = ["i64 %begin", "i64 %end"]
+    for number, type_ in enumerate(types):
+        lines.append(f"  %at.{number} = getelementptr inbounds {struct}, ptr %closure, i64 0, i32 {number}")
+        lines.append(f"  %value.{number} = load {type_}, ptr %at.{number}")
+        arguments.append(f"{type_} %value.{number}")
+    lines += [f"  call void @{quoted(body_name)}({', '.join(arguments)})", "  ret void", "}"]
+    return "\n".join(lines)
+
+
+RULES: Final[Rules] = {low.ParallelForOp: emit_parallel_for}

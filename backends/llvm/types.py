@@ -1,0 +1,156 @@
+"""Types of `low` as LLVM writes them, in values and in memory.
+
+| low | value | in memory |
+|---|---|---|
+| `index` | `i64` | `i64` |
+| `i1` | `i1` | `i8`, 0 or 1 |
+| `i8` `i16` `i32` `i64` | the same | the same |
+| `f16` `bf16` `f32` `f64` | `half` `bfloat` `float` `double` | the same |
+| `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
+| `memref<...xT>` | `ptr` | |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    NoneAttr,
+    Signedness,
+    VectorType,
+)
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """A scalar (`lanes` 0) or a vector of `lanes` scalars."""
+
+    element: str
+    """LLVM type of a scalar, such as `i32` or `float`."""
+    lanes: int
+    bits: int
+    """Width of a scalar."""
+    is_float: bool
+    text: str
+    """LLVM type of a value."""
+    memory: str
+    """LLVM type of a value in memory: differs for `i1`."""
+    suffix: str
+    """How intrinsics spell the type, such as `v8f32`."""
+
+    @property
+    def bytes(self) -> int:
+        """Size of a scalar in memory, which is also its alignment."""
+        return max(self.bits, 8) // 8
+
+    @property
+    def memory_element(self) -> str:
+        return "i8" if self.element == "i1" else self.element
+
+    def of(self, element: str) -> ValueType:
+        """As many lanes of another scalar type."""
+        return value_type(element, self.lanes)
+
+    def splat(self, text: str) -> str:
+        """The literal `text` in every lane."""
+        return f"splat ({self.element} {text})" if self.lanes else text
+
+    def typed(self, text: str) -> str:
+        """`text` as an operand that shows its type."""
+        return f"{self.text} {text}"
+
+
+_SCALARS: Final = {
+    **{f"i{bits}": (bits, False, f"i{bits}") for bits in (1, 8, 16, 32, 64)},
+    "half": (16, True, "f16"),
+    "bfloat": (16, True, "bf16"),
+    "float": (32, True, "f32"),
+    "double": (64, True, "f64"),
+    "ptr": (64, False, "p0"),
+}
+
+
+@cache
+def value_type(element: str, lanes: int = 0) -> ValueType:
+    """The type of `lanes` scalars of LLVM type `element`, of one scalar when 0."""
+    bits, is_float, suffix = _SCALARS[element]
+    memory = "i8" if element == "i1" else element
+    if lanes:
+        return ValueType(
+            element, lanes, bits, is_float, f"<{lanes} x {element}>", f"<{lanes} x {memory}>", f"v{lanes}{suffix}"
+        )
+    return ValueType(element, 0, bits, is_float, element, memory, suffix)
+
+
+POINTER: Final = value_type("ptr")
+I1: Final = value_type("i1")
+I64: Final = value_type("i64")
+
+
+class TypeTable:
+    """The types of one module. Keyed by object: hashing an attribute costs microseconds, and the module keeps them
+    alive."""
+
+    def __init__(self) -> None:
+        self._types: dict[int, ValueType] = {}
+
+    def of(self, type_: Attribute, op: Operation) -> ValueType:
+        """The type `type_` of a value of `op`. Raises `CompileError` at `op` when there is no such value at low
+        level."""
+        found = self._types.get(id(type_))
+        if found is None:
+            found = self._types[id(type_)] = _convert(type_, op)
+        return found
+
+    def buffer(self, type_: Attribute, op: Operation) -> tuple[ValueType, int | None]:
+        """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
+        if not isinstance(type_, MemRefType):
+            raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
+        shape = type_.get_shape()
+        if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
+            raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
+        length = shape[0]
+        return self.of(type_.element_type, op), None if length < 0 else length
+
+
+def _convert(type_: Attribute, op: Operation) -> ValueType:
+    if isinstance(type_, VectorType):
+        shape = type_.get_shape()
+        if len(shape) != 1 or any(scalable for scalable in type_.scalable_dims):
+            raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
+        return value_type(_convert(type_.element_type, op).element, shape[0])
+    match type_:
+        case IndexType():
+            return I64
+        case IntegerType() if type_.signedness.data is Signedness.SIGNLESS and type_.width.data in (1, 8, 16, 32, 64):
+            return value_type(f"i{type_.width.data}")
+        case Float16Type():
+            return value_type("half")
+        case BFloat16Type():
+            return value_type("bfloat")
+        case Float32Type():
+            return value_type("float")
+        case Float64Type():
+            return value_type("double")
+        case MemRefType():
+            return POINTER
+        case _:
+            raise CompileError.at(
+                op,
+                f"type {type_} is not supported by the llvm backend "
+                "(it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and vectors of them)",
+            )

@@ -1,0 +1,220 @@
+"""Lanes: broadcasts, reductions, shuffles, single lanes and masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
+
+from weft.backends.llvm.arith_ops import float_op
+from weft.backends.llvm.bfloat16 import narrow, widen
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import IntegerType
+    from xdsl.ir import Operation
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+    from weft.backends.llvm.types import ValueType
+
+
+def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
+    """A scalar in every lane; that of a literal is a literal."""
+    source, result = op.operands[0], op.results[0]
+    type_ = emitter.type_of(result, op)
+    text = emitter.text(source)
+    if emitter.type_of(source, op).lanes:
+        if source.type != result.type:
+            raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
+        emitter.bind(result, text)
+    elif not text.startswith("%"):
+        emitter.bind(result, type_.splat(text))
+    else:
+        lane = emitter.emit(f"insertelement {type_.text} poison, {type_.element} {text}, i64 0", "lane")
+        emitter.define(
+            result,
+            f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer",
+        )
+    if source in emitter.constants:
+        emitter.constants[result] = emitter.constants[source]
+
+
+def emit_fma(emitter: FunctionEmitter, op: Operation) -> None:
+    float_op(emitter, op, lambda type_, texts: emitter.call(type_, "fma", *texts))
+
+
+_REDUCTIONS: Final = {
+    "add": ("add", "fadd"),
+    "mul": ("mul", "fmul"),
+    "and": ("and", ""),
+    "or": ("or", ""),
+    "xor": ("xor", ""),
+    "minsi": ("smin", ""),
+    "maxsi": ("smax", ""),
+    "minui": ("umin", ""),
+    "maxui": ("umax", ""),
+    "minnumf": ("", "fmin"),
+    "maxnumf": ("", "fmax"),
+    "minimumf": ("", "fminimum"),
+    "maximumf": ("", "fmaximum"),
+}
+"""Kind -> LLVM's `vector.reduce` of integers and of floating-point values."""
+_COMBINING: Final = {
+    "fmin": "minnum",
+    "fmax": "maxnum",
+    "fminimum": "minimum",
+    "fmaximum": "maximum",
+    **{name: name for name in ("smin", "smax", "umin", "umax")},
+}
+"""Reduction -> the intrinsic that combines two values; the other reductions are named as the instruction."""
+_NEUTRAL: Final = {"fadd": "-0.0", "fmul": "1.0"}
+
+
+def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
+    """All lanes of a vector, and the accumulator when there is one, in one value. Sums and products of floating-point
+    values go from the first lane to the last, unless they may be reassociated."""
+    result, source = op.results[0], emitter.type_of(op.operands[0], op)
+    type_ = emitter.type_of(result, op)
+    kind = op.properties["kind"]
+    if not isinstance(kind, vector.CombiningKindAttr):
+        raise InternalError(f"vector.reduction has the kind {kind}")
+    name = _REDUCTIONS[kind.data.value][type_.is_float]
+    if not name:
+        raise CompileError.at(op, f"vector.reduction <{kind.data.value}> does not work on {result.type}")
+    texts = emitter.texts(op)
+    accumulator = texts[1] if len(texts) > 1 else None
+    if name in _NEUTRAL:
+        _emit_ordered_reduction(emitter, op, name, source, texts[0], accumulator)
+        return
+    text = texts[0]
+    if source.element == "bfloat":  # a maximum or minimum, which is exact in any wider type
+        text, source = widen(emitter, source, text), source.of("float")
+    flags = emitter.module.flags_of(op, "")
+    scalar = type_.of(source.element)
+    reduced = f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}({source.text} {text})"
+    if accumulator is not None:
+        left = emitter.emit(reduced, "reduced")
+        right = accumulator if scalar is type_ else widen(emitter, type_, accumulator)
+        if name in _COMBINING:
+            reduced = emitter.call(scalar, _COMBINING[name], left, right, flags=flags)
+        else:
+            reduced = f"{name} {scalar.text} {left}, {right}"
+    emitter.define(result, reduced if scalar is type_ else narrow(emitter, type_, emitter.emit(reduced, "wide")))
+
+
+def _emit_ordered_reduction(
+    emitter: FunctionEmitter, op: Operation, name: str, source: ValueType, text: str, accumulator: str | None
+) -> None:
+    """Sum or product of floating-point lanes."""
+    flags = emitter.module.flags_of(op, "reassoc " if emitter.module.target.reassociate else "")
+    scalar = emitter.type_of(op.results[0], op)
+    if source.element != "bfloat":
+        start = accumulator if accumulator is not None else _NEUTRAL[name]
+        emitter.define(
+            op.results[0],
+            f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}"
+            f"({scalar.text} {start}, {source.text} {text})",
+        )
+        return
+    wide = widen(emitter, source, text)
+    lanes = [
+        emitter.emit(f"extractelement {source.of('float').text} {wide}, i64 {lane}", "lane")
+        for lane in range(source.lanes)
+    ]
+    total = lanes.pop(0) if accumulator is None else widen(emitter, scalar, accumulator)
+    for lane in lanes:
+        combined = emitter.emit(f"{name} {flags}float {total}, {lane}", "combined")
+        rounded = emitter.emit(narrow(emitter, scalar, combined), "rounded")
+        total = widen(emitter, scalar, rounded)
+    # Exact: the value has been rounded already, unless the vector has a single lane, which is rounded as it stands.
+    emitter.define(op.results[0], narrow(emitter, scalar, total))
+
+
+def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
+    lhs, rhs = emitter.texts(op)
+    left, right = (emitter.type_of(operand, op) for operand in op.operands)
+    lanes = _integers(op, "mask")
+    width = max(left.lanes, right.lanes)
+    # LLVM takes two vectors of one length: fill up the shorter one, and count the lanes of the second from there.
+    lhs, rhs = _fill_up(emitter, left, lhs, width), _fill_up(emitter, right, rhs, width)
+    lanes = [lane if lane < left.lanes else lane - left.lanes + width for lane in lanes]
+    emitter.type_of(op.results[0], op)
+    type_ = f"<{width} x {left.element}>"
+    emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {_lane_list(lanes)}")
+
+
+def _integers(op: Operation, name: str) -> list[int]:
+    """The array property `name` of `op`."""
+    array = op.properties[name]
+    if not isinstance(array, DenseArrayBase):
+        raise InternalError(f"{op.name} has the {name} {array}")
+    return list(cast("DenseArrayBase[IntegerType]", array).get_values())
+
+
+def _fill_up(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) -> str:
+    if type_.lanes == width:
+        return text
+    lanes = [*range(type_.lanes), *[-1] * (width - type_.lanes)]
+    return emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {_lane_list(lanes)}", "filled")
+
+
+def _lane_list(lanes: list[int]) -> str:
+    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
+
+
+def _position(emitter: FunctionEmitter, op: Operation, dynamic: int) -> str | None:
+    """The lane that `op` names, a number or the operand number `dynamic`; None when it names the whole vector."""
+    positions = _integers(op, "static_position")
+    if not positions:
+        return None
+    if positions[0] == DYNAMIC_INDEX:
+        return emitter.text(op.operands[dynamic])
+    return str(positions[0])
+
+
+def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
+    type_ = emitter.type_of(op.operands[0], op)
+    text = emitter.text(op.operands[0])
+    position = _position(emitter, op, 1)
+    if position is None:
+        emitter.bind(op.results[0], text)
+    else:
+        emitter.define(op.results[0], f"extractelement {type_.text} {text}, i64 {position}")
+
+
+def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
+    type_ = emitter.type_of(op.results[0], op)
+    source, dest = emitter.text(op.operands[0]), emitter.text(op.operands[1])
+    position = _position(emitter, op, 2)
+    if position is None:
+        emitter.bind(op.results[0], source)
+    else:
+        emitter.define(op.results[0], f"insertelement {type_.text} {dest}, {type_.element} {source}, i64 {position}")
+
+
+def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
+    """Lane l is true when l < n. The comparison is on 32 bits: half the registers of one on index values."""
+    lanes = emitter.type_of(op.results[0], op).lanes
+    count = emitter.text(op.operands[0])
+    at_least = emitter.emit(f"call i64 @llvm.smax.i64(i64 {count}, i64 0)", "count")
+    within = emitter.emit(f"call i64 @llvm.smin.i64(i64 {at_least}, i64 {lanes})", "count")
+    short = emitter.emit(f"trunc i64 {within} to i32", "count")
+    vector_ = f"<{lanes} x i32>"
+    lane = emitter.emit(f"insertelement {vector_} poison, i32 {short}, i64 0", "lane")
+    counts = emitter.emit(
+        f"shufflevector {vector_} {lane}, {vector_} poison, <{lanes} x i32> zeroinitializer", "counts"
+    )
+    numbers = f"<{', '.join(f'i32 {number}' for number in range(lanes))}>"
+    emitter.define(op.results[0], f"icmp ult {vector_} {numbers}, {counts}")
+
+
+RULES: Final[Rules] = {
+    vector.BroadcastOp: emit_broadcast,
+    vector.FMAOp: emit_fma,
+    vector.ReductionOp: emit_reduction,
+    vector.ShuffleOp: emit_shuffle,
+    vector.ExtractOp: emit_extract,
+    vector.InsertOp: emit_insert,
+    vector.CreateMaskOp: emit_create_mask,
+}
