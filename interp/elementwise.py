@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects.builtin import (
     BFloat16Type,
@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 
 from weft.interp.emitter import UNBOUNDED, interval_fits
 from weft.interp.registry import emits
-from weft.interp.rounding import round_bf16, round_f16, wrap
+from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ if TYPE_CHECKING:
     from weft.interp.emitter import Emitter
 
 Template: TypeAlias = "Callable[[Emitter, Operation, Sequence[str]], str]"
-"""(emitter, op, one expression per operand) -> the expression of the mathematical result. Operand expressions are names or
-literals and may be repeated."""
+"""(emitter, op, one expression per operand) -> the expression of the mathematical result. Operand expressions are names
+or literals and may be repeated."""
 IntervalRule: TypeAlias = "Callable[[Sequence[Interval]], Interval]"
+
+TEMPLATES: dict[str, tuple[Template, bool]] = {}
+"""Op name -> its template, and whether its result is then rounded or wrapped."""
 
 
 def lane_type(type_: Attribute) -> Attribute:
     """The type of a scalar, or of the lanes of a vector."""
-    return cast("VectorType[Attribute]", type_).element_type if isinstance(type_, VectorType) else type_
+    return type_.element_type if isinstance(type_, VectorType) else type_
 
 
 def integer_width(type_: Attribute) -> int:
@@ -56,6 +59,7 @@ def elementwise(
     `silent`: Python would compute the expression on None too, so unwritten operands need a check.
     """
     rule: Template = _from_text(template) if isinstance(template, str) else template
+    TEMPLATES.update((op_class.name, (rule, finish)) for op_class in op_classes)
 
     def emit(emitter: Emitter, op: Operation) -> None:
         if isinstance(op.results[0].type, VectorType):
@@ -77,13 +81,16 @@ def check_lane_type(op: Operation, type_: Attribute) -> None:
         raise CompileError.at(op, f"the interpreter cannot compute '{op.name}' on {type_}")
 
 
+def _read(emitter: Emitter, op: Operation, operand: SSAValue, silent: bool) -> str:
+    return emitter.written(operand, op) if silent else emitter.value(operand)
+
+
 def _emit_scalar(
     emitter: Emitter, op: Operation, rule: Template, finish: bool, interval: IntervalRule | None, silent: bool
 ) -> None:
-    read = (lambda v: emitter.written(v, op)) if silent else emitter.value
     result = op.results[0]
     check_lane_type(op, result.type)
-    text = rule(emitter, op, [read(operand) for operand in op.operands])
+    text = rule(emitter, op, [_read(emitter, op, operand, silent) for operand in op.operands])
     span = UNBOUNDED if interval is None else interval([emitter.range_of(operand) for operand in op.operands])
     assign(emitter, op, result, text, finish=finish, span=span)
 
@@ -122,20 +129,30 @@ def assign(
 
 def rounded(emitter: Emitter, name: str, text: str, type_: Attribute) -> str:
     """A line that assigns a floating-point expression, rounded to its type, to `name`."""
+    if isinstance(type_, Float32Type):
+        return f"_cell[0] = {text}; {name} = _cell[0]"
+    return f"{name} = {finished_scalar(emitter, text, type_)}"
+
+
+def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
+    """An expression rounded or wrapped to the type of a scalar."""
     match type_:
         case Float32Type():
-            return f"_cell[0] = {text}; {name} = _cell[0]"
+            return f"{emitter.helper(round_f32)}({text})"
         case Float16Type():
-            return f"{name} = {emitter.helper(round_f16)}({text})"
+            return f"{emitter.helper(round_f16)}({text})"
         case BFloat16Type():
-            return f"{name} = {emitter.helper(round_bf16)}({text})"
+            return f"{emitter.helper(round_bf16)}({text})"
+        case IntegerType():
+            if integer_width(type_) == 1:
+                return f"({text}) & 1 == 1"
+            return f"{emitter.helper(wrap)}({text}, {integer_width(type_)})"
         case _:
-            return f"{name} = {text}"
+            return text
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:
     """Each lane by a comprehension; a scalar operand (the condition of a select) stands for all lanes."""
-    read = (lambda v: emitter.written(v, op)) if silent else emitter.value
     check_lane_type(op, op.results[0].type)
     lanes: list[str] = []
     sources: list[str] = []
@@ -143,10 +160,10 @@ def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, s
     for operand in op.operands:
         if isinstance(operand.type, VectorType):
             lanes.append(f"_{len(lanes)}")
-            sources.append(read(operand))
+            sources.append(_read(emitter, op, operand, silent))
             operands.append(lanes[-1])
         else:
-            operands.append(read(operand))
+            operands.append(_read(emitter, op, operand, silent))
     text = rule(emitter, op, operands)
     name = emitter.define(op.results[0])
     source = f"zip({', '.join(sources)})" if len(sources) > 1 else sources[0]
@@ -158,14 +175,6 @@ def finished_lanes(emitter: Emitter, text: str, loop: str, type_: Attribute, fin
     """A list of an expression over a comprehension `loop`, rounded or wrapped to `type_` when `finish`."""
     if not finish or isinstance(type_, IndexType | Float64Type):
         return f"[{text} {loop}]"
-    match type_:
-        case Float32Type():
-            return f"{emitter.helper(array)}('f', [{text} {loop}]).tolist()"
-        case Float16Type():
-            return f"[{emitter.helper(round_f16)}({text}) {loop}]"
-        case BFloat16Type():
-            return f"[{emitter.helper(round_bf16)}({text}) {loop}]"
-        case _:
-            if integer_width(type_) == 1:
-                return f"[({text}) & 1 == 1 {loop}]"
-            return f"[{emitter.helper(wrap)}({text}, {integer_width(type_)}) {loop}]"
+    if isinstance(type_, Float32Type):
+        return f"{emitter.helper(array)}('f', [{text} {loop}]).tolist()"
+    return f"[{finished_scalar(emitter, text, type_)} {loop}]"

@@ -1,7 +1,7 @@
 """Writes the Python source of one function: names, lines, scopes, and what is known about integer ranges.
 
-The source is built to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into the
-index expression, and a bounds check only where the ranges do not prove the access in bounds.
+The source is built to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into
+the index expression, and a bounds check only where the ranges do not prove the access in bounds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -117,8 +117,8 @@ class Emitter:
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
         """A fresh local name for `value`, which the caller's next lines assign.
 
-        `interval` is what is known about an integer. `maybe_unwritten` tells that the value may be None: memory that was
-        never written (see `written`).
+        `interval` is what is known about an integer. `maybe_unwritten` tells that the value may be None: memory that
+        was never written (see `written`).
         """
         name = self.fresh(value.name_hint)
         self.bind(value, name, interval)
@@ -148,8 +148,9 @@ class Emitter:
     def value(self, value: SSAValue) -> str:
         """The expression (a name or a literal) of a scalar, vector or tensor.
 
-        The value may be None, never written, when `maybe_unwritten(value)`: Python arithmetic on None raises, and the error
-        is then told as a read of unwritten memory. Where None would pass silently (`==`, a condition), use `written`.
+        The value may be None, never written, when `maybe_unwritten(value)`: Python arithmetic on None raises, and the
+        error is then told as a read of unwritten memory. Where None would pass silently (`==`, a condition), use
+        `written`.
         """
         try:
             return self._values[value]
@@ -208,9 +209,9 @@ class Emitter:
         return self._values
 
     def callee(self, name: str) -> str:
-        """An expression for the function @name of the module: takes run-time values (memrefs as `Buffer`), returns a tuple.
+        """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.
 
-        It is compiled when first called; a missing one raises `CompileError` then.
+        Memrefs are passed as `Buffer`. It is compiled when first called; a missing one raises `CompileError` then.
         """
         return f"_functions[{name!r}]"
 
@@ -268,7 +269,7 @@ class Emitter:
             self.line("yield")
 
     @contextmanager
-    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Iterator[Scope]:
+    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[Scope]:
         """Write `header` and an indented scope for what is written inside the `with`."""
         outer = self.scope
         if outer.depth >= _MAX_INDENT and op is not None:
@@ -285,7 +286,7 @@ class Emitter:
             self.scope = outer
 
     @contextmanager
-    def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Iterator[str]:
+    def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
         """A Python `for` of `variable` over `iterable`; `carried` are the names that its body assigns for later lines.
 
         The caller states what it knows about the variable with `bind` on the name it gets.
@@ -313,7 +314,7 @@ class Emitter:
             function.head.append(("if False: yield", None))
 
     def region(self, block: Block) -> None:
-        """Write the ops of a block. Terminators have rules too: the op that holds the region handles what they pass on."""
+        """Write the ops of a block. What a terminator passes on is for the op that holds the region to handle."""
         for op in block.ops:
             self.operation(op)
 
@@ -360,10 +361,17 @@ class Emitter:
     def static_extents(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
 
-    def element(self, buffer: BufferSource, indices: Sequence[SSAValue], op: Operation, last_lanes: int = 1) -> str:
+    def element(
+        self,
+        buffer: BufferSource,
+        indices: Sequence[SSAValue],
+        op: Operation,
+        last_lanes: int = 1,
+        mask: str | None = None,
+    ) -> str:
         """The flat index of an element, after lines that check that it lies in the buffer.
 
-        With `last_lanes` > 1 the access covers that many elements along the last dimension.
+        With `last_lanes` > 1 the access covers that many elements along the last dimension, those that `mask` keeps.
         """
         checks: list[str] = []
         for position, (index, extent) in enumerate(zip(indices, buffer.extents, strict=True)):
@@ -376,7 +384,7 @@ class Emitter:
             extents = ", ".join(str(extent) for extent in buffer.extents)
             call = (
                 f"{self.helper(out_of_bounds)}({self.operation_name(op)}, {buffer.hint!r}, [{values}], [{extents}], "
-                f"{last_lanes})"
+                f"{mask or [True] * last_lanes})"
             )
             self.line(f"if not ({' and '.join(checks)}): {call}", op)
         return self.flat_index([self.value(index) for index in indices], buffer.extents)
@@ -441,17 +449,21 @@ class Emitter:
         return lines
 
 
-def out_of_bounds(op: Operation, buffer: str, index: list[int], shape: list[int], lanes: int) -> None:
-    """Raise the error for an access outside a buffer."""
-    last = f" .. {index[-1] + lanes - 1}" if lanes > 1 else ""
-    raise InterpreterError(
-        op,
-        f"access out of bounds: {buffer}[{', '.join(map(str, index))}{last}], the shape of {buffer} is "
-        f"{'x'.join(map(str, shape))}",
-        buffer=buffer,
-        index=index,
-        shape=shape,
-    )
+def out_of_bounds(
+    op: Operation, buffer: str, index: list[int], shape: list[int], mask: Sequence[bool] = (True,)
+) -> None:
+    """Raise the error for an access outside a buffer, if a lane of it that `mask` keeps is outside."""
+    for lane, active in enumerate(mask):
+        place = [*index[:-1], index[-1] + lane] if index else []
+        if active and not all(0 <= i < extent for i, extent in zip(place, shape, strict=True)):
+            raise InterpreterError(
+                op,
+                f"access out of bounds: {buffer}[{', '.join(map(str, place))}], the shape of {buffer} is "
+                f"{'x'.join(map(str, shape))}",
+                buffer=buffer,
+                index=place,
+                shape=shape,
+            )
 
 
 def unwritten() -> None:

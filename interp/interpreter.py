@@ -2,8 +2,8 @@
 
     Interpreter(module).call("mm_relu", a, b, c)
 
-Each function is compiled once to Python source (`compiler`), by the rules of `registry`. Memref parameters are written in
-place when the call ends; when it fails, all arrays are as before.
+Each function is compiled once to Python source (`compiler`), by the rules of `registry`. Memref parameters are written
+in place when the call ends; when it fails, all arrays are as before.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Interpreter:
     """Functions of `module`, callable by name.
 
-    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved") is how `parallel` and `vectorized` loops run: a
-    program is right only when all orders give the same. `check_uninitialised` makes reads of temporaries that were never
-    written an error; without it they read as zero.
+    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved": see `Options`) is how `parallel` and
+    `vectorized` loops run: a program is right only when all orders give the same. `check_uninitialised` makes reads of
+    temporaries that were never written an error; without it they read as zero.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Interpreter:
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.
 
-        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` when the arguments do not fit the
-        parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is written, arrays
-        that overlap), `InterpreterError` when the program does something undefined.
+        Returns None, the result, or a tuple of results. Raises `TypeError` or `ValueError` when the arguments do not
+        fit the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
+        written, arrays that overlap), `InterpreterError` when the program does something undefined.
         """
         binding = Binding(Signature.of(self.find(name)), arguments, by_name)
         results = run_translated(self.compiled(name).run, binding.values())

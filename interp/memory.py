@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
 
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation
+    from xdsl.ir import Operation, SSAValue
 
     from weft.interp.emitter import Emitter
 
 
 @emits(memref.AllocOp, memref.AllocaOp)
 def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
-    type_ = cast("MemRefType[Attribute]", op.memref.type)
+    type_ = op.memref.type
     if op.symbol_operands:
         raise CompileError.at(op, "the interpreter allocates buffers of identity layout only")
     sizes = [emitter.written(size, op) for size in op.dynamic_sizes]
@@ -42,6 +41,16 @@ def negative_extent(op: Operation, sizes: list[int]) -> None:
 def emit_dealloc(emitter: Emitter, op: memref.DeallocOp) -> None:
     """An emptied list makes every later access an IndexError, which is told as a use after the deallocation."""
     emitter.line(f"{emitter.buffer(op.memref).data}.clear()", op)
+
+
+def check_alive(emitter: Emitter, buffer: SSAValue, op: Operation) -> None:
+    """A line for accesses to several elements, which an emptied list would not refuse."""
+    if any(isinstance(use.operation, memref.DeallocOp) for use in buffer.uses):
+        emitter.line(f"if not {emitter.buffer(buffer).data}: {emitter.helper(deallocated)}()", op)
+
+
+def deallocated() -> None:
+    raise IndexError("the buffer was deallocated")
 
 
 @emits(memref.LoadOp)

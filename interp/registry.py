@@ -10,9 +10,9 @@ A module `interp/<room>.py` gives each op of its dialect its meaning in one of t
         emitter.line(f"{result} = {emitter.value(op.lhs)} + {emitter.value(op.rhs)}", op)
 
 `emitter.value(ssa)` is the Python expression (a name or a literal) of a value that was defined before;
-`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` writes one line, and remembers `op`
-for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits the ops of
-a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
+`emitter.define(ssa)` makes a fresh local name for a result; `emitter.line(text, op)` writes one line, and remembers
+`op` for errors that the line raises; `emitter.nested(header)` opens an indented scope; `emitter.region(block)` emits
+the ops of a block (for element regions: bind the block's arguments first, with `emitter.bind(argument, "i")`);
 `emitter.constant(object, hint)` makes any Python object available under a name. `Emitter` documents the rest.
 
 **Calls** (`evaluates`), for ops on tensors. The rule is a Python callable on run-time values, called at each execution:
@@ -33,10 +33,10 @@ None when it has none). It may raise `InterpreterError(op, message)`.
 | `iN`, `index` | Python `int`: the signed value of `iN`; `index` is not wrapped |
 | `vector<NxT>` | `list` of N scalars |
 | `memref` | in emitted code a flat `list` and its extents (`emitter.buffer(ssa)`); between functions a `Buffer` |
-| `tensor` | NumPy array of `carrier_dtype(element type)`: that of the type, but float32 for bf16 (its values are all bf16) |
+| `tensor` | NumPy array of `carrier_dtype(element type)`: that of the type, float32 (holding bf16 values) for bf16 |
 
-None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element access
-in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
+None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element
+access in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
 
 A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused with a `CompileError`.
 """
@@ -46,7 +46,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -70,8 +70,8 @@ ROOMS: Mapping[str, str] = {
 """Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
 
 OpT = TypeVar("OpT", bound="Operation")
-EmitRule = Callable[["Emitter", Any], None]
-CallRule = Callable[..., Any]
+EmitRule: TypeAlias = "Callable[[Emitter, Any], None]"
+CallRule: TypeAlias = Callable[..., Any]
 
 _emit_rules: dict[str, EmitRule] = {}
 _call_rules: dict[str, CallRule] = {}

@@ -1,7 +1,7 @@
 """Exact rounding to the element types: what each floating-point or integer op does to its mathematical result.
 
-An f32 `+ - * /` or square root computed in double and rounded to f32 is the correctly rounded f32 result (53 >= 2*24 + 2
-bits: the first rounding does no harm; Figueroa 1995), and the same holds for f16 (11 bits) and bf16 (8 bits).
+An f32 `+ - * /` or square root computed in double and rounded to f32 is the correctly rounded f32 result (53 bits are
+at least 2 * 24 + 2: the first rounding does no harm; Figueroa 1995), and the same holds for f16 and bf16.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Sequence
+from typing import Any
 
-F32_CELL = memoryview(array("f", [0.0]))
+F32_CELL: Any = memoryview(array("f", [0.0]))
 """Writing a float here and reading it back rounds it to f32; emitted code does so in line (25 ns)."""
 
 _half = struct.Struct("e")
@@ -42,10 +42,6 @@ def round_bf16(x: float) -> float:
         return x
     quantum = max(math.frexp(x)[1] - 8, _bf16_quantum)
     return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
-
-
-def round_lanes_f32(lanes: Sequence[float]) -> list[float]:
-    return array("f", lanes).tolist()
 
 
 def wrap(x: int, width: int) -> int:

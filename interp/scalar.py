@@ -1,7 +1,7 @@
 """`arith`: integers wrap to their width, floating-point results are rounded to their type at each op.
 
-What has no meaning is an error where it happens: division by zero, a quotient that overflows, a shift by the width or more,
-a float that does not fit the integer it is converted to.
+What has no meaning is an error where it happens: division by zero, a quotient that overflows, a shift by the width or
+more, a float that does not fit the integer it is converted to.
 """
 
 from __future__ import annotations
@@ -306,12 +306,16 @@ elementwise(arith.CmpiOp, template=_compare_integers, finish=False, silent=True)
 elementwise(arith.CmpfOp, template=_compare_floats, finish=False, silent=True)
 
 
+def _union(a: Interval, b: Interval) -> Interval:
+    low = None if a[0] is None or b[0] is None else min(a[0], b[0])
+    return low, None if a[1] is None or b[1] is None else max(a[1], b[1])
+
+
 @emits(arith.SelectOp)
 def emit_select(emitter: Emitter, op: arith.SelectOp) -> None:
     condition = emitter.written(op.cond, op)
     first, second = emitter.value(op.lhs), emitter.value(op.rhs)
-    lows, highs = zip(emitter.range_of(op.lhs), emitter.range_of(op.rhs), strict=True)
-    span = (None if None in lows else min(lows), None if None in highs else max(highs))
+    span = _union(emitter.range_of(op.lhs), emitter.range_of(op.rhs))
     name = emitter.define(op.result, None if span == UNBOUNDED else span)
     if isinstance(op.cond.type, VectorType):
         emitter.line(f"{name} = [a if c else b for c, a, b in zip({condition}, {first}, {second})]", op)
@@ -373,7 +377,7 @@ elementwise(arith.FPToSIOp, template=_to_integer(signed=True))
 elementwise(arith.FPToUIOp, template=_to_integer(signed=False))
 
 
-def _bitcast(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
+def bitcast_template(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
     source, target = lane_type(op.operands[0].type), lane_type(op.results[0].type)
     from_int, to_int = (isinstance(t, IntegerType | IndexType) for t in (source, target))
     if from_int and to_int:
@@ -392,4 +396,4 @@ def _bits(emitter: Emitter, float_type: Attribute, function: object, operand: st
     return f"{emitter.helper(function)}({operand}, {width}, {brain})"
 
 
-elementwise(arith.BitcastOp, template=_bitcast, finish=False, silent=True)
+elementwise(arith.BitcastOp, template=bitcast_template, finish=False, silent=True)

@@ -1,4 +1,4 @@
-"""What emitted code calls where Python's operator is not the operation: divisions, NaNs, conversions, elementary functions."""
+"""What emitted code calls where Python's operator is not the operation: division, NaN, conversions, functions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def float_to_int(op: Operation, x: float, low: int, high: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to any narrower type as `n` itself does (rounded to odd at 50 bits when `n` is wider than 53)."""
+    """A double that rounds to any narrower type as `n` itself does (wide ones are rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)

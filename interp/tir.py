@@ -1,7 +1,7 @@
 """`tir`: loops and blocks.
 
-A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the instances
-where all reduce iterators are 0.
+A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the
+instances where all reduce iterators are 0.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
+from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
 from weft.interp.control import assign_affine, emit_loop
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from weft.interp.emitter import Emitter
 
-_FREE = (tir.LoopKind.PARALLEL, tir.LoopKind.VECTORIZED, tir.LoopKind.THREAD_BINDING)
+_FREE = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 """Kinds of loops whose iterations may run in any order."""
 
 
@@ -46,10 +48,9 @@ def _emit_instance(emitter: Emitter, op: tir.BlockOp) -> None:
     for variable, expr in zip(op.iter_vars, op.bindings.data.results, strict=True):
         assign_affine(emitter, variable, expr, operands, op)
     _check_domain(emitter, op)
-    init = op.init
     for inner in op.body.block.ops:
-        if inner is init:
-            _emit_init(emitter, op, init)
+        if isinstance(inner, tir.InitOp):
+            _emit_init(emitter, op, inner)
         else:
             emitter.operation(inner)
 
@@ -94,7 +95,7 @@ def _emit_init(emitter: Emitter, op: tir.BlockOp, init: tir.InitOp) -> None:
     starts = [
         f"{emitter.value(variable)} == 0"
         for variable, kind in zip(op.iter_vars, op.kinds, strict=True)
-        if kind is tir.IterKind.REDUCE
+        if kind is IterKind.REDUCE
     ]
     if starts:
         with emitter.nested(f"if {' and '.join(starts)}:", init):
@@ -103,13 +104,13 @@ def _emit_init(emitter: Emitter, op: tir.BlockOp, init: tir.InitOp) -> None:
         emitter.region(init.body.block)
 
 
-@emits(tir.ReadsOp, tir.WritesOp)
-def emit_access_region(emitter: Emitter, op: tir.AccessRegionOp) -> None:
+@emits(ReadsOp, WritesOp)
+def emit_access_region(emitter: Emitter, op: AccessRegionOp) -> None:
     """States a fact about the block; nothing runs."""
 
 
-@emits(tir.AssumeShapeOp)
-def emit_assume_shape(emitter: Emitter, op: tir.AssumeShapeOp) -> None:
+@emits(AssumeShapeOp)
+def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
     stated = emitter.static_extents(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
     checks = [

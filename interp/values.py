@@ -1,8 +1,8 @@
 """Values at run time, and how NumPy arrays become them.
 
 Element types and arrays: i1 is bool, iN is intN, index is int64, f16/f32/f64 are float16/32/64. bf16 is
-`ml_dtypes.bfloat16` when that package is installed, else its 16 bits in a uint16 array; inside the interpreter a bf16 tensor
-is a float32 array that holds bf16 values only.
+`ml_dtypes.bfloat16` when that package is installed, else its 16 bits in a uint16 array; inside the interpreter a bf16
+tensor is a float32 array that holds bf16 values only.
 """
 
 from __future__ import annotations

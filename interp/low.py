@@ -1,0 +1,92 @@
+"""`low`: parallel loops, gathers and scatters, and the lane-wise forms of scalar ops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from weft.dialects import low
+from weft.dialects.low_lanes import LANE_FORMS
+from weft.interp.control import emit_loop
+from weft.interp.elementwise import lane_type
+from weft.interp.emitter import out_of_bounds
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emit_rule, emits
+from weft.interp.scalar import scalar_constant
+from weft.support.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Operation
+
+    from weft.interp.emitter import Emitter
+
+
+@emits(low.ParallelForOp)
+def emit_parallel_for(emitter: Emitter, op: low.ParallelForOp) -> None:
+    emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=True)
+
+
+@emits(low.GatherOp)
+def emit_gather(emitter: Emitter, op: low.GatherOp) -> None:
+    buffer = emitter.buffer(op.base)
+    mask = "None" if op.mask is None else emitter.written(op.mask, op)
+    zero = scalar_constant(0, lane_type(op.result.type))
+    arguments = f"{buffer.hint!r}, {buffer.data}, {emitter.written(op.indices, op)}, {mask}, {zero!r}"
+    name = emitter.define(op.result, maybe_unwritten=True)
+    emitter.line(f"{name} = {emitter.helper(gather)}({emitter.operation_name(op)}, {arguments})", op)
+
+
+@emits(low.ScatterOp)
+def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
+    buffer = emitter.buffer(op.base)
+    mask = "None" if op.mask is None else emitter.written(op.mask, op)
+    indices, value = emitter.written(op.indices, op), emitter.value(op.value)
+    emitter.pause()
+    arguments = f"{buffer.hint!r}, {buffer.data}, {indices}, {mask}, {value}"
+    emitter.line(f"{emitter.helper(scatter)}({emitter.operation_name(op)}, {arguments})", op)
+
+
+def gather(
+    op: Operation, name: str, data: list[Any], indices: Sequence[int], mask: Sequence[bool] | None, zero: float | int
+) -> list[Any]:
+    """`data[i]` for the active lanes, zero for the others."""
+    lanes: list[Any] = []
+    for lane, index in enumerate(indices):
+        if mask is not None and not mask[lane]:
+            lanes.append(zero)
+            continue
+        if not 0 <= index < len(data):
+            out_of_bounds(op, name, [index], [len(data)])
+        lanes.append(data[index])
+    return lanes
+
+
+def scatter(
+    op: Operation,
+    name: str,
+    data: list[Any],
+    indices: Sequence[int],
+    mask: Sequence[bool] | None,
+    values: Sequence[Any],
+) -> None:
+    """`data[i] = value` for the active lanes, which must be pairwise different."""
+    active = [lane for lane in range(len(indices)) if mask is None or mask[lane]]
+    for lane in active:
+        if not 0 <= indices[lane] < len(data):
+            out_of_bounds(op, name, [indices[lane]], [len(data)])
+    places = [indices[lane] for lane in active]
+    if len(set(places)) != len(places):
+        twice = next(place for place in places if places.count(place) > 1)
+        raise InterpreterError(
+            op, f"'{op.name}' writes {name}[{twice}] from several lanes", buffer=name, index=[twice], shape=[len(data)]
+        )
+    for lane in active:
+        data[indices[lane]] = values[lane]
+
+
+for _scalar, _lanes in LANE_FORMS.items():
+    _rule = emit_rule(_scalar.name)
+    if _rule is None:
+        raise InternalError(f"the interpreter has no rule for {_scalar.name}")
+    emits(_lanes)(_rule)

@@ -1,0 +1,217 @@
+"""`vector`: one-dimensional vectors as lists of lanes. Lanes that a mask leaves out touch no memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, VectorType
+
+from weft.interp.elementwise import TEMPLATES, check_lane_type, elementwise, finished_scalar
+from weft.interp.emitter import BufferSource
+from weft.interp.errors import InterpreterError
+from weft.interp.math_functions import fma_template
+from weft.interp.memory import check_alive
+from weft.interp.registry import emits
+from weft.interp.scalar import bitcast_template
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+    from weft.interp.emitter import Emitter
+
+
+def lane_count(op: Operation, type_: Attribute) -> int:
+    """The number of lanes of a vector type. Raises `CompileError` unless it has one dimension."""
+    shape = type_.get_shape() if isinstance(type_, VectorType) else ()
+    if len(shape) != 1:
+        raise CompileError.at(op, f"the interpreter has vectors of one dimension only, '{op.name}' has {type_}")
+    return shape[0]
+
+
+def _lanes_at(
+    emitter: Emitter, op: Operation, base: SSAValue, indices: Any, count: int, mask: str | None = None
+) -> tuple[BufferSource, str]:
+    """The buffer, and the name of the position of the first lane in it, after the checks."""
+    buffer = emitter.buffer(base)
+    check_alive(emitter, base, op)
+    index = emitter.element(buffer, list(indices), op, count, mask)
+    first = emitter.fresh("first")
+    emitter.line(f"{first} = {index}", op)
+    return buffer, first
+
+
+@emits(vector.LoadOp)
+def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
+    count = lane_count(op, op.result.type)
+    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count)
+    name = emitter.define(op.result, maybe_unwritten=True)
+    emitter.line(f"{name} = {buffer.data}[{first}:{first} + {count}]", op)
+
+
+@emits(vector.StoreOp)
+def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
+    count = lane_count(op, op.vector.type)
+    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count)
+    emitter.pause()
+    emitter.line(f"{buffer.data}[{first}:{first} + {count}] = {emitter.value(op.vector)}", op)
+
+
+@emits(vector.MaskedLoadOp)
+def emit_masked_load(emitter: Emitter, op: vector.MaskedLoadOp) -> None:
+    count = lane_count(op, op.result.type)
+    mask = emitter.written(op.mask, op)
+    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count, mask)
+    name = emitter.define(op.result, maybe_unwritten=True)
+    lanes = f"for lane, (on, off) in enumerate(zip({mask}, {emitter.value(op.pass_thru)}), {first})"
+    emitter.line(f"{name} = [{buffer.data}[lane] if on else off {lanes}]", op)
+
+
+@emits(vector.MaskedStoreOp)
+def emit_masked_store(emitter: Emitter, op: vector.MaskedStoreOp) -> None:
+    count = lane_count(op, op.value_to_store.type)
+    mask = emitter.written(op.mask, op)
+    buffer, first = _lanes_at(emitter, op, op.base, op.indices, count, mask)
+    emitter.pause()
+    lane, on, value = emitter.fresh("lane"), emitter.fresh("on"), emitter.fresh("value")
+    source = f"enumerate(zip({mask}, {emitter.value(op.value_to_store)}), {first})"
+    with emitter.nested(f"for {lane}, ({on}, {value}) in {source}:", op, loop=True):
+        emitter.line(f"if {on}: {buffer.data}[{lane}] = {value}", op)
+
+
+@emits(vector.CreateMaskOp)
+def emit_create_mask(emitter: Emitter, op: vector.CreateMaskOp) -> None:
+    count = lane_count(op, op.mask_vector.type)
+    limit = emitter.written(op.mask_dim_sizes[0], op)
+    name = emitter.define(op.mask_vector)
+    emitter.line(f"{name} = [lane < {limit} for lane in range({count})]", op)
+
+
+def _pass_on(emitter: Emitter, result: SSAValue, *sources: SSAValue) -> None:
+    """`result` holds lanes of `sources`, unwritten ones too."""
+    if any(emitter.maybe_unwritten(source) for source in sources):
+        emitter.mark_unwritten(result)
+
+
+@emits(vector.BroadcastOp)
+def emit_broadcast(emitter: Emitter, op: vector.BroadcastOp) -> None:
+    count = lane_count(op, op.vector.type)
+    source = emitter.value(op.source)
+    if isinstance(op.source.type, VectorType):
+        have = lane_count(op, op.source.type)
+        if have not in (1, count):
+            raise CompileError.at(op, f"'{op.name}' cannot make {op.vector.type} of {op.source.type}")
+        text = source if have == count else f"{source} * {count}"
+    else:
+        text = f"[{source}] * {count}"
+    emitter.line(f"{emitter.define(op.vector)} = {text}", op)
+    _pass_on(emitter, op.vector, op.source)
+
+
+@emits(vector.ShuffleOp)
+def emit_shuffle(emitter: Emitter, op: vector.ShuffleOp) -> None:
+    """Lanes of -1 have no value: they are as memory that was never written."""
+    lane_count(op, op.v1.type)
+    lane_count(op, op.v2.type)
+    mask = op.mask.get_values()
+    both = emitter.fresh("both")
+    emitter.line(f"{both} = {emitter.value(op.v1)} + {emitter.value(op.v2)}", op)
+    lanes = ", ".join("None" if lane < 0 else f"{both}[{lane}]" for lane in mask)
+    emitter.line(f"{emitter.define(op.result, maybe_unwritten=-1 in mask)} = [{lanes}]", op)
+    _pass_on(emitter, op.result, op.v1, op.v2)
+
+
+def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, type_: Attribute) -> str:
+    """The expression of the one lane that an op names, after a check."""
+    count = lane_count(op, type_)
+    positions = op.get_mixed_position()
+    if len(positions) != 1:
+        raise CompileError.at(op, f"'{op.name}' names one lane, got {len(positions)}")
+    position = positions[0]
+    if isinstance(position, int):
+        if not 0 <= position < count:
+            raise CompileError.at(op, f"'{op.name}' names lane {position} of {type_}")
+        return str(position)
+    text = emitter.written(position, op)
+    call = f"{emitter.helper(no_such_lane)}({emitter.operation_name(op)}, {text}, {count})"
+    emitter.line(f"if not 0 <= {text} < {count}: {call}", op)
+    return text
+
+
+def no_such_lane(op: Operation, position: int, count: int) -> None:
+    raise InterpreterError(op, f"'{op.name}' names lane {position} of {count}", index=[position], shape=[count])
+
+
+@emits(vector.ExtractOp)
+def emit_extract(emitter: Emitter, op: vector.ExtractOp) -> None:
+    position = _lane_position(emitter, op, op.vector.type)
+    emitter.line(f"{emitter.define(op.result)} = {emitter.value(op.vector)}[{position}]", op)
+    _pass_on(emitter, op.result, op.vector)
+
+
+@emits(vector.InsertOp)
+def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
+    position = _lane_position(emitter, op, op.dest.type)
+    source = emitter.value(op.source)
+    name = emitter.define(op.result)
+    emitter.line(f"{name} = {emitter.value(op.dest)}[:]; {name}[{position}] = {source}", op)
+    _pass_on(emitter, op.result, op.source, op.dest)
+
+
+_FLOAT_KINDS: dict[str, type[Operation]] = {
+    "add": arith.AddfOp,
+    "mul": arith.MulfOp,
+    "minnumf": arith.MinnumfOp,
+    "maxnumf": arith.MaxnumfOp,
+    "minimumf": arith.MinimumfOp,
+    "maximumf": arith.MaximumfOp,
+}
+_INTEGER_KINDS: dict[str, type[Operation]] = {
+    "add": arith.AddiOp,
+    "mul": arith.MuliOp,
+    "minui": arith.MinUIOp,
+    "minsi": arith.MinSIOp,
+    "maxui": arith.MaxUIOp,
+    "maxsi": arith.MaxSIOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+    "xor": arith.XOrIOp,
+}
+
+
+@emits(vector.ReductionOp)
+def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
+    """The lanes in order, after the accumulator if there is one; each step rounds."""
+    lane_count(op, op.vector.type)
+    type_ = op.dest.type
+    check_lane_type(op, type_)
+    is_float = isinstance(type_, Float16Type | BFloat16Type | Float32Type | Float64Type)
+    combiner = (_FLOAT_KINDS if is_float else _INTEGER_KINDS).get(op.kind.data.value)
+    if combiner is None:
+        raise CompileError.at(op, f"'{op.name}' of kind {op.kind.data.value} does not combine {type_}")
+    rule, finish = TEMPLATES[combiner.name]
+    source = emitter.written(op.vector, op)
+    name = emitter.define(op.dest)
+    if op.acc is None:
+        emitter.line(f"{name} = {source}[0]", op)
+        source += "[1:]"
+    else:
+        emitter.line(f"{name} = {emitter.written(op.acc, op)}", op)
+    lane = emitter.fresh("lane")
+    with emitter.nested(f"for {lane} in {source}:", op, loop=True):
+        text = rule(emitter, op, [name, lane])
+        emitter.line(f"{name} = {finished_scalar(emitter, text, type_) if finish else text}", op)
+
+
+elementwise(vector.FMAOp, template=fma_template)
+
+
+def _bitcast(emitter: Emitter, op: Operation, operands: Any) -> str:
+    source, target = op.operands[0].type, op.results[0].type
+    if lane_count(op, source) != lane_count(op, target):
+        raise CompileError.at(op, f"the interpreter casts lane by lane, '{op.name}' goes from {source} to {target}")
+    return bitcast_template(emitter, op, operands)
+
+
+elementwise(vector.BitcastOp, template=_bitcast, finish=False, silent=True)
