@@ -21,15 +21,21 @@ func.func @main(%x: tensor<?x784xf32, #graph.dims<n>>) -> tensor<?x128xf32, #gra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import cast
 
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    Builtin,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    FixedBitwidthType,
     FlatSymbolRefAttrConstr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     StringAttr,
     SymbolRefAttr,
@@ -128,6 +134,28 @@ class ConstantOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" ")
         printer.print_attribute(self.value)
+
+
+def dense_value(op: ConstantOp) -> DenseIntOrFPElementsAttr:
+    """The elements of a constant, those of a `dense_resource` read from the resources of the parsed file.
+
+    Raises `VerifyException` when the resource is missing or has another size than the type.
+    """
+    value = op.value
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        return value
+    key = value.resource_handle.data
+    resources = Builtin.get_interface(OpAsmDialectInterface)
+    blob = None if resources is None else resources.lookup(key)
+    if not blob:
+        raise VerifyException(f"graph.constant: the file gives no data for the resource '{key}'")
+    # A blob starts with the alignment of its data, four bytes.
+    data = bytes.fromhex(blob[2:])[4:]
+    type_ = op.result.type
+    expected = prod(type_.get_shape()) * cast("FixedBitwidthType", type_.element_type).compile_time_size
+    if len(data) != expected:
+        raise VerifyException(f"graph.constant: resource '{key}' has {len(data)} bytes, but {type_} takes {expected}")
+    return DenseIntOrFPElementsAttr(cast("TensorType[IntegerType]", type_), BytesAttr(data))
 
 
 class CallTirSymbolUse(SymbolUserOpInterface):
@@ -425,5 +453,6 @@ __all__ = [
     "ShapeError",
     "TupleGetOp",
     "callee_of",
+    "dense_value",
     "verify_callee",
 ]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
+from xdsl.traits import SymbolTable
 
+from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
+from weft.interp.values import element_count, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.dialects.builtin import MemRefType
+    from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.interp.emitter import Emitter
 
@@ -81,3 +86,40 @@ def emit_dim(emitter: Emitter, op: memref.DimOp) -> None:
     extent = buffer.extents[int(index)]
     interval = (extent, extent) if isinstance(extent, int) else (0, None)
     emitter.bind(op.result, str(extent), interval)
+
+
+@emits(memref.CastOp)
+def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
+    """The same memory by another type; the extents that the type states are checked."""
+    buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
+    for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
+        if extent not in (DYNAMIC_INDEX, known):
+            call = f"{emitter.helper(wrong_extent)}({emitter.operation_name(op)}, {dimension}, {extent}, {known})"
+            emitter.line(f"if {known} != {extent}: {call}", op)
+    extents = [
+        known if extent == DYNAMIC_INDEX else extent
+        for extent, known in zip(type_.get_shape(), buffer.extents, strict=True)
+    ]
+    emitter.bind_buffer(op.dest, buffer.data, extents)
+
+
+def wrong_extent(op: Operation, dimension: int, wanted: int, actual: int) -> None:
+    raise InterpreterError(op, f"'{op.name}': dimension {dimension} is stated to be {wanted}, but is {actual}")
+
+
+@emits(memref.GetGlobalOp)
+def emit_get_global(emitter: Emitter, op: memref.GetGlobalOp) -> None:
+    """The elements of a constant of the module; of a variable there is no memory that calls share."""
+    name = op.name_.string_value()
+    data = SymbolTable.lookup_symbol(op, op.name_)
+    if not isinstance(data, memref.GlobalOp):
+        raise CompileError.at(op, f"the module has no memref.global @{name}")
+    if data.type != op.memref.type:
+        raise CompileError.at(op, f"memref.global @{name} is {data.type}, not {op.memref.type}")
+    if data.constant is None or not isinstance(data.initial_value, DenseIntOrFPElementsAttr):
+        raise CompileError.at(op, f"the interpreter reads constant globals only, and @{name} is none")
+    array = array_of_dense(data.initial_value)
+    if array is None or array.size != element_count(data.type.get_shape()):
+        raise CompileError.at(op, f"memref.global @{name} of type {data.type} has no such elements")
+    elements = emitter.constant(flat_list(array), op.memref.name_hint or name)
+    emitter.bind_buffer(op.memref, elements, data.type.get_shape())

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.traits import SymbolTable
 
+from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, Access, params_of, symbols_of
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap
@@ -16,8 +19,7 @@ from weft.interp.values import Array, Buffer, array_dtype, array_of, flat_list, 
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from xdsl.dialects.func import FuncOp
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation, SSAValue
 
 _READING = frozenset(
     {
@@ -62,7 +64,12 @@ class Signature:
             return Signature(function, _low_parameters(function), results, True, symbols_of(function))
         names = parameter_names(function)
         parameters = tuple(
-            Parameter(name, type_, isinstance(type_, MemRefType) and _is_written(function, position))
+            Parameter(
+                name,
+                type_,
+                isinstance(type_, MemRefType) and _is_written(function, position),
+                symbols=_extent_names(name, type_),
+            )
             for position, (name, type_) in enumerate(zip(names, function.function_type.inputs, strict=True))
         )
         return Signature(function, parameters, results, False)
@@ -79,10 +86,38 @@ def parameter_names(function: FuncOp) -> list[str]:
     return [a.name_hint or f"arg{a.index}" for a in function.body.block.args]
 
 
+def _extent_names(name: str, type_: Attribute) -> tuple[str, ...]:
+    """What the dynamic extents of a tensor of the graph level are called; an unknown one has a name of its own."""
+    if not isinstance(type_, TensorType) or not isinstance(type_.encoding, DimsAttr):
+        return ()
+    dynamic = enumerate(type_.encoding.data)
+    return tuple(f"{name}.{at}" if extent is None else show_extent(extent) for at, extent in dynamic)
+
+
 def _is_written(function: FuncOp, position: int) -> bool:
-    if function.is_declaration:
-        return False
-    return any(use.operation.name not in _READING for use in function.body.blocks[0].args[position].uses)
+    """Whether a function may write a buffer parameter, itself or through a call."""
+    return not function.is_declaration and _writes(function.body.blocks[0].args[position], {(function, position)})
+
+
+def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
+    for use in buffer.uses:
+        user = use.operation
+        if user.name in _READING:
+            continue
+        if user.name == "memref.cast":
+            if _writes(user.results[0], visited):
+                return True
+            continue
+        if not isinstance(user, CallOp):
+            return True
+        callee = SymbolTable.lookup_symbol(user, user.callee)
+        if not isinstance(callee, FuncOp) or callee.is_declaration:
+            return True
+        if (callee, use.index) not in visited:
+            visited.add((callee, use.index))
+            if _writes(callee.body.blocks[0].args[use.index], visited):
+                return True
+    return False
 
 
 def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:

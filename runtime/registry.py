@@ -1,4 +1,7 @@
-"""Python functions that compiled programs may call by name: `weft.support.registry`, where the interpreter finds them too."""
+"""Python functions that compiled programs may call by name.
+
+The table is `weft.support.registry`: the interpreter, which knows no runtime, finds them there too.
+"""
 
 from weft.support.registry import get_func, register_func, registered_names, set_func, unregister_func
 

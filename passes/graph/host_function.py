@@ -8,7 +8,6 @@ from typing import cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -23,8 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
+from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.graph import CallTirOp, ConstantOp, callee_of
+from weft.dialects.graph import CallTirOp, ConstantOp, callee_of, dense_value
 from weft.dialects.graph_shapes import Expression, KnownExtent, ShapeError, lone_name, shape_of
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
@@ -154,9 +154,10 @@ class HostFunction:
 
     def constant(self, op: ConstantOp) -> None:
         """A constant becomes data of the module; equal constants of the function share it."""
-        value = op.value
-        if not isinstance(value, DenseIntOrFPElementsAttr):
-            raise CompileError.at(op, f'{value.name} constants cannot be lowered: write the data as dense<"0x...">')
+        try:
+            value = dense_value(op)
+        except VerifyException as error:
+            raise CompileError.at(op, str(error)) from None
         type_ = buffer_type(op.result.type)
         name = self._globals.get(value)
         if name is None:

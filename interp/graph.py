@@ -1,0 +1,251 @@
+"""`graph`: whole tensors as NumPy arrays, by NumPy's own functions; calls of functions of the module and of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, FunctionType, MemRefType, TensorType
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects import graph, graph_ops
+from weft.dialects.graph_shapes import Extent, evaluate, lone_name, names_in, shape_of
+from weft.interp.constants import array_of_dense
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emits, evaluates
+from weft.interp.values import (
+    Array,
+    Buffer,
+    array_dtype,
+    array_of,
+    element_count,
+    flat_list,
+    narrow,
+    round_array,
+    widen,
+)
+from weft.support.errors import CompileError
+from weft.support.registry import get_func
+
+if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+    from weft.interp.emitter import Emitter
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, np.zeros((), x.dtype))
+
+
+ELEMENTWISE: Mapping[type[graph_ops.GraphOp], Callable[..., Array]] = {
+    graph_ops.AddOp: np.add,
+    graph_ops.SubtractOp: np.subtract,
+    graph_ops.MultiplyOp: np.multiply,
+    graph_ops.DivideOp: np.divide,
+    graph_ops.MaximumOp: np.maximum,
+    graph_ops.MinimumOp: np.minimum,
+    graph_ops.ReluOp: _relu,
+}
+"""What operators compute from arrays of their element type (float32 for bf16)."""
+
+
+def _element_type(value: SSAValue) -> Attribute:
+    return cast("TensorType[Attribute]", value.type).element_type
+
+
+@evaluates(*ELEMENTWISE)
+def elementwise(op: graph_ops.GraphOp, *operands: Array) -> Array:
+    try:
+        with np.errstate(all="ignore"):
+            result = ELEMENTWISE[type(op)](*operands)
+    except ValueError:
+        raise _misfit(op, operands) from None
+    return round_array(result, _element_type(op.results[0]))
+
+
+@evaluates(graph_ops.MatmulOp)
+def matmul(op: graph_ops.MatmulOp, lhs: Array, rhs: Array) -> Array:
+    element_type = _element_type(op.result)
+    if isinstance(element_type, Float16Type | BFloat16Type):
+        lhs, rhs = lhs.astype(np.float32), rhs.astype(np.float32)
+    try:
+        with np.errstate(all="ignore"):
+            return round_array(np.asarray(np.matmul(lhs, rhs)), element_type)
+    except ValueError:
+        raise _misfit(op, (lhs, rhs)) from None
+
+
+@evaluates(graph_ops.PermuteDimsOp)
+def permute_dims(op: graph_ops.PermuteDimsOp, source: Array) -> Array:
+    return np.ascontiguousarray(source.transpose(op.permutation))
+
+
+def _misfit(op: Operation, operands: tuple[Array, ...]) -> InterpreterError:
+    shapes = " and ".join(str(array.shape) for array in operands)
+    return InterpreterError(op, f"{op.name}: arrays of shapes {shapes} do not fit each other")
+
+
+@emits(graph.ConstantOp)
+def emit_constant(emitter: Emitter, op: graph.ConstantOp) -> None:
+    try:
+        dense = graph.dense_value(op)
+    except VerifyException as error:
+        raise CompileError.at(op, str(error)) from None
+    array = array_of_dense(dense)
+    if array is None:
+        raise CompileError.at(op, f"the interpreter has no arrays of {_element_type(op.result)}")
+    emitter.bind(op.result, emitter.constant(array, op.result.name_hint or "constant"))
+
+
+@emits(graph.DataflowOp)
+def emit_dataflow(emitter: Emitter, op: graph.DataflowOp) -> None:
+    emitter.region(op.body.block)
+    for result, value in zip(op.results, op.output.values, strict=True):
+        emitter.alias(result, value)
+
+
+@emits(graph.OutputOp)
+def emit_output(emitter: Emitter, op: graph.OutputOp) -> None:
+    """Read by the region that it ends."""
+
+
+@evaluates(graph.MakeTupleOp)
+def make_tuple(op: graph.MakeTupleOp, *values: Any) -> tuple[Any, ...]:
+    return values
+
+
+@evaluates(graph.TupleGetOp)
+def tuple_get(op: graph.TupleGetOp, source: tuple[Any, ...]) -> Any:
+    return source[op.index]
+
+
+@emits(graph.CallTirOp)
+def emit_call_tir(emitter: Emitter, op: graph.CallTirOp) -> None:
+    try:
+        callee = graph.callee_of(op)
+        graph.verify_callee(op, callee)
+    except VerifyException as error:
+        raise CompileError.at(op, str(error)) from None
+    run = over_buffers if _takes_buffers(callee) else over_tensors
+    _emit_call(emitter, op, f"{emitter.helper(run)}", emitter.callee(callee.sym_name.data))
+
+
+@emits(graph.CallDpsOp)
+def emit_call_dps(emitter: Emitter, op: graph.CallDpsOp) -> None:
+    _emit_call(emitter, op, emitter.helper(over_arrays), repr(op.callee.data))
+
+
+def _takes_buffers(callee: FuncOp) -> bool:
+    type_: FunctionType = callee.function_type
+    return any(isinstance(t, MemRefType) for t in (*type_.inputs, *type_.outputs))
+
+
+def _emit_call(emitter: Emitter, op: graph.CallTirOp | graph.CallDpsOp, run: str, callee: str) -> None:
+    """`results = run(op, callee, shapes of the results, operands...)`."""
+    values = ShapeValues(emitter, op)
+    shapes = "".join(f"({''.join(f'{values.text(e)}, ' for e in shape_of(r.type))}), " for r in op.outputs)
+    operands = "".join(f", {emitter.value(operand)}" for operand in op.operands)
+    results = "".join(f"{emitter.define(result)}, " for result in op.results)
+    call = f"{run}({emitter.operation_name(op)}, {callee}, ({shapes}){operands})"
+    emitter.line(f"{results}= {call}" if results else call, op)
+
+
+class ShapeValues:
+    """Extents as Python source, their names read from the shapes of arrays that carry them."""
+
+    def __init__(self, emitter: Emitter, op: Operation) -> None:
+        self._emitter = emitter
+        self._op = op
+
+    def text(self, extent: Extent) -> str:
+        """The expression of an extent. Raises `CompileError` when it is unknown or speaks of an unbound name."""
+        if isinstance(extent, int):
+            return str(extent)
+        if extent is None:
+            raise CompileError.at(
+                self._op, f"{self._op.name}: the result has an unknown extent; name it with #graph.dims"
+            )
+        names = ", ".join(f"{name!r}: {self._name(name)}" for name in sorted(names_in(extent)))
+        return f"{self._emitter.helper(evaluate)}({self._emitter.constant(extent, 'extent')}, {{{names}}})"
+
+    def _name(self, name: str) -> str:
+        for value in (*self._op.operands, *self._parameters()):
+            if isinstance(value.type, TensorType):
+                for axis, extent in enumerate(shape_of(value.type)):
+                    if lone_name(extent) == name:
+                        return f"{self._emitter.value(value)}.shape[{axis}]"
+        raise CompileError.at(self._op, f"{self._op.name}: no operand or parameter has the extent '{name}'")
+
+    def _parameters(self) -> tuple[SSAValue, ...]:
+        block = self._op.parent_block()
+        while block is not None and (parent := block.parent_op()) is not None and parent.parent_block() is not None:
+            if parent.name == "func.func":
+                return tuple(block.args)
+            block = parent.parent_block()
+        return ()
+
+
+def over_tensors(
+    op: graph.CallTirOp, callee: Callable[..., tuple[Array, ...]], shapes: tuple[tuple[int, ...], ...], *operands: Array
+) -> tuple[Array, ...]:
+    """Call a function that takes and returns tensors."""
+    results = callee(*operands)
+    for position, (result, shape) in enumerate(zip(results, shapes, strict=True)):
+        if result.shape != shape:
+            raise InterpreterError(op, f"result {position} is declared of shape {shape}, but has {result.shape}")
+    return results
+
+
+def over_buffers(
+    op: graph.CallTirOp, callee: Callable[..., Any], shapes: tuple[tuple[int, ...], ...], *operands: Array
+) -> tuple[Array, ...]:
+    """Call a function that writes its results into buffers."""
+    inputs = [
+        Buffer(flat_list(array), array.shape, value.name_hint or f"operand {position}")
+        for position, (array, value) in enumerate(zip(operands, op.operands, strict=True))
+    ]
+    outputs = [
+        Buffer([None] * element_count(shape), shape, value.name_hint or f"result {position}")
+        for position, (shape, value) in enumerate(zip(shapes, op.results, strict=True))
+    ]
+    callee(*inputs, *outputs)
+    return tuple(_filled(op, buffer, value) for buffer, value in zip(outputs, op.results, strict=True))
+
+
+def _filled(op: graph.CallTirOp, buffer: Buffer, result: SSAValue) -> Array:
+    if None in buffer.data:
+        index = tuple(int(i) for i in np.unravel_index(buffer.data.index(None), buffer.shape))
+        raise InterpreterError(
+            op,
+            f"@{op.callee.string_value()} did not write its result {buffer.name}[{', '.join(map(str, index))}]",
+            buffer=buffer.name,
+            index=index,
+            shape=buffer.shape,
+        )
+    return array_of(cast("list[Any]", buffer.data), buffer.shape, _element_type(result))
+
+
+def over_arrays(
+    op: graph.CallDpsOp, name: str, shapes: tuple[tuple[int, ...], ...], *operands: Array
+) -> tuple[Array, ...]:
+    """Call a registered Python function with the operands and with results to fill (NaN before), as NumPy arrays."""
+    try:
+        function = get_func(name)
+    except CompileError as error:
+        raise InterpreterError(op, error.message) from None
+    inputs = [narrow(a, _element_type(v)) for a, v in zip(operands, op.operands, strict=True)]
+    outputs = [_empty(op, shape, _element_type(v)) for shape, v in zip(shapes, op.results, strict=True)]
+    try:
+        function(*inputs, *outputs)
+    except (ArithmeticError, AttributeError, LookupError, NameError, RuntimeError, TypeError, ValueError) as error:
+        raise InterpreterError(op, f"the function '{name}' raised {type(error).__name__}: {error}") from error
+    return tuple(widen(a, _element_type(v)) for a, v in zip(outputs, op.results, strict=True))
+
+
+def _empty(op: Operation, shape: tuple[int, ...], element_type: Attribute) -> Array:
+    dtype = array_dtype(element_type)
+    if dtype is None:
+        raise InterpreterError(op, f"the interpreter has no arrays of {element_type}")
+    return np.full(shape, np.nan if dtype.kind == "f" else 0, dtype)
