@@ -36,9 +36,7 @@ def object_symbols(data: bytes) -> ObjectSymbols | None:
         if kind != _SYMBOL_TABLE:
             continue
         names = sections[link][1]
-        for name, info, _other, section, _value, _size in struct.iter_unpack(
-            "<IBBHQQ", data[offset : offset + size]
-        ):
+        for name, info, _other, section, _value, _size in struct.iter_unpack("<IBBHQQ", data[offset : offset + size]):
             binding = info >> 4
             if name == 0 or binding == 0:
                 continue
