@@ -77,6 +77,11 @@ Extent: TypeAlias = "int | SSAValue"
 """The number of values of an axis, static or an index value."""
 
 
+PARAMETER_ORDER = "te.parameter_order"
+"""Attribute of a function (`array<i64: ...>`): positions of its inputs, then results, in the order of the buffers that
+they become; without it results come last."""
+
+
 def is_element_type(type: Attribute) -> bool:
     """Whether tensors of weft may hold elements of this type: i1, i8 to i64, floats."""
     if isinstance(type, IntegerType):
@@ -156,7 +161,7 @@ class ComputeOp(IRDLOperation):
     ) -> ComputeOp:
         """A compute whose body has its index arguments and is to be filled up to a `te.yield`.
 
-        The results take `name` as hint (`name_0`, `name_1`, ... when there are several).
+        The results take `name` as hint (`name_v0`, `name_v1`, ... when there are several).
         """
         block = Block(arg_types=[IndexType()] * len(extents))
         for argument, hint in zip(block.args, index_hints, strict=False):
@@ -165,7 +170,7 @@ class ComputeOp(IRDLOperation):
         types = [TensorType(element, shape) for element in element_types]
         op = ComputeOp(name, types, [extent for extent in extents if isinstance(extent, SSAValue)], Region(block))
         for position, result in enumerate(op.results):
-            hint = name if len(element_types) == 1 else f"{name}_{position}"
+            hint = name if len(element_types) == 1 else f"{name}_v{position}"
             result.name_hint = hint if SSAValue.is_valid_name(hint) else None
         return op
 

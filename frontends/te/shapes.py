@@ -1,0 +1,60 @@
+"""Shapes, extents and names as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+from weft.frontends.te.expr import Const, Expr, as_index, as_number, is_extent
+from weft.frontends.te.places import error
+
+Extent: TypeAlias = "int | Expr"
+"""An integer, or an expression over integer variables."""
+
+
+def items(value: object) -> tuple[object, ...]:
+    """The items of a list or tuple; anything else alone."""
+    return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
+
+
+def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
+    """A shape as numbers and extents. Raises CompileError for negative ones and for what is no extent."""
+    return tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
+
+
+def checked_extent(extent: object, what: str) -> Extent:
+    """An extent as a number or an expression over variables."""
+    number = as_number(extent)
+    if number is None:
+        expr = as_index(extent, what)
+        if not isinstance(expr, Const):
+            return _made_of_variables(expr, what)
+        number = expr.value
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise error(f"{what} must be an integer, got {number!r}")
+    if number < 0:
+        raise error(f"{what} must not be negative, got {number}")
+    return number
+
+
+def _made_of_variables(expr: Expr, what: str) -> Expr:
+    if is_extent(expr):
+        return expr
+    raise error(f"{what} is `{expr}`: extents are made of integers and integer variables by + - * // and %")
+
+
+def checked_name(name: object, default: str) -> str:
+    """The name of something, a word. Raises CompileError for others."""
+    if name is None:
+        return default
+    if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
+        raise error(f"names are words that start with a letter or an underscore, got {name!r}")
+    if not all(character.isalnum() or character in "_.$" for character in name) or not name.isascii():
+        raise error(f"names are words of letters, digits, underscores and dots, got {name!r}")
+    return name
+
+
+def value_name(name: str) -> str:
+    """`name` as the name of a value in IR, where a number after an underscore tells values of one name apart: x_1 is x1."""
+    head, underscore, tail = name.rpartition("_")
+    return head + tail if underscore and tail.isdigit() else name
