@@ -22,16 +22,38 @@ DIALECTS: Mapping[str, str] = {
 }
 
 PASSES: Mapping[str, str] = {
+    "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
+    "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
+    "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
+    "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
+    "tir-compute-at": "weft.passes.schedule.primitive_passes:ComputeAtPass",
+    "tir-compute-inline": "weft.passes.schedule.primitive_passes:ComputeInlinePass",
+    "tir-decompose-reduction": "weft.passes.schedule.primitive_passes:DecomposeReductionPass",
+    "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
+    "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
     "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
     "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
+    "tir-parallel": "weft.passes.schedule.primitive_passes:ParallelPass",
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
+    "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
+    "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
+    "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",
+    "tir-reverse-compute-inline": "weft.passes.schedule.primitive_passes:ReverseComputeInlinePass",
+    "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
+    "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
+    "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
+    "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
+    "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
 }
 
-TARGETS: Mapping[str, str] = {}
+TARGETS: Mapping[str, str] = {
+    "asm": "weft.backends.llvm.targets:AsmTarget",
+    "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
+}
 
 
 def load(place: str) -> Any:

@@ -1,0 +1,177 @@
+"""The arrays of a run: read from .npy files, random, or fresh memory for outputs; and how results compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.errors import CompileError, did_you_mean
+
+Array: TypeAlias = NDArray[Any]
+Value: TypeAlias = "Array | float | int | bool"
+
+
+def assignments(words: Sequence[str], option: str, names: Sequence[str], what: str) -> dict[str, str]:
+    """`NAME=VALUE` words as a mapping; each name must be one of `names`. Raises `CompileError`."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not value or not name:
+            raise CompileError(f"{option} takes NAME=VALUE, got '{word}'")
+        if name not in names:
+            raise CompileError(f"{option} {word}: there is no {what} '{name}'{did_you_mean(name, names)}")
+        if name in found:
+            raise CompileError(f"{option} gives '{name}' twice: {found[name]} and {value}")
+        found[name] = value
+    return found
+
+
+def read_npy(path: str) -> Array:
+    """The array in a .npy file. Raises `CompileError` when it holds something else, `OSError`."""
+    try:
+        loaded: Any = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise CompileError(f"'{path}' is not a .npy file with an array of numbers: {error}") from error
+    if not isinstance(loaded, np.ndarray):
+        raise CompileError(f"'{path}' holds several arrays (.npz): give a .npy file with one")
+    return np.ascontiguousarray(loaded).reshape(loaded.shape)
+
+
+def write_npy(path: str, array: Array) -> None:
+    """Save `array` at exactly `path`. Raises `OSError`."""
+    with Path(path).open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def parse_shape(text: str, option: str) -> tuple[int, ...]:
+    """`64x128` as (64, 128). Raises `CompileError`."""
+    words = text.split("x")
+    if not all(word.isdecimal() for word in words):
+        raise CompileError(f"{option}: a shape is written as 64x128, got '{text}'")
+    return tuple(map(int, words))
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user said about the arguments: files or numbers by name, shapes by name, the random seed."""
+
+    inputs: Mapping[str, str]
+    shapes: Mapping[str, str]
+    seed: int
+
+
+def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
+    """A value for each argument, in order: what the request gives, else random numbers; outputs that are only written
+    hold NaN (or the largest integer), so that an element that the function leaves out is seen.
+
+    Raises `CompileError` when something given does not fit, or an extent cannot be known.
+    """
+    given: dict[str, Value] = {}
+    for spec in signature.args:
+        if spec.name in request.inputs:
+            given[spec.name] = _given(spec, request.inputs[spec.name])
+    extents = _symbol_extents(signature, given, request)
+    random = np.random.default_rng(request.seed)
+    values: dict[str, Value] = {}
+    for spec in signature.args:
+        if spec.name in given:
+            values[spec.name] = given[spec.name]
+        elif isinstance(spec, ScalarSpec):
+            raise CompileError(f"scalar argument '{spec}' needs a value: --input {spec.name}=NUMBER")
+        else:
+            shape = tuple(_extent(spec, extent, extents) for extent in spec.shape)
+            values[spec.name] = _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape)
+    return values
+
+
+def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
+    """The dtype of arrays for `spec`: bfloat16 travels as its bits."""
+    return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
+
+
+def _given(spec: ArraySpec | ScalarSpec, text: str) -> Value:
+    if isinstance(spec, ArraySpec):
+        array = read_npy(text)
+        if array.dtype != numpy_dtype(spec):
+            raise CompileError(
+                f"--input {spec.name}={text}: argument '{spec}' takes {numpy_dtype(spec)}, the file holds {array.dtype}"
+            )
+        shape = "x".join(map(str, array.shape))
+        if array.ndim != len(spec.shape) or any(
+            isinstance(wanted, int) and wanted != got for wanted, got in zip(spec.shape, array.shape, strict=False)
+        ):
+            raise CompileError(f"--input {spec.name}={text}: argument '{spec}' does not take shape {shape}")
+        return array
+    kind = spec.element.kind
+    try:
+        if kind == "bool":
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        return float(text) if kind == "float" else int(text)
+    except (ValueError, KeyError):
+        raise CompileError(f"--input {spec.name}={text}: argument '{spec}' takes a {kind}, got '{text}'") from None
+
+
+def _symbol_extents(signature: Signature, given: Mapping[str, Value], request: Request) -> dict[str, int]:
+    """The value of each symbol, from the arrays and shapes that were given. Raises `CompileError` when they differ."""
+    extents: dict[str, tuple[int, str]] = {}
+    for spec in signature.arrays:
+        value = given.get(spec.name)
+        if spec.name in request.shapes:
+            shape = parse_shape(request.shapes[spec.name], f"--shape {spec.name}={request.shapes[spec.name]}")
+            if value is not None:
+                raise CompileError(f"argument '{spec.name}' has both --shape and --input: its file tells the shape")
+            if len(shape) != len(spec.shape) or any(
+                isinstance(wanted, int) and wanted != got for wanted, got in zip(spec.shape, shape, strict=True)
+            ):
+                raise CompileError(f"--shape {spec.name}={request.shapes[spec.name]}: argument is '{spec}'")
+        elif isinstance(value, np.ndarray):
+            shape = value.shape
+        else:
+            continue
+        for symbol, extent in zip(spec.shape, shape, strict=True):
+            if isinstance(symbol, str):
+                known, teller = extents.setdefault(symbol, (extent, spec.name))
+                if known != extent:
+                    raise CompileError(
+                        f"extent '{symbol}' is {known} in argument '{teller}', but {extent} in '{spec.name}'"
+                    )
+    return {symbol: extent for symbol, (extent, _) in extents.items()}
+
+
+def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> int:
+    if isinstance(extent, int):
+        return extent
+    if extent not in extents:
+        raise CompileError(
+            f"nothing tells the extent '{extent}' of argument '{spec}': give --shape {spec.name}="
+            f"{'x'.join(map(str, spec.shape))} with numbers, or --input {spec.name}=FILE.npy"
+        )
+    return extents[extent]
+
+
+def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...]) -> Array:
+    """Floats from [-1, 1), integers from -10 to 10 (0 to 10 without sign), booleans."""
+    kind = spec.element.kind
+    if kind == "bool":
+        return random.integers(0, 2, shape).astype(np.bool_)
+    if kind in ("int", "uint"):
+        return random.integers(-10 if kind == "int" else 0, 11, shape).astype(spec.dtype)
+    numbers = random.uniform(-1.0, 1.0, shape)
+    if spec.dtype == "bfloat16":
+        return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return numbers.astype(spec.dtype)
+
+
+def _unwritten(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
+    kind = spec.element.kind
+    if spec.dtype == "bfloat16":
+        return np.full(shape, 0x7FC0, np.uint16)
+    if kind == "float":
+        return np.full(shape, np.nan, spec.dtype)
+    return np.full(shape, True if kind == "bool" else spec.element.range[1], spec.dtype)

@@ -1,0 +1,119 @@
+"""How much work a function does: floating-point operations, counted statically over its loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import DimOp
+from xdsl.dialects.scf import ForOp as ScfForOp
+from xdsl.dialects.scf import IfOp
+from xdsl.ir import BlockArgument, SSAValue
+
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, Region
+
+_FLOPS: Mapping[str, int] = {
+    **{f"arith.{name}f": 1 for name in ("add", "sub", "mul", "div", "neg", "maximum", "minimum", "maxnum", "minnum")},
+    "math.fma": 2,
+}
+"""Operations by name -> what one counts; other functions of `math` count as one."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """`operations` of any kind that run, and `flops`, those on floating-point numbers."""
+
+    operations: int = 0
+    flops: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.operations + other.operations, self.flops + other.flops)
+
+    def times(self, count: int) -> Work:
+        return Work(self.operations * count, self.flops * count)
+
+
+class NotCountable(Exception):
+    """An extent is not known before the program runs."""
+
+
+def work_of(function: FuncOp, shapes: Mapping[str, tuple[int, ...]]) -> Work | None:
+    """The work of one call with arrays of these shapes (by parameter name); None when it depends on data.
+
+    Guards are taken to hold, of an `scf.if` the larger branch counts.
+    """
+    try:
+        return _Counter(shapes).inside(function)
+    except NotCountable:
+        return None
+
+
+class _Counter:
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._shapes = shapes
+
+    def inside(self, parent: Operation) -> Work:
+        """The work of one run of all operations inside `parent`."""
+        total = Work()
+        for region in parent.regions:
+            total += self.region(region)
+        return total
+
+    def region(self, region: Region) -> Work:
+        total = Work()
+        for block in region.blocks:
+            for operation in block.ops:
+                total += self.operation(operation)
+        return total
+
+    def operation(self, operation: Operation) -> Work:
+        match operation:
+            case ForOp():
+                return self.inside(operation).times(self.value(operation.extent))
+            case BlockOp():
+                return self.inside(operation)
+            case InitOp():
+                return Work()  # it runs once for all values of the reduce iterators, and has no arithmetic as a rule
+            case ScfForOp():
+                low, high, step = (self.value(v) for v in (operation.lb, operation.ub, operation.step))
+                return self.inside(operation).times(max(0, -(-(high - low) // step)))
+            case IfOp():
+                return max(map(self.region, operation.regions), key=lambda work: work.operations)
+            case _ if operation.regions or operation.name == "func.call":
+                raise NotCountable
+            case _:
+                return Work(1, _flops(operation))
+
+    def value(self, extent: int | SSAValue) -> int:
+        """An extent as a number: a constant, or an extent of a parameter."""
+        if isinstance(extent, int):
+            return extent
+        owner = extent.owner
+        if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+            return owner.value.value.data
+        if isinstance(owner, DimOp) and isinstance(owner.source, BlockArgument):
+            shape = self._shapes.get(owner.source.name_hint or "")
+            position = self.value(owner.index)
+            if shape is not None and position < len(shape):
+                return shape[position]
+        raise NotCountable
+
+
+def _flops(operation: Operation) -> int:
+    if not operation.results:
+        return 0
+    result = operation.results[0].type
+    lanes = 1
+    if isinstance(result, VectorType):
+        lanes, result = prod(result.get_shape()), result.get_element_type()
+    if operation.name in _FLOPS:
+        return _FLOPS[operation.name] * lanes
+    return lanes if operation.name.startswith("math.") and isinstance(result, AnyFloat) else 0
