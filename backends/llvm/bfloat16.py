@@ -2,8 +2,9 @@
 
 `float` has more than twice the bits (24 >= 2 * 11 + 2), so that the first rounding of `+ - * /` and of the square root
 does no harm (Figueroa 1995). For `half` LLVM does this well by itself. For `bfloat` it does not: x86's conversion
-instruction takes subnormal numbers for zero, and without it every lane becomes a call. So rounding to `bfloat` is
-written here in integer instructions, and LLVM sees `bfloat` in memory, moves and widening only.
+instruction takes subnormal numbers for zero, and without it every lane becomes a call. So both ways between `bfloat`
+and `float` are written here in integer instructions, which LLVM cannot take back, and it sees `bfloat` in memory and
+moves only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
 
 def widen(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
     """A 16-bit float as a `float`, which is exact."""
-    return emitter.emit(f"fpext {type_.text} {text} to {type_.of('float').text}", "wide")
+    emit, wide = emitter.emit, type_.of("float")
+    if type_.element == "half":
+        return emit(f"fpext {type_.text} {text} to {wide.text}", "wide")
+    i16, i32 = type_.of("i16"), type_.of("i32")
+    bits = emit(f"bitcast {type_.text} {text} to {i16.text}", "bits")
+    zeros = emit(f"zext {i16.text} {bits} to {i32.text}", "bits")
+    high = emit(f"shl {i32.text} {zeros}, {i32.splat('16')}", "bits")
+    return emit(f"bitcast {i32.text} {high} to {wide.text}", "wide")
 
 
 def narrow(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:

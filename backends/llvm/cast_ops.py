@@ -71,7 +71,15 @@ def emit_bitcast(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_extf(emitter: FunctionEmitter, op: Operation) -> None:
-    _define_cast(emitter, op, "fpext")
+    source, target = emitter.type_of(op.operands[0], op), emitter.type_of(op.results[0], op)
+    if source.element != "bfloat":
+        _define_cast(emitter, op, "fpext")
+        return
+    wide = widen(emitter, source, emitter.text(op.operands[0]))
+    if target.element == "float":
+        emitter.bind(op.results[0], wide)
+    else:
+        emitter.define(op.results[0], f"fpext {source.of('float').text} {wide} to {target.text}")
 
 
 def emit_truncf(emitter: FunctionEmitter, op: Operation) -> None:

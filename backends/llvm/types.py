@@ -84,9 +84,13 @@ _SCALARS: Final = {
 }
 
 
-@cache
 def value_type(element: str, lanes: int = 0) -> ValueType:
-    """The type of `lanes` scalars of LLVM type `element`, of one scalar when 0."""
+    """The type of `lanes` scalars of LLVM type `element`, of one scalar when 0: one object a type."""
+    return _value_type(element, lanes)
+
+
+@cache  # by position: the same call with a default or a keyword would be another entry
+def _value_type(element: str, lanes: int) -> ValueType:
     bits, is_float, suffix = _SCALARS[element]
     memory = "i8" if element == "i1" else element
     if lanes:
