@@ -165,7 +165,11 @@ def _emit_interleaved(
     below: str | None,
     op: Operation,
 ) -> None:
-    """All iterations as generators that advance in turn, from one store to the next."""
+    """All iterations as generators that advance in turn, from one store to the next.
+
+    A temporary that only this loop uses is private to each iteration: it holds nothing at its start, and lowering gives
+    each iteration its own.
+    """
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
     outside, emitter.interleaved = emitter.interleaved, True
@@ -173,7 +177,10 @@ def _emit_interleaved(
         scope.loops = 0
         emitter.bind(variable, name, interval, below)
         emitter.line("if False: yield")
+        shared = [(value, emitter.make_private(value)) for value in emitter.buffers_used_only_in(op)]
         emitter.region(body)
+    for value, buffer in shared:
+        emitter.restore(value, buffer)
     emitter.interleaved = outside
     if outside:
         emitter.line(f"yield from {emitter.helper(interleaved)}({lane}, {count})", op)

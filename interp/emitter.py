@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, NoneAttr
+from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.dialects.index_map import Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.rounding import F32_CELL
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError, InternalError, did_you_mean
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -31,6 +32,9 @@ _MAX_NESTED_LOOPS = 16
 """CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
 _MAX_INDENT = 90
 """CPython refuses more than 100 levels of indentation."""
+
+
+_ORDERS = ("forward", "reversed", "shuffled", "interleaved")
 
 
 @dataclass
@@ -77,6 +81,10 @@ class Options:
     order: str = "forward"
     seed: int = 0
     check_uninitialised: bool = True
+
+    def __post_init__(self) -> None:
+        if self.order not in _ORDERS:
+            raise ValueError(f"unknown order '{self.order}' of parallel iterations{did_you_mean(self.order, _ORDERS)}")
 
 
 class Emitter:
@@ -353,12 +361,37 @@ class Emitter:
         except KeyError:
             raise self.unsupported(value) from None
 
+    def buffers_used_only_in(self, op: Operation) -> list[SSAValue]:
+        """The temporaries, allocated outside of `op`, that nothing but ops inside it use."""
+        return [
+            value
+            for value in self._buffers
+            if isinstance(value.owner, AllocOp | AllocaOp)
+            and value.first_use is not None
+            and all(op.is_ancestor(use.operation) for use in value.uses)
+            and not op.is_ancestor(value.owner)
+        ]
+
+    def make_private(self, value: SSAValue) -> BufferSource:
+        """Write a line that makes a new buffer of the same size, for which `value` stands from here on; gives the old."""
+        old = self.buffer(value)
+        name = self.fresh(old.data)
+        fill = "None" if self.options.check_uninitialised else "0"
+        self.line(f"{name} = [{fill}] * len({old.data})")
+        self._buffers[value] = BufferSource(name, old.extents, old.hint, old.element_type)
+        return old
+
+    def restore(self, value: SSAValue, buffer: BufferSource) -> None:
+        """Let `value` stand for `buffer` again."""
+        self._buffers[value] = buffer
+
     def tie_extents(self, value: SSAValue, extents: Sequence[int | str]) -> None:
         """State other expressions for the extents of a buffer, known to be equal to the present ones."""
         old = self.buffer(value)
         self._buffers[value] = BufferSource(old.data, tuple(extents), old.hint, old.element_type)
 
-    def static_extents(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
+    def extents_of(self, type_: MemRefType[Attribute], dynamic: Iterator[str]) -> tuple[int | str, ...]:
+        """The extents of a memref type, the dynamic ones by name."""
         return tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
 
     def element(

@@ -27,7 +27,7 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     if op.symbol_operands:
         raise CompileError.at(op, "the interpreter allocates buffers of identity layout only")
     sizes = [emitter.written(size, op) for size in op.dynamic_sizes]
-    extents = emitter.static_extents(type_, iter(sizes))
+    extents = emitter.extents_of(type_, iter(sizes))
     if sizes:
         call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(sizes)}])"
         emitter.line(f"if min({', '.join(sizes)}, 0) < 0: {call}", op)

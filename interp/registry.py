@@ -70,7 +70,8 @@ ROOMS: Mapping[str, str] = {
 """Dialect -> the module of this package that gives its ops a meaning; loaded when the first such op is met."""
 
 OpT = TypeVar("OpT", bound="Operation")
-EmitRule: TypeAlias = "Callable[[Emitter, Any], None]"
+EmitRule: TypeAlias = Callable[[Any, Any], None]
+"""(emitter, op) -> None."""
 CallRule: TypeAlias = Callable[..., Any]
 
 _emit_rules: dict[str, EmitRule] = {}

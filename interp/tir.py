@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from weft.interp.emitter import Emitter
 
-_FREE = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
+FREE_KINDS = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 """Kinds of loops whose iterations may run in any order."""
 
 
 @emits(tir.ForOp)
 def emit_for(emitter: Emitter, op: tir.ForOp) -> None:
-    free = op.kind.data in _FREE
+    free = op.kind.data in FREE_KINDS
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=free)
 
 
@@ -112,7 +112,7 @@ def emit_access_region(emitter: Emitter, op: AccessRegionOp) -> None:
 @emits(AssumeShapeOp)
 def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
-    stated = emitter.static_extents(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
+    stated = emitter.extents_of(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
     checks = [
         f"{actual} == {wanted}" for actual, wanted in zip(buffer.extents, stated, strict=True) if actual != wanted
     ]

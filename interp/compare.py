@@ -1,0 +1,327 @@
+"""Do two modules mean the same? Their functions run on the same random arguments, and the results are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.dialects.builtin import BFloat16Type, MemRefType, TensorType
+from xdsl.dialects.func import FuncOp
+
+from weft.dialects.te import ReduceOp
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
+from weft.interp.arguments import random_arguments
+from weft.interp.errors import InterpreterError
+from weft.interp.interpreter import Interpreter
+from weft.interp.shapes import EXTENTS, ConcreteShapes
+from weft.interp.signature import Signature
+from weft.interp.tir import FREE_KINDS
+from weft.interp.values import Array, array_dtype, widen
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute
+
+MAX_WORK = 30_000_000
+"""Scalar operations that one call may execute to be compared: some seconds."""
+ORDERS = ("forward", "reversed", "interleaved")
+"""Orders of the iterations of parallel loops under which the second module must mean the same."""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The first difference between two modules: an element of an output, or an error that only the second raises."""
+
+    function: str
+    output: str
+    """The parameter or `result N` that differs; empty when the second program failed."""
+    index: tuple[int, ...]
+    before: object
+    after: object
+    count: int
+    """How many elements of the output differ."""
+    shapes: str
+    """The arguments it was seen with."""
+    order: str
+    """In which order the iterations of parallel loops ran."""
+    error: CompileError | None = None
+
+    def __str__(self) -> str:
+        how = "" if self.order == "forward" else f", parallel iterations {self.order}"
+        where = f"@{self.function} ({self.shapes}{how})"
+        if self.error is not None:
+            return f"{where}: {self.error}"
+        place = f"{self.output}[{', '.join(map(str, self.index))}]" if self.index else self.output
+        more = f" ({self.count} elements differ)" if self.count > 1 else ""
+        return f"{where}: {place} was {self.before}, is {self.after}{more}"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Functions that were not compared, each with the reason."""
+
+    reasons: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return "; ".join(f"@{name} was not compared: {reason}" for name, reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that did not come to its end."""
+
+    error: CompileError
+
+
+Outcome: TypeAlias = "list[tuple[str, Any]] | Failed"
+"""What a call left: for each parameter its value, then the results, with their names. Or why it failed."""
+
+
+def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
+    """Whether two arrays (or scalars) are equal, floats up to rounding.
+
+    See `tolerance`. NaN equals NaN. Arrays of different shape or dtype differ. bf16 bit patterns must be widened first.
+    """
+    first, second = np.asarray(before), np.asarray(after)
+    if first.shape != second.shape or first.dtype != second.dtype:
+        return False
+    return not _differences(first, second, reduction_length).any()
+
+
+def tolerance(epsilon: float, reduction_length: int, magnitude: float) -> float:
+    """The absolute difference that rounding may make in an array whose largest element is `magnitude`.
+
+    `epsilon` is the distance from 1 to the next number of the type. Errors of a reduction of n terms that are summed in
+    another order grow as the square root of n.
+    """
+    return epsilon * (4.0 + 2.0 * reduction_length**0.5) * max(magnitude, 1.0)
+
+
+_BRAIN_EPSILON = 2.0**-7
+
+
+def _differences(before: Array, after: Array, reduction_length: int, epsilon: float | None = None) -> Array:
+    """Which elements differ; `epsilon` is that of the type when the array's own is finer."""
+    if before.dtype.kind != "f" and before.dtype.name != "bfloat16":
+        return np.asarray(before != after)
+    if epsilon is None:
+        epsilon = _BRAIN_EPSILON if before.dtype.name == "bfloat16" else float(np.finfo(before.dtype).eps)
+    first, second = before.astype(np.float64), after.astype(np.float64)
+    finite = np.abs(first[np.isfinite(first)])
+    allowed = tolerance(epsilon, reduction_length, float(finite.max(initial=0.0)))
+    with np.errstate(invalid="ignore"):
+        close = np.abs(first - second) <= allowed
+    return ~(close | (first == second) | (np.isnan(first) & np.isnan(second)))
+
+
+class Reference:
+    """What the functions of a module compute, kept to compare other modules with. The module itself is not kept.
+
+    `tries` is how many sets of arguments each function runs on: with dynamic extents each has other extents.
+    """
+
+    def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 3, max_work: int = MAX_WORK) -> None:
+        self.cases: list[_Case] = []
+        self.skipped: dict[str, str] = {}
+        interpreter = Interpreter(module)
+        for function in _functions(module):
+            self._record(interpreter, function, seed, tries, max_work)
+
+    def _record(self, interpreter: Interpreter, function: FuncOp, seed: int, tries: int, max_work: int) -> None:
+        name = function.sym_name.data
+        try:
+            signature = Signature.of(function)
+            dynamic = any(-1 in _shape_of(p.type) for p in signature.parameters)
+            functions = {f.sym_name.data: f for f in _functions(interpreter.module)}
+            for number in range(tries if dynamic else min(tries, 1)):
+                extents = EXTENTS[number % len(EXTENTS)]
+                work = ConcreteShapes(function, extents).work(functions.get)
+                if work > max_work:
+                    self.skipped[name] = f"a call executes about {work:,} operations, the limit is {max_work:,}"
+                    return
+                arguments = random_arguments(function, seed + number, extents=extents)
+                outcome = _outcome(interpreter, signature, arguments)
+                if isinstance(outcome, Failed):
+                    self.skipped[name] = f"it fails before the change: {outcome.error.message}"
+                    return
+                length = _reduction_length(function, extents)
+                self.cases.append(_Case(name, _types(signature), arguments, outcome, length))
+        except CompileError as error:
+            self.skipped[name] = error.message
+
+    def compare(self, module: ModuleOp, *, orders: Sequence[str] = ORDERS) -> Mismatch | Skipped | None:
+        """The first difference; else what was not compared; None when all functions were compared and are equal."""
+        functions = {function.sym_name.data: function for function in _functions(module)}
+        skipped = dict(self.skipped)
+        for order in orders:
+            interpreter = Interpreter(module, order=order)
+            for case in self.cases:
+                function = functions.get(case.name)
+                if function is None:
+                    skipped[case.name] = "the function is gone"
+                    continue
+                if order != "forward" and not _has_free_loops(module):
+                    continue
+                found = _compare_case(interpreter, function, case, order)
+                if isinstance(found, Mismatch):
+                    return found
+                if found is not None:
+                    skipped[case.name] = found
+        return Skipped(tuple(skipped.items())) if skipped else None
+
+
+@dataclass(frozen=True)
+class _Case:
+    name: str
+    types: list[tuple[Attribute, tuple[int, ...]]]
+    arguments: list[Any]
+    outcome: list[tuple[str, Any]]
+    reduction_length: int
+
+
+def compare_modules(
+    before: ModuleOp,
+    after: ModuleOp,
+    *,
+    seed: int = 0,
+    tries: int = 3,
+    max_work: int = MAX_WORK,
+    orders: Sequence[str] = ORDERS,
+) -> Mismatch | Skipped | None:
+    """Run every function that both modules have on the same arguments.
+
+    Gives the first difference; else `Skipped` when some function of `before` was not compared (too much work for
+    `max_work`, an op without a meaning, other parameters, ...); None when all were compared and are equal.
+    A tensor function may have become one that takes its results as trailing buffers.
+    """
+    return Reference(before, seed=seed, tries=tries, max_work=max_work).compare(after, orders=orders)
+
+
+def _functions(module: ModuleOp) -> list[FuncOp]:
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+
+
+def _shape_of(type_: Attribute) -> tuple[int, ...]:
+    return tuple(cast("MemRefType[Attribute]", type_).get_shape()) if isinstance(type_, MemRefType | TensorType) else ()
+
+
+def _types(signature: Signature) -> list[tuple[Attribute, tuple[int, ...]]]:
+    """Element type and shape of each parameter: what must stay when a function changes its level."""
+    return [
+        (cast("MemRefType[Attribute]", p.type).element_type, _shape_of(p.type))
+        if isinstance(p.type, MemRefType | TensorType)
+        else (p.type, ())
+        for p in signature.parameters
+    ]
+
+
+def _has_free_loops(module: ModuleOp) -> bool:
+    """Whether iterations may run in another order somewhere."""
+    return any(
+        op.name == "low.parallel_for" or (isinstance(op, ForOp) and op.kind.data in FREE_KINDS) for op in module.walk()
+    )
+
+
+def _reduction_length(function: FuncOp, extents: Sequence[int]) -> int:
+    """The most terms that a reduction of the function sums, as far as its blocks and reduce axes tell."""
+    shapes = ConcreteShapes(function, extents)
+    longest = 256
+    for op in function.walk():
+        reduced: list[Any] = []
+        if isinstance(op, BlockOp):
+            reduced = [e for e, kind in zip(op.extents, op.kinds, strict=True) if kind is IterKind.REDUCE]
+        elif isinstance(op, ReduceOp):
+            reduced = list(op.extents)
+        length = 1
+        for extent in reduced:
+            number = extent if isinstance(extent, int) else shapes.number(extent)
+            length *= number or 1
+        longest = max(longest, length)
+    return longest
+
+
+def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence[Any]) -> Outcome:
+    """Run a function on copies of `arguments`."""
+    copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+    try:
+        results = interpreter.call(signature.function.sym_name.data, *copies)
+    except CompileError as error:
+        return Failed(error)
+    outcome: list[tuple[str, Any]] = []
+    for parameter, value in zip(signature.parameters, copies, strict=True):
+        outcome.append((parameter.name, _comparable(value, parameter.type)))
+    values: Sequence[Any] = () if results is None else (results,) if len(signature.results) == 1 else results
+    for number, (value, type_) in enumerate(zip(values, signature.results, strict=True)):
+        outcome.append((f"result {number}", _comparable(value, type_)))
+    return outcome
+
+
+def _comparable(value: Any, type_: Attribute) -> Any:
+    """bf16 bit patterns as numbers."""
+    if isinstance(type_, MemRefType | TensorType):
+        element_type = cast("MemRefType[Attribute]", type_).element_type
+        return widen(value, element_type)
+    return value
+
+
+def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
+    """The difference, or why the function cannot be compared."""
+    try:
+        signature = Signature.of(function)
+    except CompileError as error:
+        return error.message
+    count = len(case.arguments)
+    types = _types(signature)
+    extra = case.outcome[count:]
+    if types[:count] != case.types or len(types) not in (count, count + len(extra)):
+        return f"its parameters changed, now {signature}"
+    arguments = list(case.arguments)
+    if len(types) > count:
+        for (_, value), (element_type, _) in zip(extra, types[count:], strict=True):
+            arguments.append(np.zeros(np.shape(value), array_dtype(element_type)))
+    outcome = _outcome(interpreter, signature, arguments)
+    shapes = _describe(signature, arguments)
+    if isinstance(outcome, Failed):
+        if not isinstance(outcome.error, InterpreterError):
+            return outcome.error.message
+        return Mismatch(case.name, "", (), None, None, 0, shapes, order, outcome.error)
+    brain = [isinstance(t, BFloat16Type) for t, _ in types] + [
+        isinstance(t, TensorType) and isinstance(t.element_type, BFloat16Type) for t in signature.results
+    ]
+    for (name, old), (_, new), is_brain in zip(case.outcome, outcome, brain, strict=True):
+        found = _first_difference(old, new, case.reduction_length, is_brain)
+        if found is not None:
+            index, before, after, differing = found
+            return Mismatch(case.name, name, index, before, after, differing, shapes, order)
+    return None
+
+
+def _first_difference(
+    before: Any, after: Any, reduction_length: int, brain: bool
+) -> tuple[tuple[int, ...], object, object, int] | None:
+    """Index, both values, and how many elements differ."""
+    first, second = np.asarray(before), np.asarray(after)
+    if first.shape != second.shape:
+        return (), f"of shape {first.shape}", f"of shape {second.shape}", 1
+    epsilon = _BRAIN_EPSILON if brain else None
+    differing = _differences(first, second, reduction_length, epsilon)
+    if not differing.any():
+        return None
+    index = tuple(int(i) for i in np.argwhere(differing)[0])
+    return index, first[index].item(), second[index].item(), int(differing.sum())
+
+
+def _describe(signature: Signature, arguments: Sequence[Any]) -> str:
+    """The arguments of a call in short: shapes of arrays, values of scalars."""
+    texts: list[str] = []
+    for parameter, argument in zip(signature.parameters, arguments, strict=True):
+        if isinstance(argument, np.ndarray):
+            shape = "x".join(map(str, cast("Array", argument).shape))
+            texts.append(f"{parameter.name}: {shape or 'scalar'}")
+        else:
+            texts.append(f"{parameter.name} = {argument}")
+    return ", ".join(texts)

@@ -1,0 +1,205 @@
+"""Concrete shapes for the dynamic extents of a function's parameters, and how much work a call is then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, TensorType
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from weft.dialects.graph import CallTirOp
+from weft.dialects.graph_shapes import evaluate, names_in, shape_of
+from weft.dialects.low import PARAMS, ParallelForOp, symbols_of
+from weft.dialects.te import ComputeOp, ReduceOp
+from weft.dialects.tir import ForOp
+from weft.interp.signature import Signature
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+    from weft.interp.signature import Parameter
+
+EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
+"""Extents for successive tries: odd ones that no factor divides, the smallest, and ones that some factors divide."""
+
+_INTEGER_OPS: Mapping[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.FloorDivSIOp: lambda a, b: a // b,
+    arith.DivSIOp: lambda a, b: a // b,
+    arith.DivUIOp: lambda a, b: a // b,
+    arith.CeilDivSIOp: lambda a, b: -(-a // b),
+    arith.CeilDivUIOp: lambda a, b: -(-a // b),
+    arith.RemSIOp: lambda a, b: a % b,
+    arith.RemUIOp: lambda a, b: a % b,
+    arith.MaxSIOp: max,
+    arith.MinSIOp: min,
+}
+"""Index arithmetic on extents, which are not negative."""
+
+
+@dataclass
+class ConcreteShapes:
+    """The shapes of a function's parameters, with a number for each dynamic extent; index parameters have a number too.
+
+    `extents` gives the numbers to choose from, in order and then from the start again. Extents that the program ties
+    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`) agree.
+    """
+
+    function: FuncOp
+    extents: Sequence[int]
+    shapes: list[list[int] | None] = field(default_factory=list[list[int] | None], init=False)
+    """One for each parameter that callers pass; None for scalars."""
+    numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
+    """Values of index arguments and of index arithmetic on them."""
+
+    def __post_init__(self) -> None:
+        self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
+        signature = Signature.of(self.function)
+        for parameter in signature.parameters:
+            shaped = isinstance(parameter.type, MemRefType | TensorType)
+            self.shapes.append(list(cast("MemRefType[Attribute]", parameter.type).get_shape()) if shaped else None)
+        if PARAMS in self.function.attributes:
+            self._choose_symbols(signature.parameters)
+            return
+        for argument in self.function.body.block.args:
+            if isinstance(argument.type, IndexType):
+                self.numbers[argument] = next(self._next)
+        self._choose_names()
+        for op in self.function.body.block.ops:
+            if op.name in ("tir.assume_shape", "te.assume_shape"):
+                self._tie(op.operands[0], op.operands[1:])
+        for shape in self.shapes:
+            if shape is not None:
+                shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]
+
+    def _choose_symbols(self, parameters: Sequence[Parameter]) -> None:
+        """The extents that low functions name."""
+        names: dict[str, int] = {}
+        for parameter, shape in zip(parameters, self.shapes, strict=True):
+            symbols = iter(parameter.symbols)
+            for axis, extent in enumerate(shape or ()):
+                if shape is not None and extent == DYNAMIC_INDEX:
+                    name = next(symbols, "")
+                    shape[axis] = names.setdefault(name, next(self._next)) if name else next(self._next)
+        symbols = symbols_of(self.function)
+        arguments = self.function.body.block.args
+        for name, argument in zip(symbols, arguments[len(arguments) - len(symbols) :], strict=True):
+            self.numbers[argument] = names.get(name, 1)
+
+    def _choose_names(self) -> None:
+        """The extents that tensor types name."""
+        arguments = self.function.body.block.args
+        types = [a.type for a in arguments if isinstance(a.type, TensorType)]
+        names: dict[str, int] = {}
+        for extent in (e for type_ in types for e in shape_of(type_)):
+            for name in sorted(names_in(extent)):
+                names.setdefault(name, next(self._next))
+        for argument, shape in zip(arguments, self.shapes, strict=True):
+            if shape is not None and isinstance(argument.type, TensorType):
+                for axis, extent in enumerate(shape_of(argument.type)):
+                    if shape[axis] == DYNAMIC_INDEX and extent is not None:
+                        shape[axis] = evaluate(extent, names)
+
+    def _tie(self, buffer: SSAValue, values: Iterable[SSAValue]) -> None:
+        shape = self._shape(buffer)
+        if shape is None:
+            return
+        static = cast("MemRefType[Attribute]", buffer.type).get_shape()
+        for axis, value in zip((a for a, e in enumerate(static) if e == DYNAMIC_INDEX), values, strict=True):
+            number = self.number(value)
+            if shape[axis] == DYNAMIC_INDEX and number is not None:
+                shape[axis] = number
+
+    def _shape(self, buffer: SSAValue) -> list[int] | None:
+        """The shape of a parameter; None for other buffers."""
+        arguments = list(self.function.body.block.args)
+        return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
+
+    def number(self, value: SSAValue) -> int | None:
+        """The value of index arithmetic on extents; None when it depends on more than those.
+
+        An extent that is still open is chosen when it is asked for.
+        """
+        if value not in self.numbers:
+            found = self._computed(value)
+            if found is None:
+                return None
+            self.numbers[value] = found
+        return self.numbers[value]
+
+    def _computed(self, value: SSAValue) -> int | None:
+        op = value.owner
+        if not isinstance(op, Operation):
+            return None
+        if isinstance(op, arith.ConstantOp):
+            return op.value.value.data if isinstance(op.value, IntegerAttr) else None
+        if isinstance(op, memref.DimOp) or op.name == "tensor.dim":
+            shape, axis = self._shape(op.operands[0]), self.number(op.operands[1])
+            if shape is None or axis is None or not 0 <= axis < len(shape):
+                return None
+            if shape[axis] == DYNAMIC_INDEX:
+                shape[axis] = next(self._next)
+            return shape[axis]
+        operands = [self.number(operand) for operand in op.operands]
+        known = [n for n in operands if n is not None]
+        if len(known) != len(operands):
+            return None
+        if isinstance(op, affine.ApplyOp):
+            dims = op.map.data.num_dims
+            return op.map.data.eval(known[:dims], known[dims:])[0]
+        combine = _INTEGER_OPS.get(type(op))
+        if combine is None or (0 in known[1:] and "div" in op.name):
+            return None
+        return combine(*known)
+
+    def work(self, find: Callable[[str], FuncOp | None]) -> int:
+        """About how many scalar operations a call executes; `find` gives the functions that it calls.
+
+        Loops whose extent is not known from the shapes count as 8 iterations; operators on whole tensors as nothing,
+        for NumPy runs them.
+        """
+        return self._work(self.function.body.block.ops, find)
+
+    def _work(self, ops: Iterable[Operation], find: Callable[[str], FuncOp | None]) -> int:
+        total = 0
+        for op in ops:
+            if isinstance(op, CallOp | CallTirOp):
+                callee = find(op.callee.string_value())
+                total += 0 if callee is None else ConcreteShapes(callee, self.extents).work(find)
+                continue
+            inner = sum(self._work(block.ops, find) for region in op.regions for block in region.blocks)
+            total += 1 + inner * self._iterations(op)
+        return total
+
+    def _iterations(self, op: Operation) -> int:
+        match op:
+            case ForOp():
+                return self._extent(op.extent)
+            case ParallelForOp():
+                return self._extent(op.extent)
+            case ComputeOp() | ReduceOp():
+                return math.prod(self._extent(extent) for extent in op.extents)
+            case scf.ForOp():
+                low, high, step = (self.number(v) for v in (op.lb, op.ub, op.step))
+                if low is None or high is None or not step:
+                    return _UNKNOWN_EXTENT
+                return max(0, -(-(high - low) // step))
+            case _:
+                return 1
+
+    def _extent(self, extent: int | SSAValue) -> int:
+        if isinstance(extent, int):
+            return extent
+        number = self.number(extent)
+        return _UNKNOWN_EXTENT if number is None else max(number, 0)
+
+
+_UNKNOWN_EXTENT = 8
