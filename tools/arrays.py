@@ -59,11 +59,13 @@ def parse_shape(text: str, option: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user said about the arguments: files or numbers by name, shapes by name, the random seed."""
+    """What is known about the arguments: files or numbers by name, shapes by name, the random seed, and whether random
+    numbers must be positive (for programs that divide or take logarithms)."""
 
     inputs: Mapping[str, str]
     shapes: Mapping[str, str]
     seed: int
+    positive: bool = False
 
 
 def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
@@ -86,7 +88,9 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
             raise CompileError(f"scalar argument '{spec}' needs a value: --input {spec.name}=NUMBER")
         else:
             shape = tuple(_extent(spec, extent, extents) for extent in spec.shape)
-            values[spec.name] = _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape)
+            values[spec.name] = (
+                _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape, request.positive)
+            )
     return values
 
 
@@ -155,14 +159,15 @@ def _extent(spec: ArraySpec, extent: int | str, extents: Mapping[str, int]) -> i
     return extents[extent]
 
 
-def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...]) -> Array:
-    """Floats from [-1, 1), integers from -10 to 10 (0 to 10 without sign), booleans."""
+def _random(random: np.random.Generator, spec: ArraySpec, shape: tuple[int, ...], positive: bool) -> Array:
+    """Floats from -1 to 1, integers from -10 to 10, as far as the type and `positive` allow."""
     kind = spec.element.kind
     if kind == "bool":
         return random.integers(0, 2, shape).astype(np.bool_)
     if kind in ("int", "uint"):
-        return random.integers(-10 if kind == "int" else 0, 11, shape).astype(spec.dtype)
-    numbers = random.uniform(-1.0, 1.0, shape)
+        low = 1 if positive else 0 if kind == "uint" else -10
+        return random.integers(low, 11, shape).astype(spec.dtype)
+    numbers = random.uniform(0.125 if positive else -1.0, 1.0, shape)
     if spec.dtype == "bfloat16":
         return (numbers.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     return numbers.astype(spec.dtype)

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-RELATIVE_TOLERANCE: Mapping[str, float] = {"float16": 1e-2, "bfloat16": 5e-2, "float32": 2e-5, "float64": 1e-12}
-"""By element type, of the largest magnitude in the expected array: room for fused multiply-add and for sums in another
-order, far below what a wrong or missing term makes. Integers and booleans must be equal."""
+from weft.interp.compare import tolerance
+
+_EPSILON: Mapping[str, float] = {
+    **{dtype: float(np.finfo(dtype).eps) for dtype in ("float16", "float32", "float64")},
+    "bfloat16": 2.0**-7,
+}
+"""Float types, with the distance from 1 to the next number."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,9 @@ class Difference:
     """How `got` differs from what was expected. `where` is the worst element."""
 
     agrees: bool
+    allowed: float
+    """The absolute error that is taken for rounding: fused multiply-add, and sums in another order. Integers and
+    booleans must be equal."""
     max_absolute: float
     max_relative: float
     """Of the elements that are not 0."""
@@ -37,10 +44,10 @@ class Difference:
 def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> Difference:
     """Compare arrays of one shape and element type `dtype` ("bfloat16" comes as its bits in uint16)."""
     if got.size == 0:
-        return Difference(True, 0.0, 0.0, (), None, None)
+        return Difference(True, 0.0, 0.0, 0.0, (), None, None)
     a, b = _as_float64(got, dtype), _as_float64(expected, dtype)
     with np.errstate(all="ignore"):
-        is_float = dtype in RELATIVE_TOLERANCE
+        is_float = dtype in _EPSILON
         same = got == expected if not is_float else (a == b) | (np.isnan(a) & np.isnan(b))
         absolute = np.where(same, 0.0, np.abs(a - b))
         # A number against NaN or infinity has no distance: it is infinitely wrong.
@@ -50,13 +57,18 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str) -> Difference
         relative = np.where(same, 0.0, absolute / magnitude)
         relative = np.where(magnitude == 0.0, 0.0, relative)
     finite = magnitude[np.isfinite(magnitude)]
-    # Of the largest magnitude, since a sum that cancels leaves the rounding of its terms.
     scale = float(finite.max()) if finite.size else 0.0
+    allowed = tolerance(_EPSILON[dtype], _TERMS, scale) if is_float else 0.0
     worst = int(np.argmax(absolute))
     where = tuple(int(i) for i in np.unravel_index(worst, a.shape))
     largest = float(absolute.flat[worst])
-    agrees = largest <= RELATIVE_TOLERANCE.get(dtype, 0.0) * scale
-    return Difference(agrees, largest, float(relative.max()), where, a[where].item(), b[where].item())
+    return Difference(
+        largest <= allowed, allowed, largest, float(relative.max()), where, a[where].item(), b[where].item()
+    )
+
+
+_TERMS = 256
+"""How many terms the longest sum may have; rounding grows as the square root, so a few thousand still pass."""
 
 
 def _as_float64(array: NDArray[Any], dtype: str) -> NDArray[np.float64]:

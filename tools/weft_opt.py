@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
     from xdsl.utils.target import Target
 
+    from weft.interp.validate import Validator
+
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
 
@@ -77,6 +79,12 @@ class WeftOptMain(xDSLOptMain):
             dest="time_passes",
             action="store_true",
             help="the same as --time-passes: a table of milliseconds on standard error",
+        )
+        arg_parser.add_argument(
+            "--validate",
+            action="store_true",
+            help="interpret every function before and after each pass on the same random inputs, and fail on the "
+            "first pass that changes a result",
         )
         arg_parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
 
@@ -219,13 +227,27 @@ class WeftOptMain(xDSLOptMain):
     def apply_passes(self, prog: ModuleOp) -> None:
         """Run the passes in order; verify before the first and after each."""
         self._verify(prog)
+        validator = self._validator(prog) if self.args.validate else None
         last = len(self.pipeline.passes) - 1
         for number, module_pass in enumerate(self.pipeline.passes):
             with self.stopwatch.measure(module_pass.name):
                 self._apply_pass(module_pass, prog)
             self._verify(prog, after=module_pass)
+            if validator is not None:
+                with self.stopwatch.measure("(validate)"):
+                    validator.check(module_pass.name, prog)
             if self.args.print_between_passes and number != last:
                 print(f"IR after {module_pass.name}:\n{text_of(prog)}\n\n\n")
+
+        if validator is not None:
+            for function, reason in validator.skipped.items():
+                print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
+
+    def _validator(self, prog: ModuleOp) -> Validator:
+        with self.stopwatch.measure("(validate)"):
+            from weft.interp.validate import Validator
+
+            return Validator(prog)
 
     def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp) -> None:
         try:

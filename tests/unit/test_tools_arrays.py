@@ -42,6 +42,8 @@ def test_every_element_type_has_random_arrays() -> None:
         assert isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
         assert x.dtype == y.dtype == (np.uint16 if dtype == "bfloat16" else np.dtype(dtype))
         assert len(np.unique(x)) > 1
+        (positive, _) = make_arguments(Signature("f", (spec, out)), Request({}, {}, 1, positive=True)).values()
+        assert dtype in ("bool", "bfloat16") or np.all(np.greater(positive, 0))
 
 
 def test_a_file_round_trip_keeps_rank_and_makes_rows_contiguous(tmp_path: Path) -> None:
