@@ -137,7 +137,7 @@ def _slopes(x: Floats, labels: NDArray[np.int64], w: list[Floats]) -> list[Float
 def module_text(weights: dict[str, Floats]) -> str:
     """The graph function over `weights`."""
     parts = {name: value.astype("<f4").tobytes().hex().upper() for name, value in weights.items()}
-    parts["b1"] = "[" + ", ".join(f"{value:.8e}" for value in weights["b1"].tolist()) + "]"
+    parts["b1"] = "[" + ", ".join(f"{value:.9g}" for value in weights["b1"].tolist()) + "]"
     return HEADER + Template(GRAPH).substitute(parts)
 
 

@@ -27,6 +27,7 @@ PASSES: Mapping[str, str] = {
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
+    "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
     "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
     "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
