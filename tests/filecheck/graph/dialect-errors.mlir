@@ -1,0 +1,241 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics
+// Each error tells the op, both shapes and the extents that do not fit.
+
+func.func @f(%a: tensor<2x3xf32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{graph.add: shapes (2, 3) and (4,) do not broadcast: dimension -1 is 3 on the left and 4 on the right}}
+  %c = graph.add %a, %b : tensor<2x3xf32>, tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<?x3xf32, #graph.dims<n>>, %b: tensor<?x3xf32, #graph.dims<m>>) {
+  // expected-error@+1 {{shapes (n, 3) and (m, 3) do not broadcast: dimension -2 is n on the left and m on the right (extents that are always equal carry the same name)}}
+  %c = graph.multiply %a, %b : tensor<?x3xf32, #graph.dims<n>>, tensor<?x3xf32, #graph.dims<m>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<?xf32, #graph.dims<n>>, %b: tensor<8xf32>) {
+  // expected-error@+1 {{dimension -1 is n on the left and 8 on the right}}
+  %c = graph.maximum %a, %b : tensor<?xf32, #graph.dims<n>>, tensor<8xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<1x784xf32>, %b: tensor<128x784xf32>) {
+  // expected-error@+1 {{graph.matmul: shapes (1, 784) and (128, 784) do not multiply: the last dimension on the left is 784, but the second last on the right is 128}}
+  %c = graph.matmul %a, %b : tensor<1x784xf32>, tensor<128x784xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x?xf32, #graph.dims<k>>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{the last dimension on the left is k, but the only on the right is 4 (extents that}}
+  %c = graph.matmul %a, %b : tensor<2x?xf32, #graph.dims<k>>, tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3x3xf32>, %b: tensor<4x3x3xf32>) {
+  // expected-error@+1 {{graph.matmul: shapes (2, 3, 3) and (4, 3, 3): batch shapes (2,) and (4,) do not broadcast: dimension -1 is 2 on the left and 4 on the right}}
+  %c = graph.matmul %a, %b : tensor<2x3x3xf32>, tensor<4x3x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<f32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{graph.matmul: shapes () and (4,): operands need at least one dimension}}
+  %c = graph.matmul %a, %b : tensor<f32>, tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xf32>, %b: tensor<4xf64>) {
+  // expected-error@+1 {{graph.add: operands have different element types, tensor<4xf32> and tensor<4xf64>}}
+  %c = graph.add %a, %b : tensor<4xf32>, tensor<4xf64>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi32>) {
+  // expected-error@+1 {{graph.divide: operand 0 is tensor<4xi32>, but elements must be of kind float}}
+  %c = graph.divide %a, %a : tensor<4xi32>, tensor<4xi32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xi1>) {
+  // expected-error@+1 {{graph.add: operand 0 is tensor<4xi1>, but elements must be of kind float, integer}}
+  %c = graph.add %a, %a : tensor<4xi1>, tensor<4xi1>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<4xf32>) {
+  // expected-error@+1 {{graph.add takes 2 operands, got 1}}
+  %c = graph.add %a : tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: memref<4xf32>) {
+  // expected-error@+1 {{graph.relu: operand 0 must be a ranked tensor, got memref<4xf32>}}
+  %c = graph.relu %a : memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>) {
+  // expected-error@+1 {{graph.relu: result 0 is declared tensor<2x4xf32>, but the operands give tensor<2x3xf32>}}
+  %c = graph.relu %a : tensor<2x3xf32> -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// A result may say less than what is inferred, not more.
+func.func @f(%a: tensor<?x3xf32>) {
+  // expected-error@+1 {{result 0 is declared tensor<?x3xf32, #graph.dims<n>>, but the operands give tensor<?x3xf32>}}
+  %c = graph.relu %a : tensor<?x3xf32> -> tensor<?x3xf32, #graph.dims<n>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<2x3xf32>) {
+  // expected-error@+1 {{graph.permute_dims: axes [0, 0] are not a permutation of the 2 dimensions of the operand}}
+  %c = graph.permute_dims %a {axes = array<i64: 0, 0>} : tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<?x?xf32, #graph.dims<n>>) {
+  // expected-error@+1 {{tensor<?x?xf32, #graph.dims<n>> has 2 dynamic extents, but its encoding gives 1}}
+  %c = graph.relu %a : tensor<?x?xf32, #graph.dims<n>>
+  func.return
+}
+
+// -----
+
+func.func @f(%a: tensor<?xf32, #graph.dims<4>>) {
+  // expected-error@+1 {{the extent 4 is a number: write it in place of the ?}}
+  %c = graph.permute_dims %a : tensor<?xf32, #graph.dims<4>>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{extent n floordiv 0: division by zero}}
+func.func @f(%a: tensor<?xf32, #graph.dims<n floordiv 0>>) {
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.call_tir: there is no function @nobody in this module}}
+  %y = graph.call_tir @nobody(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.call_tir @g: the call has 1 operands and 1 results, but the function takes 3 arguments}}
+  %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+func.func private @g(%A: memref<4xf32>, %B: memref<4xf32>, %C: memref<4xf32>)
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.call_tir @g: result 0 is tensor<4xf32>, but the function takes memref<4xf64>}}
+  %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+func.func private @g(%A: memref<4xf32>, %B: memref<4xf64>)
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.call_tir @g: operand 0 is tensor<4xf32> of rank 1, but the function takes memref<2x2xf32> of rank 2}}
+  %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+func.func private @g(%A: memref<2x2xf32>, %B: memref<4xf32>)
+
+// -----
+
+func.func @f(%x: tensor<?xf32, #graph.dims<n>>) {
+  // expected-error@+1 {{but the function takes memref<4xf32>: dimension 0 is n here and 4 there}}
+  %y = graph.call_tir @g(%x) : (tensor<?xf32, #graph.dims<n>>) -> tensor<4xf32>
+  func.return
+}
+func.func private @g(%A: memref<4xf32>, %B: memref<4xf32>)
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.call_dps needs the name of a registered function, got an empty one}}
+  %y = graph.call_dps ""(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{graph.dataflow gives (tensor<4xf32>), but its graph.output holds ()}}
+  %y = graph.dataflow -> tensor<4xf32> {
+    graph.output
+  }
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>, %m: memref<4xf32>, %i: index, %v: f32) {
+  // expected-error@+1 {{graph.dataflow holds only pure operations, but memref.store may have effects}}
+  %y = graph.dataflow -> tensor<4xf32> {
+    memref.store %v, %m[%i] : memref<4xf32>
+    graph.output %x : tensor<4xf32>
+  }
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'graph.output' expects parent op 'graph.dataflow'}}
+  graph.output %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{graph.constant takes dense<...> or dense_resource<...>}}
+  %c = graph.constant 4 : i32
+  func.return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  %t = graph.make_tuple %x, %x : tuple<tensor<4xf32>, tensor<4xf32>>
+  // expected-error@+1 {{has no value 2}}
+  %y = graph.tuple_get %t[2] : tuple<tensor<4xf32>, tensor<4xf32>>
+  func.return
+}

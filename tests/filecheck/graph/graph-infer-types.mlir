@@ -1,0 +1,50 @@
+// RUN: weft-opt %s -p graph-infer-types --split-input-file --verify-diagnostics | filecheck %s
+
+// What the operands tell replaces what was left open, down to the function's own type.
+// CHECK-LABEL: func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>)
+func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
+  // CHECK-NEXT: %y, %g = graph.dataflow -> (tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>)
+  %y, %g = graph.dataflow -> (tensor<?x?xf32>, tensor<?x?xf32>) {
+    // CHECK-NEXT: graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x4xf32, #graph.dims<n>>
+    %r = graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x?xf32>
+    // CHECK-NEXT: graph.permute_dims %r : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+    %t = graph.permute_dims %r : tensor<?x?xf32> -> tensor<?x?xf32>
+    // CHECK-NEXT: graph.matmul %t, %r : tensor<4x?xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>> -> tensor<4x4xf32>
+    %m = graph.matmul %t, %r : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+    // CHECK-NEXT: graph.make_tuple %r, %m : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
+    %p = graph.make_tuple %r, %m : tuple<tensor<?x?xf32>, tensor<?x?xf32>>
+    // CHECK-NEXT: graph.tuple_get %p[1] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
+    %q = graph.tuple_get %p[1] : tuple<tensor<?x?xf32>, tensor<?x?xf32>>
+    graph.output %r, %q : tensor<?x?xf32>, tensor<?x?xf32>
+  }
+  // CHECK: func.return %y, %g : tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>
+  func.return %y, %g : tensor<?x?xf32>, tensor<?x?xf32>
+}
+
+// -----
+
+// Unknown extents of parameters get names that are free.
+// CHECK-LABEL: func.func @name(%x: tensor<?x?xf32, #graph.dims<d1, d0>>, %y: tensor<?x?x2xf32, #graph.dims<d0, d2>>) -> tensor<?x?xf32, #graph.dims<d0, d1>>
+func.func @name(%x: tensor<?x?xf32, #graph.dims<?, d0>>, %y: tensor<?x?x2xf32, #graph.dims<d0, ?>>) -> tensor<?x?xf32> {
+  %t = graph.permute_dims %x : tensor<?x?xf32, #graph.dims<?, d0>> -> tensor<?x?xf32>
+  func.return %t : tensor<?x?xf32>
+}
+
+// -----
+
+// Two parameters whose extents are not known to be equal.
+func.func @differ(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{graph.add: shapes (d0,) and (d1,) do not broadcast: dimension -1 is d0 on the left and d1 on the right (extents that are always equal carry the same name)}}
+  %s = graph.add %x, %y : tensor<?xf32>, tensor<?xf32>
+  func.return %s : tensor<?xf32>
+}
+
+// -----
+
+// What was not in conflict while it was unknown.
+func.func @late(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<?x?xf32> {
+  %t = graph.permute_dims %x : tensor<2x3xf32> -> tensor<?x?xf32>
+  // expected-error@+1 {{graph.matmul: shapes (3, 2) and (4, 3) do not multiply: the last dimension on the left is 2, but the second last on the right is 4}}
+  %s = graph.matmul %t, %y : tensor<?x?xf32>, tensor<4x3xf32> -> tensor<?x?xf32>
+  func.return %s : tensor<?x?xf32>
+}

@@ -1,0 +1,75 @@
+// RUN: weft-opt %s -p legalize-graph-to-te --split-input-file --verify-diagnostics | filecheck %s
+
+// Equal operators share a function, whatever their extents are called; others do not.
+// CHECK-LABEL: func.func @share
+func.func @share(%x: tensor<?x4xf32, #graph.dims<n>>, %y: tensor<?x4xf32, #graph.dims<m>>, %z: tensor<4x4xf32>) {
+  // CHECK-NEXT: graph.call_tir @relu(%x) : (tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>>
+  %a = graph.relu %x : tensor<?x4xf32, #graph.dims<n>>
+  // CHECK-NEXT: graph.call_tir @relu(%y)
+  %b = graph.relu %y : tensor<?x4xf32, #graph.dims<m>>
+  // CHECK-NEXT: graph.call_tir @relu_1(%z)
+  %c = graph.relu %z : tensor<4x4xf32>
+  // CHECK-NEXT: graph.call_tir @permute_dims(%z)
+  %d = graph.permute_dims %z : tensor<4x4xf32>
+  // CHECK-NEXT: graph.call_tir @permute_dims_1(%z)
+  %e = graph.permute_dims %z {axes = array<i64: 0, 1>} : tensor<4x4xf32>
+  func.return
+}
+// CHECK: func.func private @relu(%source: tensor<?x4xf32>) -> tensor<?x4xf32> {
+// CHECK:   %n = tensor.dim %source, {{.*}} : tensor<?x4xf32>
+// CHECK:   %relu = te.compute "relu" (%i0 in %n, %i1) : tensor<?x4xf32> {
+// CHECK:     tensor.extract %source[%i0, %i1] : tensor<?x4xf32>
+// CHECK:     arith.maximumf
+// CHECK: func.func private @relu_1(%source: tensor<4x4xf32>)
+// CHECK-NOT: @relu_2
+
+// -----
+
+// The name of a function of the module is not taken.
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<4xi1>) -> tensor<4xi1> {
+  // CHECK: graph.call_tir @maximum_1(%x, %x)
+  %a = graph.maximum %x, %x : tensor<4xi1>, tensor<4xi1>
+  func.return %a : tensor<4xi1>
+}
+func.func private @maximum()
+// CHECK: func.func private @maximum_1
+// CHECK: arith.ori
+
+// -----
+
+// An extent of 1 is read at 0; a shared name ties the operands; a batch broadcasts.
+// CHECK-LABEL: func.func private @add(%lhs: tensor<?x1xf64>, %rhs: tensor<3x?x5xf64>) -> tensor<3x?x5xf64>
+// CHECK:   %n = tensor.dim %lhs, %{{.*}} : tensor<?x1xf64>
+// CHECK:   te.assume_shape %rhs[%n] : tensor<3x?x5xf64>
+// CHECK:   te.compute "add" (%i0, %i1 in %n, %i2) : tensor<3x?x5xf64>
+// CHECK:     [[ZERO:%.*]] = arith.constant 0 : index
+// CHECK:     tensor.extract %lhs[%i1, [[ZERO]]]
+// CHECK:     tensor.extract %rhs[%i0, %i1, %i2]
+func.func @broadcast(%x: tensor<?x1xf64, #graph.dims<n>>, %y: tensor<3x?x5xf64, #graph.dims<n>>) {
+  %a = graph.add %x, %y : tensor<?x1xf64, #graph.dims<n>>, tensor<3x?x5xf64, #graph.dims<n>>
+  func.return
+}
+
+// -----
+
+// f16 accumulates in f32.
+// CHECK-LABEL: func.func private @matmul(%lhs: tensor<2x3xf16>, %rhs: tensor<3xf16>) -> tensor<2xf16>
+// CHECK:   te.compute "matmul" (%i) : tensor<2xf16> {
+// CHECK:     te.reduce sum (%k in 3) : f32 {
+// CHECK:       tensor.extract %lhs[%i, %k]
+// CHECK:       tensor.extract %rhs[%k]
+// CHECK:       arith.extf
+// CHECK:     arith.truncf
+func.func @half(%x: tensor<2x3xf16>, %y: tensor<3xf16>) {
+  %a = graph.matmul %x, %y : tensor<2x3xf16>, tensor<3xf16>
+  func.return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error@+1 {{graph.relu: dimension 0 of %source is unknown; name the dynamic extents of its type with #graph.dims<...>}}
+  %a = graph.relu %x : tensor<?xf32>
+  func.return %a : tensor<?xf32>
+}

@@ -1,0 +1,122 @@
+// RUN: weft-opt %s -p lower-graph-to-tir --split-input-file --verify-diagnostics | filecheck %s
+// RUN: weft-opt %s -p lower-graph-to-tir --split-input-file --verify-diagnostics | weft-opt --split-input-file | filecheck %s
+
+// Parameters and results become buffers, intermediates allocations, equal constants one global.
+// CHECK: "memref.global"() <{{.*}}sym_name = "main_w"
+// CHECK-SAME: type = memref<4xf32>
+// CHECK-NOT: memref.global
+// CHECK-LABEL: func.func @main(%x: memref<?x4xf32>, %c: memref<?x4xf32>) {
+// CHECK:         %n = memref.dim %x, %c0 : memref<?x4xf32>
+// CHECK-NEXT:    tir.assume_shape %c[%n] : memref<?x4xf32>
+// CHECK:         %w = memref.get_global @main_w : memref<4xf32>
+// CHECK:         %a = memref.alloc(%n) : memref<?x4xf32>
+// CHECK:         func.call @bias(%x, %w, %a) : (memref<?x4xf32>, memref<4xf32>, memref<?x4xf32>) -> ()
+// CHECK:         func.call @bias(%a, %{{.*}}, %b) : (memref<?x4xf32>, memref<4xf32>, memref<?x4xf32>) -> ()
+// CHECK:         [[B:%.*]] = "memref.cast"(%b) : (memref<?x4xf32>) -> memref<?x?xf32>
+// CHECK-NEXT:    [[C:%.*]] = "memref.cast"(%c) : (memref<?x4xf32>) -> memref<?x?xf32>
+// CHECK-NEXT:    func.call @relu([[B]], [[C]]) : (memref<?x?xf32>, memref<?x?xf32>) -> ()
+// CHECK-NEXT:    func.return
+func.func @main(%x: tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>> {
+  %y = graph.dataflow -> tensor<?x4xf32, #graph.dims<n>> {
+    %w = graph.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %same = graph.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+    %unused = graph.constant dense<7.0> : tensor<4xf32>
+    %a = graph.call_tir @bias(%x, %w) : (tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>) -> tensor<?x4xf32, #graph.dims<n>>
+    %b = graph.call_tir @bias(%a, %same) : (tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>) -> tensor<?x4xf32, #graph.dims<n>>
+    %c = graph.call_tir @relu(%b) : (tensor<?x4xf32, #graph.dims<n>>) -> tensor<?x4xf32, #graph.dims<n>>
+    graph.output %c : tensor<?x4xf32, #graph.dims<n>>
+  }
+  func.return %y : tensor<?x4xf32, #graph.dims<n>>
+}
+func.func private @bias(%A: memref<?x4xf32>, %B: memref<4xf32>, %C: memref<?x4xf32>)
+func.func private @relu(%A: memref<?x?xf32>, %B: memref<?x?xf32>)
+
+// -----
+
+// What no call computes is copied: a parameter, a constant, a tensor returned twice. Tuples are taken apart.
+// CHECK-LABEL: func.func @copies(%x: memref<2xf32>, %n: index, %x_out: memref<2xf32>, %k: memref<f32>, %r: memref<2xf32>, %r_out: memref<2xf32>) {
+// CHECK:         %k_1 = memref.get_global @copies_k : memref<f32>
+// CHECK:         func.call @relu(%x, %r)
+// CHECK:         tir.block "copy_x_out" iters(%v0: spatial<2>) = [%i0] {
+// CHECK-NEXT:      {{.*}} = memref.load %x[%v0] : memref<2xf32>
+// CHECK-NEXT:      memref.store {{.*}}, %x_out[%v0] : memref<2xf32>
+// CHECK:         tir.block "copy_k" iters() = [] {
+// CHECK:         tir.block "copy_r_out"
+func.func @copies(%x: tensor<2xf32>, %n: index) -> (tuple<tensor<2xf32>, tensor<f32>>, tensor<2xf32>, tensor<2xf32>) {
+  %k = graph.constant dense<5.0> : tensor<f32>
+  %r = graph.call_tir @relu(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  %t = graph.make_tuple %x, %k : tuple<tensor<2xf32>, tensor<f32>>
+  %x2 = graph.tuple_get %t[0] : tuple<tensor<2xf32>, tensor<f32>>
+  %t2 = graph.make_tuple %x2, %k : tuple<tensor<2xf32>, tensor<f32>>
+  func.return %t2, %r, %r : tuple<tensor<2xf32>, tensor<f32>>, tensor<2xf32>, tensor<2xf32>
+}
+func.func private @relu(%A: memref<2xf32>, %B: memref<2xf32>)
+
+// -----
+
+// Extents are computed from the names that parameters bind; a parameter that shares a name is tied to it.
+// CHECK-LABEL: func.func @extents(%x: memref<?xf32>, %y: memref<?x?xf32>, %z: memref<?x?xf32>)
+// CHECK:         %n = memref.dim %x, %c0 : memref<?xf32>
+// CHECK:         %m = memref.dim %y, %c1 : memref<?x?xf32>
+// CHECK:         tir.assume_shape %y[%n, %m] : memref<?x?xf32>
+// CHECK:         [[NM:%.*]] = arith.muli {{%n, %m|%m, %n}} : index
+// CHECK:         [[E:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 1))> ([[NM]])
+// CHECK:         tir.assume_shape %z[%n, [[E]]] : memref<?x?xf32>
+func.func @extents(%x: tensor<?xf32, #graph.dims<n>>, %y: tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<?x?xf32, #graph.dims<n, n * m + 1>> {
+  %z = graph.call_tir @f(%x, %y) : (tensor<?xf32, #graph.dims<n>>, tensor<?x?xf32, #graph.dims<n, m>>) -> tensor<?x?xf32, #graph.dims<n, n * m + 1>>
+  func.return %z : tensor<?x?xf32, #graph.dims<n, n * m + 1>>
+}
+func.func private @f(%A: memref<?xf32>, %B: memref<?x?xf32>, %C: memref<?x?xf32>)
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.relu must be legalised first (pass legalize-graph-to-te)}}
+  %y = graph.relu %x : tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.call_dps "env.relu": functions registered in Python cannot be called from compiled code}}
+  %y = graph.call_dps "env.relu"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{graph.call_tir: @g works on tensors, lower it first (pass lower-te-to-tir)}}
+  %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+func.func private @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+  func.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{@f: tensor<?xf32> has an unknown extent; name the dynamic extents with #graph.dims<...>}}
+func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %y = graph.call_tir @g(%x) : (tensor<?xf32>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}
+func.func private @g(%A: memref<?xf32>, %B: memref<?xf32>)
+
+// -----
+
+// expected-error@+1 {{extent 'm' is not bound by the shape of any operand (bound: n)}}
+func.func @f(%x: tensor<?xf32, #graph.dims<n>>) -> tensor<?xf32, #graph.dims<m>> {
+  %y = graph.call_tir @g(%x) : (tensor<?xf32, #graph.dims<n>>) -> tensor<?xf32, #graph.dims<m>>
+  func.return %y : tensor<?xf32, #graph.dims<m>>
+}
+func.func private @g(%A: memref<?xf32>, %B: memref<?xf32>)
+
+// -----
+
+// expected-error@+1 {{@f: tuple parameters cannot be lowered, got tuple<tensor<4xf32>>}}
+func.func @f(%t: tuple<tensor<4xf32>>) -> tensor<4xf32> {
+  %y = graph.tuple_get %t[0] : tuple<tensor<4xf32>>
+  func.return %y : tensor<4xf32>
+}
