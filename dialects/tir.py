@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     StringAttr,
+    i32,
     i64,
 )
 from xdsl.ir import (
@@ -303,13 +304,20 @@ class BlockOp(IRDLOperation):
     def set_bindings(self, bindings: Sequence[AffineExpr], operands: Sequence[SSAValue]) -> None:
         """Bind the iterators to other expressions."""
         binding_map, values = canonical_map(bindings, operands)
-        self.binding_operands = values
+        self._set_operand_groups(values, tuple(self.guard_operands))
         self.bindings = AffineMapAttr(binding_map)
+
+    def _set_operand_groups(self, binding_values: Sequence[SSAValue], guard_values: Sequence[SSAValue]) -> None:
+        extent_values = tuple(self.extent_operands)
+        self.operands = (*extent_values, *binding_values, *guard_values)
+        self.properties["operandSegmentSizes"] = DenseArrayBase.from_list(
+            i32, [len(extent_values), len(binding_values), len(guard_values)]
+        )
 
     def set_guards(self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]) -> None:
         """Replace the guard of the block."""
         guard, values = _guard_map(guards, operands)
-        self.guard_operands = values
+        self._set_operand_groups(tuple(self.binding_operands), values)
         self.guard = guard
 
     def verify_(self) -> None:

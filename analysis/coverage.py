@@ -1,0 +1,186 @@
+"""Do the loops run every instance of a block, and each one once?
+
+The bindings map loop points to iterator points. An iterator point without a loop point is *missed*; two loop points on
+one iterator point *repeat* it. Bindings that take every loop apart as digits of iterators (what split and fuse make)
+are decided without sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import Conditions, is_symbol, range_of
+from weft.analysis.dependence import add_domain
+from weft.analysis.index import Index
+from weft.analysis.sets import Naming, Point, Row, System, Variable, within_budget
+from weft.dialects.tir import ForOp
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The loops that run a block, its bindings over their values, the extents of its iterators and its guards."""
+
+    loops: tuple[ForOp, ...]
+    bindings: tuple[Index, ...]
+    extents: tuple[Index, ...]
+    conditions: Conditions
+    free_loops: tuple[tuple[SSAValue, int], ...] = ()
+    """Loops that a plan will make: a placeholder value and its extent."""
+
+    def extent_of(self, value: SSAValue) -> int | None:
+        """The static extent of one of the loops, or None."""
+        for loop in self.loops:
+            if loop.induction_variable is value:
+                return loop.extent if isinstance(loop.extent, int) else None
+        return dict(self.free_loops).get(value)
+
+
+def are_digits(domain: Domain) -> bool:
+    """Whether each iterator is a full mixed-radix number of loops of its own: then all is covered exactly once.
+
+    Guards are allowed that keep an iterator inside its domain (`iterator < extent`) and nothing else.
+    """
+    used: set[SSAValue] = set()
+    for index, extent in zip(domain.bindings, domain.extents, strict=True):
+        if not extent.is_constant or index.constant != 0:
+            return False
+        weight = 1
+        for atom, factor in sorted(index.terms.items(), key=lambda item: item[1]):
+            size = domain.extent_of(atom) if isinstance(atom, SSAValue) else None
+            if size is None or not isinstance(atom, SSAValue) or atom in used or factor != weight:
+                return False
+            used.add(atom)
+            weight *= size
+        inside = extent - index - 1
+        if weight < extent.constant or (weight > extent.constant and inside not in domain.conditions.positives):
+            return False
+    keeps_inside = {extent - index - 1 for index, extent in zip(domain.bindings, domain.extents, strict=True)}
+    return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
+
+
+def missed_instance(domain: Domain) -> Point | None:
+    """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
+
+    Raises `NotProved` when the question cannot be decided.
+    """
+    if are_digits(domain):
+        return None
+    places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
+    symbols = _symbols(domain)
+    keep: list[Variable] = [*symbols, *places]
+    reached = within_budget(lambda: _reached(domain).projection(keep))
+    wanted = within_budget(lambda: _box(domain, symbols).projection(keep))
+    missed = within_budget(lambda: wanted.subtract(reached))
+    if within_budget(missed.is_empty):
+        return None
+    import islpy as isl
+
+    point = within_budget(missed.sample_point)
+    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(keep)}
+
+
+def _symbols(domain: Domain) -> list[Variable]:
+    seen: dict[Variable, None] = {}
+    indices = [*domain.bindings, *domain.extents, *domain.conditions.positives, *domain.conditions.zeros]
+    indices.extend(Index.of(loop.extent) for loop in domain.loops)
+    own = {loop.induction_variable for loop in domain.loops} | {value for value, _ in domain.free_loops}
+    for index in indices:
+        for value in index.values():
+            if value not in own:
+                seen.setdefault(value)
+    return list(seen)
+
+
+def _naming(system: System, domain: Domain) -> Naming:
+    def name(value: SSAValue) -> Variable:
+        extent = dict(domain.free_loops).get(value)
+        if extent is not None:
+            system.declare(value, 0, extent - 1)
+        else:
+            system.declare(value, *range_of(value))
+        return value
+
+    return name
+
+
+def _reached(domain: Domain) -> System:
+    system = System()
+    naming = _naming(system, domain)
+    add_domain(system, domain.loops, domain.conditions, naming)
+    for at, (index, extent) in enumerate(zip(domain.bindings, domain.extents, strict=True)):
+        place = _declare_place(system, at, extent, naming)
+        system.equal(Row({place: 1}, 0), system.row(index, naming))
+    return system
+
+
+def _box(domain: Domain, symbols: list[Variable]) -> System:
+    system = System()
+    naming = _naming(system, domain)
+    for at, extent in enumerate(domain.extents):
+        place = _declare_place(system, at, extent, naming)
+        system.positives.append(Row({place: 1}, 0))
+    for symbol in symbols:
+        if isinstance(symbol, SSAValue):
+            system.row(Index.of(symbol), naming)
+            system.positives.append(Row({symbol: 1}, 0) if is_symbol(symbol) else Row({}, 0))
+    return system
+
+
+def _declare_place(system: System, at: int, extent: Index, naming: Naming) -> Variable:
+    """Iterator `at` lies in 0 .. extent-1."""
+    place: Variable = ("iterator", at)
+    if extent.is_constant:
+        system.declare(place, 0, extent.constant - 1)
+    else:
+        system.declare(place, 0, None)
+        system.less(Row({place: 1}, 0), system.row(extent, naming))
+    return place
+
+
+def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Point] | None:
+    """Two loop points, equal in the `fixed` loops, that run the same instance; None when there are none.
+
+    Raises `NotProved` when the question cannot be decided.
+    """
+    if are_digits(domain) and _uses_all_loops(domain, fixed):
+        return None
+    shared = {loop.induction_variable for loop in fixed}
+    own: set[SSAValue] = {loop.induction_variable for loop in domain.loops}
+
+    def role_name(system: System, role: str) -> Naming:
+        def name(value: SSAValue) -> Variable:
+            variable: Variable = (role, value) if value in own and value not in shared else value
+            system.declare(variable, *range_of(value))
+            return variable
+
+        return name
+
+    moving = [loop for loop in domain.loops if loop not in fixed]
+    for at, loop in enumerate(moving):
+        system = System()
+        first, second = role_name(system, "first"), role_name(system, "second")
+        for naming in (first, second):
+            add_domain(system, domain.loops, domain.conditions, naming)
+        for index in domain.bindings:
+            system.equal(system.row(index, first), system.row(index, second))
+        for outer in moving[:at]:
+            value = Index.of(outer.induction_variable)
+            system.equal(system.row(value, first), system.row(value, second))
+        value = Index.of(loop.induction_variable)
+        system.less(system.row(value, first), system.row(value, second))
+        point = system.find_point()
+        if point is not None:
+            return _side(point, "first", own), _side(point, "second", own)
+    return None
+
+
+def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
+    used = {value for index in domain.bindings for value in index.values()}
+    return all(loop.induction_variable in used or loop.extent == 1 for loop in domain.loops if loop not in fixed)
+
+
+def _side(point: Point, role: str, own: set[SSAValue]) -> Point:
+    return {value: point.get((role, value), point.get(value, 0)) for value in own}

@@ -1,0 +1,87 @@
+"""Which box of a buffer does one iteration of a loop touch?
+
+Per dimension, an index is an outer part (values fixed in the iteration: loops down to the given one, symbols) plus an
+inner part whose range is known. Several accesses give one box when their outer parts agree up to a constant. Where that
+fails, the dimension is unknown and callers take all of it: the box only ever grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import Access, is_fixed, is_loop_value, range_of
+from weft.analysis.index import Atom, Index
+from weft.analysis.structure import is_inside
+from weft.dialects.tir import ForOp
+
+
+@dataclass(frozen=True)
+class Span:
+    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is taken."""
+
+    lower: Index
+    extent: int
+    tight: bool
+
+
+def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
+    """The span of an index when the values in `fixed` (and function-level ones) are held; None when unbounded."""
+    outer: dict[Atom, int] = {}
+    inner: dict[Atom, int] = {}
+    for atom, factor in index.terms.items():
+        values = [atom] if isinstance(atom, SSAValue) else list(atom.numerator.values())
+        is_outer = all(v in fixed or (is_fixed(v) and not is_loop_value(v)) for v in values)
+        (outer if is_outer else inner)[atom] = factor
+    low, high = Index(inner).range(range_of)
+    if low is None or high is None:
+        return None
+    return Span(Index(outer, index.constant + low), high - low + 1, _takes_every_value(inner))
+
+
+def _takes_every_value(inner: dict[Atom, int]) -> bool:
+    """Whether a sum of loop values has no holes: each coefficient is at most the span of the smaller ones plus one."""
+    reach = 0
+    for atom, factor in sorted(inner.items(), key=lambda item: abs(item[1])):
+        low, high = Index({atom: 1}).range(range_of)
+        if low is None or high is None or not isinstance(atom, SSAValue) or abs(factor) > reach + 1:
+            return False
+        reach += abs(factor) * (high - low)
+    return True
+
+
+def hull(spans: Sequence[Span | None]) -> Span | None:
+    """The smallest span that holds all; None when one is unknown or their lower ends are not comparable."""
+    first = spans[0] if spans else None
+    if first is None:
+        return None
+    low, high, tight = 0, first.extent, first.tight
+    for span in spans[1:]:
+        if span is None:
+            return None
+        distance = span.lower - first.lower
+        if not distance.is_constant:
+            return None
+        # Touching or overlapping spans without holes stay without holes.
+        touching = distance.constant <= high and distance.constant + span.extent >= low
+        tight = tight and span.tight and touching
+        low = min(low, distance.constant)
+        high = max(high, distance.constant + span.extent)
+    return Span(first.lower + low, high - low, tight)
+
+
+def box_of(found: Sequence[Access], loop: ForOp) -> list[Span | None]:
+    """One span a dimension for accesses to one buffer in one iteration of `loop`; None where all of it may be touched.
+
+    Every access lies inside `loop`.
+    """
+    fixed = [outer.induction_variable for outer in found[0].loops if is_inside(loop, outer)]
+    if any(access.indices is None for access in found):
+        return []
+    rank = len(found[0].indices or ())
+    return [
+        hull([span_of(access.indices[d].simplified(range_of), fixed) for access in found if access.indices is not None])
+        for d in range(rank)
+    ]

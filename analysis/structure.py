@@ -1,0 +1,209 @@
+"""The shape of a tir function: blocks and their loops, scopes, who produces and consumes what.
+
+A *scope* is a function or the body of a block; its *child blocks* are those with no other block in between. Two blocks
+of a scope are producer and consumer when the first writes a buffer that the second reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from weft.analysis.index import Index
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
+from weft.support.errors import CompileError, did_you_mean
+
+
+def ancestors(op: Operation) -> Iterator[Operation]:
+    """The operations around `op`, innermost first."""
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def is_inside(op: Operation, ancestor: Operation) -> bool:
+    """Whether `op` is `ancestor` or lies in it."""
+    return op is ancestor or any(parent is ancestor for parent in ancestors(op))
+
+
+def function_of(op: Operation) -> FuncOp:
+    """The function that holds `op`."""
+    for parent in ancestors(op):
+        if isinstance(parent, FuncOp):
+            return parent
+    raise CompileError.at(op, f"{op.name} stands outside of any function")
+
+
+def scope_of(op: Operation) -> Operation:
+    """The nearest block around `op`, else its function."""
+    for parent in ancestors(op):
+        if isinstance(parent, BlockOp | FuncOp):
+            return parent
+    raise CompileError.at(op, f"{op.name} stands outside of any function")
+
+
+def loops_around(op: Operation) -> list[ForOp]:
+    """The loops around `op` within its scope, outermost first."""
+    found: list[ForOp] = []
+    for parent in ancestors(op):
+        if isinstance(parent, BlockOp | FuncOp):
+            break
+        if isinstance(parent, ForOp):
+            found.append(parent)
+    return found[::-1]
+
+
+def child_blocks(root: Operation) -> list[BlockOp]:
+    """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order."""
+    found: list[BlockOp] = []
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if isinstance(op, BlockOp):
+                    found.append(op)
+                elif op.regions:
+                    found.extend(child_blocks(op))
+    return found
+
+
+def functions(module: ModuleOp) -> list[FuncOp]:
+    """The functions of a module that have a body."""
+    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
+
+
+def find_function(module: ModuleOp, name: str) -> FuncOp:
+    """The function called `name`; a `CompileError` suggests near names."""
+    known = {f.sym_name.data: f for f in functions(module)}
+    if name not in known:
+        raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
+    return known[name]
+
+
+def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> BlockOp:
+    """The block called `name` in the named function, or in the only function that has one.
+
+    A `CompileError` says when there is none (with near names) or more than one.
+    """
+    candidates = [find_function(module, func_name)] if func_name else functions(module)
+    blocks = [op for f in candidates for op in f.walk() if isinstance(op, BlockOp)]
+    matching = [b for b in blocks if b.label == name]
+    where = f" in function '{func_name}'" if func_name else ""
+    if not matching:
+        raise CompileError(f"unknown block '{name}'{where}{did_you_mean(name, {b.label for b in blocks})}")
+    if len(matching) > 1:
+        owners = sorted({function_of(b).sym_name.data for b in matching})
+        raise CompileError(
+            f"{len(matching)} blocks are called '{name}'{where or ' (functions: ' + ', '.join(owners) + ')'}: "
+            "name the function, or give the blocks different names"
+        )
+    return matching[0]
+
+
+def buffers_written(block: BlockOp) -> list[SSAValue]:
+    """The buffers that a block (with what is inside) stores to, in order of first store."""
+    return list(dict.fromkeys(op.memref for op in block.walk() if isinstance(op, memref.StoreOp)))
+
+
+def buffers_loaded(block: BlockOp) -> list[SSAValue]:
+    """The buffers that a block loads from, in order of first load."""
+    return list(dict.fromkeys(op.memref for op in block.walk() if isinstance(op, memref.LoadOp)))
+
+
+def buffers_read(block: BlockOp) -> list[SSAValue]:
+    """The buffers that a block reads, without the accumulators that a block with init updates."""
+    own = buffers_written(block) if block.init is not None else []
+    return [buffer for buffer in buffers_loaded(block) if buffer not in own]
+
+
+def producers_of(block: BlockOp) -> list[BlockOp]:
+    """The other blocks of the scope that write what `block` reads."""
+    read = set(buffers_loaded(block))
+    siblings = child_blocks(scope_of(block))
+    return [b for b in siblings if b is not block and not read.isdisjoint(buffers_written(b))]
+
+
+def consumers_of(block: BlockOp) -> list[BlockOp]:
+    """The other blocks of the scope that read what `block` writes."""
+    written = set(buffers_written(block))
+    siblings = child_blocks(scope_of(block))
+    return [b for b in siblings if b is not block and not written.isdisjoint(buffers_loaded(b))]
+
+
+def writers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
+    """The child blocks of `scope` that store to `buffer`."""
+    return [b for b in child_blocks(scope) if buffer in buffers_written(b)]
+
+
+def why_not_complete(block: BlockOp) -> str | None:
+    """A *complete* block computes each element once: why `block` is none, or None when it is.
+
+    All iterators spatial, no init, the only writer of what it writes, and it reads none of that.
+    """
+    name = f'block "{block.label}"'
+    if block.init is not None:
+        return f"{name} has an init: it is a reduction"
+    if any(kind is IterKind.REDUCE for kind in block.kinds):
+        return f"{name} has a reduce iterator"
+    return _why_not_sole_writer(block, reads_own_output=False)
+
+
+def why_not_reduction(block: BlockOp) -> str | None:
+    """A *reduction* block has an init and combines into elements that depend on spatial iterators only: why `block` is
+    none, or None when it is."""
+    name = f'block "{block.label}"'
+    if block.init is None:
+        return f"{name} has no init"
+    reduce_vars = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE}
+    for op in block.walk():
+        if isinstance(op, memref.StoreOp) and any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
+            return f"{name} stores to a place that depends on a reduce iterator"
+    return _why_not_sole_writer(block, reads_own_output=True)
+
+
+def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | None:
+    name = f'block "{block.label}"'
+    scope = scope_of(block)
+    for buffer in buffers_written(block):
+        others = [b.label for b in writers_of(buffer, scope) if b is not block]
+        if others:
+            return f'{name} is not the only writer of {buffer.name_hint}: block "{others[0]}" writes it too'
+        if not reads_own_output and buffer in buffers_loaded(block):
+            return f"{name} reads {buffer.name_hint}, which it writes"
+    return None
+
+
+def precedes(first: Operation, second: Operation) -> bool:
+    """Whether `first` stands before `second` in program order (neither contains the other)."""
+    path = [second, *ancestors(second)]
+    op: Operation | None = first
+    while op is not None:
+        for other in path:
+            if other.parent is op.parent and other is not op and isinstance(op.parent, Block):
+                return _comes_before(op, other)
+        op = op.parent_op()
+    return False
+
+
+def _comes_before(first: Operation, second: Operation) -> bool:
+    op = first.next_op
+    while op is not None:
+        if op is second:
+            return True
+        op = op.next_op
+    return False
+
+
+def child_towards(ancestor: Operation, op: Operation) -> Operation:
+    """The op directly in the body of `ancestor` that is or holds `op`."""
+    child = op
+    for parent in ancestors(op):
+        if parent is ancestor:
+            return child
+        child = parent
+    raise CompileError.at(op, f"{op.name} is not inside the given {ancestor.name}")

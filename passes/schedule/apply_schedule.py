@@ -1,0 +1,38 @@
+"""apply-schedule: run the `sched` functions of a module on its tir functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from weft.dialects import sched
+from weft.passes.schedule.replay import apply_schedule
+from weft.support.errors import CompileError, did_you_mean
+
+
+@dataclass(frozen=True)
+class ApplySchedulePass(ModulePass):
+    """Run the schedules of the module in order, or only the named one, and drop what ran.
+
+    Each step is checked; a step that is refused is an error and nothing of it happens.
+    """
+
+    name = "apply-schedule"
+
+    schedule: str | None = None
+    """Symbol name of the `sched.func` to run; all of them when absent."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        schedules = [s for s in op.body.block.ops if isinstance(s, sched.FuncOp)]
+        if self.schedule is not None:
+            names = {s.sym_name.data for s in schedules}
+            if self.schedule not in names:
+                raise CompileError(f"unknown schedule '{self.schedule}'{did_you_mean(self.schedule, names)}")
+            schedules = [s for s in schedules if s.sym_name.data == self.schedule]
+        for schedule in schedules:
+            apply_schedule(op, schedule)
+            schedule.detach()
+            schedule.erase()

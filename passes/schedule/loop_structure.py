@@ -1,0 +1,309 @@
+"""split, fuse, tile: one loop into several, several into one. Iterators keep their meaning through their bindings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import range_of
+from weft.analysis.index import Index
+from weft.analysis.structure import child_blocks
+from weft.dialects import sched
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.reorder import permute_chain, why_not_perfect, why_not_tileable
+from weft.passes.schedule.rewriting import (
+    guards_of,
+    nest,
+    new_loop,
+    replace_loop_value,
+    set_guards,
+    take_operations,
+)
+from weft.support.errors import CompileError, InternalError, Violation
+
+
+def why_not_serial(loop: ForOp) -> str | None:
+    """Loops that already run in some other way are not taken apart."""
+    if loop.kind.data is LoopKind.SERIAL:
+        return None
+    return f"loop %{loop.induction_variable.name_hint or '?'} is {loop.kind.data.value}"
+
+
+@dataclass(frozen=True)
+class SplitPlan(Plan):
+    """The extents of the new loops, outermost first; the outermost one may be computed."""
+
+    extents: tuple[int | Index, ...]
+    guarded: bool
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        loop = self.anchor
+        if not isinstance(loop, ForOp):
+            raise InternalError(f"split is planned on a loop, got {loop.name}")
+        hint = loop.induction_variable.name_hint or "i"
+        extents: list[int | SSAValue] = []
+        for extent in self.extents:
+            if isinstance(extent, int):
+                extents.append(extent)
+            else:
+                value, operations = materialize(extent)
+                rewriter.insert(operations, InsertPoint.before(loop))
+                extents.append(value)
+        loops = [new_loop(extent, f"{hint}{at}", loop) for at, extent in enumerate(extents)]
+        loops[0].attributes.update(loop.attributes)
+        body = take_operations(loop.body.block)
+        outermost = nest(loops, body)
+        index = Index({})
+        for new, extent in zip(loops, self.extents, strict=True):
+            factor = extent if isinstance(extent, int) else 1
+            index = (index * factor if new is not loops[0] else index) + Index.of(new.induction_variable)
+        bound = Index.of(loop.extent)
+        if outermost is not None:
+            rewriter.insert([outermost], InsertPoint.before(loop))
+        replace_loop_value(loop.induction_variable, index, loops[-1].body.block)
+        if self.guarded:
+            for block in child_blocks(loops[0]):
+                set_guards(block, [*guards_of(block), (index.simplified(range_of), bound)])
+        rewriter.erase(loop)
+        return tuple(loops)
+
+
+@dataclass(frozen=True)
+class Split(Primitive):
+    """A loop into nested loops whose extents are the factors; at most one factor (0) is inferred.
+
+    Requirements:
+    1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
+    2. at most one factor is 0 (inferred) and the others are positive
+    3. the product of the factors covers the extent
+
+    The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
+    below gets a guard.
+
+    ```mlir
+    tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }
+    // split %j {factors = [0, 4]}
+    tir.for %j0 in 32 { tir.for %j1 in 4 {
+      tir.block "C" iters(%v: spatial<127>) = [%j0 * 4 + %j1] where [%j0 * 4 + %j1] < [127] {...} } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "split"
+    STEP: ClassVar[type[sched.StepOp]] = sched.SplitOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loop is serial",
+        "at most one factor is inferred and the others are positive",
+        "the factors cover the extent",
+    )
+
+    loop: ForOp
+    factors: tuple[int, ...]
+
+    def plan(self) -> SplitPlan:
+        self.require(1, why_not_serial(self.loop), self.loop)
+        inferred = [at for at, factor in enumerate(self.factors) if factor == 0]
+        if len(inferred) > 1 or any(factor < 0 for factor in self.factors) or not self.factors:
+            self.refuse(
+                2,
+                Violation(
+                    f"factors {list(self.factors)}: {len(inferred)} are inferred (0)",
+                    legal="one 0 at most, every other factor at least 1",
+                ),
+                self.loop,
+            )
+        known = prod(factor for factor in self.factors if factor)
+        extent = self.loop.extent
+        if isinstance(extent, int):
+            return self._static_plan(extent, known, inferred)
+        if inferred != [0]:
+            self.refuse(
+                3,
+                Violation(
+                    f"factors {list(self.factors)} have product {known}, but the extent is only known at run time",
+                    "not proved",
+                    legal="infer the outermost factor: 0 first",
+                ),
+                self.loop,
+            )
+        outer = (Index.of(extent) + (known - 1)) // known
+        return SplitPlan(self.loop, (outer, *self.factors[1:]), guarded=known > 1)
+
+    def _static_plan(self, extent: int, known: int, inferred: list[int]) -> SplitPlan:
+        factors = list(self.factors)
+        if inferred:
+            factors[inferred[0]] = -(-extent // known)
+        total = prod(factors)
+        if total < extent:
+            self.refuse(
+                3,
+                Violation(
+                    f"factors {factors} have product {total}, but the loop runs {extent} times: "
+                    f"iteration {total} would be lost",
+                    counterexample={"lost iteration": {self.loop.induction_variable.name_hint or "i": total}},
+                    legal=f"factors whose product is at least {extent}, or a 0 to infer one",
+                ),
+                self.loop,
+            )
+        return SplitPlan(self.loop, tuple(factors), guarded=total > extent)
+
+
+@dataclass(frozen=True)
+class FusePlan(Plan):
+    """Loops to fuse, outermost first."""
+
+    loops: tuple[ForOp, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        outermost = self.loops[0]
+        extent: int | SSAValue = outermost.extent
+        for loop in self.loops[1:]:
+            extent = self._product(extent, loop.extent, rewriter)
+        hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
+        fused = new_loop(extent, hint, outermost)
+        fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
+        rewriter.insert([fused], InsertPoint.before(outermost))
+        self._delinearize(fused)
+        rewriter.erase(outermost)
+        return (fused,)
+
+    def _product(self, a: int | SSAValue, b: int | SSAValue, rewriter: PatternRewriter) -> int | SSAValue:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        values: list[SSAValue] = []
+        for side in (a, b):
+            value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])
+            rewriter.insert(operations, InsertPoint.before(self.loops[0]))
+            values.append(value)
+        product = arith.MuliOp(values[0], values[1])
+        rewriter.insert([product], InsertPoint.before(self.loops[0]))
+        return product.result
+
+    def _delinearize(self, fused: ForOp) -> None:
+        """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
+        body = fused.body.block
+        rest: Index = Index.of(fused.induction_variable)
+        for loop in reversed(self.loops[1:]):
+            if isinstance(loop.extent, int):
+                replace_loop_value(loop.induction_variable, rest % loop.extent, body)
+                rest = rest // loop.extent
+                continue
+            value, operations = materialize(rest)
+            remainder = arith.RemSIOp(value, loop.extent)
+            quotient = arith.DivSIOp(value, loop.extent)
+            for op in reversed([*operations, remainder, quotient]):
+                first = body.first_op
+                body.add_op(op) if first is None else body.insert_op_before(op, first)
+            replace_loop_value(loop.induction_variable, Index.of(remainder.result), body)
+            rest = Index.of(quotient.result)
+        replace_loop_value(self.loops[0].induction_variable, rest, body)
+
+
+@dataclass(frozen=True)
+class Fuse(Primitive):
+    """Nested loops into one whose extent is the product of theirs.
+
+    Requirements:
+    1. the loops form a perfect nest in the given order: each holds only the next
+    2. the loops are serial
+    3. the extent of an inner loop does not depend on an outer one
+
+    The values of the old loops become quotients and remainders of the new one.
+
+    ```mlir
+    tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
+    // fuse %i, %j
+    tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
+    ```
+    """
+
+    NAME: ClassVar[str] = "fuse"
+    STEP: ClassVar[type[sched.StepOp]] = sched.FuseOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loops form a perfect nest in the given order",
+        "the loops are serial",
+        "the extent of an inner loop does not depend on an outer one",
+    )
+
+    loops: tuple[ForOp, ...]
+
+    def plan(self) -> FusePlan:
+        require_loops(self.NAME, self.loops, 2)
+        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
+            self.require(1, why_not_perfect(outer, inner), inner)
+        for loop in self.loops:
+            self.require(2, why_not_serial(loop), loop)
+        outer_values = [loop.induction_variable for loop in self.loops]
+        for loop in self.loops[1:]:
+            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
+                self.refuse(3, f"the extent of %{loop.induction_variable.name_hint} depends on an outer loop", loop)
+        return FusePlan(self.loops[0], self.loops)
+
+
+def require_loops(name: str, loops: tuple[ForOp, ...], least: int) -> None:
+    """A `CompileError` when too few loops are given."""
+    if len(loops) < least:
+        raise CompileError(f"{name} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
+
+
+@dataclass(frozen=True)
+class TilePlan(Plan):
+    """Loops of a perfect nest and the tile extent of each."""
+
+    loops: tuple[ForOp, ...]
+    factors: tuple[int, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
+        chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
+        permute_chain(chain, [*chain[0::2], *chain[1::2]])
+        return (*chain[0::2], *chain[1::2])
+
+
+@dataclass(frozen=True)
+class Tile(Primitive):
+    """Each loop of a perfect nest split by its factor, the inner loops moved inside all outer ones.
+
+    Requirements:
+    1. the loops form a perfect nest in the given order: each holds only the next
+    2. the loops are serial
+    3. one positive factor a loop
+    4. dependences stay forward: no dependence runs backwards inside a tile
+
+    ```mlir
+    tir.for %i in 128 { tir.for %j in 128 { ... } }
+    // tile %i, %j {factors = [32, 8]}
+    tir.for %i0 in 4 { tir.for %j0 in 16 { tir.for %i1 in 32 { tir.for %j1 in 8 { ... } } } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "tile"
+    STEP: ClassVar[type[sched.StepOp]] = sched.TileOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loops form a perfect nest in the given order",
+        "the loops are serial",
+        "one positive factor a loop",
+        "dependences stay forward",
+    )
+
+    loops: tuple[ForOp, ...]
+    factors: tuple[int, ...]
+
+    def plan(self) -> TilePlan:
+        require_loops(self.NAME, self.loops, 1)
+        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
+            self.require(1, why_not_perfect(outer, inner), inner)
+        for loop in self.loops:
+            self.require(2, why_not_serial(loop), loop)
+        if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):
+            self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
+        self.require(4, why_not_tileable(self.loops), self.loops[0])
+        return TilePlan(self.loops[0], self.loops, self.factors)

@@ -1,0 +1,111 @@
+"""What a schedule primitive is: parameters, numbered requirements, a plan, and a pattern that applies the plan.
+
+A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, `BlockOp`, tuples of loops) and plain
+parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes everything without touching the
+IR; the plan is then applied by a rewrite pattern on one op. A refused primitive leaves the IR as it was.
+
+The class is the one definition of the primitive. Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner
+all come here (see `registry.py`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+
+from weft.dialects.sched import StepOp
+from weft.dialects.tir import BlockOp, ForOp
+from weft.support.errors import ScheduleError, Violation
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """A checked change: what to do, on the IR as it is. `anchor` is the op whose pattern applies it."""
+
+    anchor: Operation
+
+    @abstractmethod
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        """Change the IR; returns the new or changed loops and blocks that the primitive gives back."""
+
+
+@dataclass
+class PlanPattern(RewritePattern):
+    """Applies a plan when it meets the plan's anchor."""
+
+    plan: Plan
+    results: tuple[Operation, ...] | None = None
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if op is self.plan.anchor:
+            self.results = self.plan.rewrite(rewriter)
+
+
+@dataclass(frozen=True)
+class Primitive(ABC):
+    """Base of all primitives: subclasses state `NAME`, the `sched` op (`STEP`) and requirements, numbered from 1."""
+
+    NAME: ClassVar[str]
+    STEP: ClassVar[type[StepOp]]
+    REQUIREMENTS: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """Check every requirement; a `ScheduleError` names the first that does not hold."""
+
+    def apply(self) -> tuple[Operation, ...]:
+        """Plan, then rewrite. Returns the resulting loops and blocks."""
+        plan = self.plan()
+        pattern = PlanPattern(plan)
+        pattern.match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
+        return pattern.results or ()
+
+    def refuse(
+        self, requirement: int, violation: Violation | str, operation: Operation, subject: str | None = None
+    ) -> NoReturn:
+        """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words."""
+        raise ScheduleError(
+            f"{self.NAME}({', '.join(self._argument_texts())})",
+            requirement,
+            self.REQUIREMENTS[requirement - 1],
+            Violation(violation) if isinstance(violation, str) else violation,
+            operation,
+            subject or "",
+        )
+
+    def require(
+        self, requirement: int, violation: Violation | str | None, operation: Operation, subject: str | None = None
+    ) -> None:
+        """Refuse when there is a violation."""
+        if violation is not None:
+            self.refuse(requirement, violation, operation, subject)
+
+    def _argument_texts(self) -> list[str]:
+        texts: list[str] = []
+        for name in self.__dataclass_fields__:
+            value: object = getattr(self, name)
+            if isinstance(value, tuple):
+                elements: tuple[object, ...] = value  # pyright: ignore[reportUnknownVariableType]
+                inner = ", ".join(operation_text(element) for element in elements)
+                texts.append(inner if elements and isinstance(elements[0], ForOp) else f"[{inner}]")
+            else:
+                texts.append(operation_text(value))
+        return texts
+
+
+def operation_text(op: object) -> str:
+    """How messages name a loop or block."""
+    if isinstance(op, ForOp):
+        return f"%{op.induction_variable.name_hint or '?'}"
+    if isinstance(op, BlockOp):
+        return f'"{op.label}"'
+    return repr(op)
+
+
+def block_text(block: BlockOp) -> str:
+    """The subject of a message about a block."""
+    return f'block "{block.label}"'

@@ -1,0 +1,112 @@
+"""Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
+
+The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
+position around that block, outermost first. Primitives that move a block under a loop of another one name that other
+block by `at`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, fields, make_dataclass
+from functools import cache
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from weft.analysis.structure import find_block, loops_around
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.registry import (
+    INTS,
+    LOOPS,
+    PRIMITIVES,
+    parameters,
+    primitive_class,
+    takes_loops_of_another_block,
+)
+from weft.support.errors import CompileError
+
+
+class PrimitivePass(ModulePass):
+    """Base of the generated passes; `primitive` is the name in the table."""
+
+    primitive: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options: dict[str, object] = {f.name: getattr(self, f.name) for f in fields(self)}
+        arguments = read_arguments(self.primitive, options, op)
+        primitive_class(self.primitive)(**arguments).apply()
+
+
+def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> dict[str, object]:
+    """The arguments of a primitive from pass options. A `CompileError` names an unknown block or loop position."""
+    func = options.get("func")
+    func_name = func if isinstance(func, str) else None
+    block = find_block(module, str(options["block"]), func_name)
+    owner = find_block(module, str(options["at"]), func_name) if "at" in options else block
+    arguments: dict[str, object] = {}
+    for parameter, kind in parameters(name):
+        if kind is BlockOp:
+            arguments[parameter] = block
+        elif kind is ForOp:
+            arguments[parameter] = _loop_at(owner, options[parameter])
+        elif kind == LOOPS:
+            arguments[parameter] = tuple(_loop_at(owner, at) for at in _positions(options[parameter]))
+        else:
+            arguments[parameter] = options[parameter]
+    return arguments
+
+
+def _positions(value: object) -> list[object]:
+    return list(value) if isinstance(value, tuple) else []  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _loop_at(block: BlockOp, position: object) -> ForOp:
+    loops = loops_around(block)
+    if not isinstance(position, int) or not 0 <= position < len(loops):
+        raise CompileError.at(
+            block, f'block "{block.label}" has {len(loops)} loops, 0..{len(loops) - 1}; there is no loop {position}'
+        )
+    return loops[position]
+
+
+@cache
+def primitive_pass(name: str) -> type[ModulePass]:
+    """The pass of the primitive `name`, generated from its parameters."""
+    required: list[tuple[str, type]] = [("block", str)]
+    if takes_loops_of_another_block(name):
+        required.append(("at", str))
+    for parameter, kind in parameters(name):
+        if kind is ForOp:
+            required.append((parameter, int))
+        elif kind == LOOPS or kind == INTS:  # noqa: SIM109
+            required.append((parameter, tuple[int, ...]))
+        elif kind is int or kind is str:
+            required.append((parameter, kind))
+    cls = primitive_class(name)
+    generated = make_dataclass(
+        f"{cls.__name__}Pass",
+        [*required, ("func", str | None, field(default=None))],
+        bases=(PrimitivePass,),
+        frozen=True,
+        namespace={
+            "name": pass_name(name),
+            "primitive": name,
+            "__doc__": f"The schedule primitive `{name}` as a pass.\n\n{cls.__doc__}",
+            "__module__": __name__,
+        },
+    )
+    return generated
+
+
+def pass_name(name: str) -> str:
+    """`compute_at` -> `tir-compute-at`."""
+    return "tir-" + name.replace("_", "-")
+
+
+def __getattr__(attribute: str) -> type[ModulePass]:
+    """`primitive_passes.SplitPass` and so on, so that the passes can be named like any other."""
+    for name in PRIMITIVES:
+        if attribute == "".join(part.capitalize() for part in name.split("_")) + "Pass":
+            return primitive_pass(name)
+    raise AttributeError(attribute)

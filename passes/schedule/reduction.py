@@ -1,0 +1,166 @@
+"""decompose_reduction: the init of a reduction as a block of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import accesses
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import buffers_written, loops_around, why_not_reduction
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_kinds import SPATIAL, IterKind
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
+
+
+@dataclass(frozen=True)
+class DecomposeReductionPlan(Plan):
+    """The block, the loop before which its init goes, and the loops that the init needs of its own."""
+
+    block: BlockOp
+    init: InitOp
+    loop: ForOp
+    repeated: tuple[ForOp, ...]
+    guards: tuple[tuple[Index, Index], ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        loops = [
+            new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
+        ]
+        init_block = self._init_block()
+        outermost = nest(loops, [init_block])
+        if outermost is not None:
+            rewriter.insert([outermost], InsertPoint.before(self.loop))
+        mapping: dict[SSAValue, Index] = {
+            old.induction_variable: Index.of(new.induction_variable)
+            for old, new in zip(self.repeated, loops, strict=True)
+        }
+        rebind(init_block, mapping)
+        self.block.block_name = StringAttr(f"{self.block.label}_update")
+        rewriter.erase(self.init)
+        return (init_block,)
+
+    def _init_block(self) -> BlockOp:
+        """The spatial iterators of the block, and the body of its init."""
+        block = self.block
+        kept = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+        body = Block(arg_types=[block.iter_vars[at].type for at in kept])
+        values: dict[SSAValue, SSAValue] = {}
+        for new, at in zip(body.args, kept, strict=True):
+            new.name_hint = block.iter_vars[at].name_hint
+            values[block.iter_vars[at]] = new
+        for op in self.init.body.block.ops:
+            body.add_op(op.clone(value_mapper=values))
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        exprs, operands = exprs_of([bindings[at] for at in kept])
+        extents = block.extents
+        result = BlockOp(
+            f"{block.label}_init",
+            [SPATIAL] * len(kept),
+            [extents[at] for at in kept],
+            exprs,
+            operands,
+            Region(body),
+        )
+        result.location = block.location
+        set_guards(result, self.guards)
+        return result
+
+
+@dataclass(frozen=True)
+class DecomposeReduction(Primitive):
+    """The init of a reduction block becomes a block of its own, right before `loop`.
+
+    Requirements:
+    1. the block is a reduction block: it has an init, and stores to places that depend on spatial iterators only
+    2. the loop is around the block, in the same scope
+    3. no loop outside of `loop` has a reduce iterator bound to it
+    4. nothing else below the loop touches what the block accumulates into
+    5. a guard of the block that depends on a reduce iterator's loop does not depend on the inner spatial loops too
+
+    The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`.
+
+    ```mlir
+    tir.for %i in 128 { tir.for %k in 64 {
+      tir.block "Y" iters(%vi: spatial<128>, %vk: reduce<64>) = [%i, %k] { tir.init {...} ... } } }
+    // decompose_reduction "Y", %k
+    tir.for %i in 128 {
+      tir.block "Y_init" iters(%vi: spatial<128>) = [%i] {...}
+      tir.for %k in 64 { tir.block "Y_update" iters(%vi: spatial<128>, %vk: reduce<64>) = [%i, %k] {...} } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "decompose_reduction"
+    STEP: ClassVar[type[sched.StepOp]] = sched.DecomposeReductionOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block is a reduction block",
+        "the loop is around the block",
+        "no loop outside has a reduce iterator bound to it",
+        "nothing else below the loop touches the accumulator",
+        "guards are on spatial or on reduce loops",
+    )
+
+    block: BlockOp
+    loop: ForOp
+
+    def plan(self) -> DecomposeReductionPlan:
+        block, subject = self.block, block_text(self.block)
+        self.require(1, why_not_reduction(block), block, subject)
+        init = block.init
+        if init is None:
+            self.refuse(1, "the block has no init", block, subject)
+        loops = loops_around(block)
+        if self.loop not in loops:
+            self.refuse(2, f"the loops around it are {_names(loops)}", self.loop, subject)
+        at = loops.index(self.loop)
+        reduced = self._reduce_loops()
+        for outer in loops[:at]:
+            if outer.induction_variable in reduced:
+                self.refuse(
+                    3,
+                    f"%{outer.induction_variable.name_hint} is outside of %{self.loop.induction_variable.name_hint} "
+                    "and a reduce iterator is bound to it: the init would run again between updates",
+                    outer,
+                    subject,
+                )
+        self._require_sole_use(subject)
+        spatial = self._spatial_loops()
+        repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
+        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, self._init_guards(reduced, spatial))
+
+    def _bound_values(self, kind: IterKind) -> set[SSAValue]:
+        bindings = Index.of_map(self.block.bindings.data, self.block.binding_operands)
+        return {v for index, k in zip(bindings, self.block.kinds, strict=True) if k is kind for v in index.values()}
+
+    def _reduce_loops(self) -> set[SSAValue]:
+        return self._bound_values(IterKind.REDUCE)
+
+    def _spatial_loops(self) -> set[SSAValue]:
+        return self._bound_values(IterKind.SPATIAL)
+
+    def _require_sole_use(self, subject: str) -> None:
+        written = set(buffers_written(self.block))
+        for access in accesses(self.loop):
+            if access.buffer in written and self.block not in access.blocks:
+                owner = f'block "{access.block.label}"' if access.block else "another operation"
+                self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op, subject)
+
+    def _init_guards(self, reduced: set[SSAValue], spatial: set[SSAValue]) -> tuple[tuple[Index, Index], ...]:
+        kept: list[tuple[Index, Index]] = []
+        for left, right in guards_of(self.block):
+            if not (left.depends_on(reduced - spatial) or right.depends_on(reduced - spatial)):
+                kept.append((left, right))
+            elif left.depends_on(spatial) or right.depends_on(spatial):
+                self.refuse(5, f"the guard {left!r} < {right!r} mixes them", self.block, block_text(self.block))
+        return tuple(kept)
+
+
+def _names(loops: list[ForOp]) -> str:
+    return ", ".join(f"%{loop.induction_variable.name_hint or '?'}" for loop in loops) or "none"

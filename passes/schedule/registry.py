@@ -1,0 +1,64 @@
+"""The table of schedule primitives, and how their parameters are read from `sched` steps and pass options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import cache
+from importlib import import_module
+from typing import get_type_hints
+
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Primitive
+from weft.support.errors import InternalError
+
+PRIMITIVES: Mapping[str, str] = {
+    "split": "loop_structure:Split",
+    "fuse": "loop_structure:Fuse",
+    "tile": "loop_structure:Tile",
+    "reorder": "reorder:Reorder",
+    "parallel": "loop_kinds:Parallel",
+    "vectorize": "loop_kinds:Vectorize",
+    "unroll": "loop_kinds:Unroll",
+    "compute_at": "compute_location:ComputeAt",
+    "reverse_compute_at": "compute_location:ReverseComputeAt",
+    "compute_inline": "inlining:ComputeInline",
+    "reverse_compute_inline": "inlining:ReverseComputeInline",
+    "cache_read": "caching:CacheRead",
+    "cache_write": "caching:CacheWrite",
+    "set_scope": "caching:SetScope",
+    "decompose_reduction": "reduction:DecomposeReduction",
+}
+"""Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
+
+
+@cache
+def primitive_class(name: str) -> type[Primitive]:
+    """The class of a primitive; `InternalError` for a name that is not in the table."""
+    if name not in PRIMITIVES:
+        raise InternalError(f"no schedule primitive is called {name!r}")
+    module, _, attribute = PRIMITIVES[name].partition(":")
+    found: type[Primitive] = getattr(import_module(f"weft.passes.schedule.{module}"), attribute)
+    return found
+
+
+@cache
+def parameters(name: str) -> tuple[tuple[str, object], ...]:
+    """The fields of a primitive with their types, in order: `BlockOp`, `ForOp`, a tuple of loops or ints, int, str."""
+    cls = primitive_class(name)
+    hints = get_type_hints(cls)
+    return tuple((field.name, hints[field.name]) for field in fields(cls))
+
+
+LOOPS = tuple[ForOp, ...]
+INTS = tuple[int, ...]
+
+
+def takes_loops_of_another_block(name: str) -> bool:
+    """Whether the loop parameter belongs to another block than the block parameter (`compute_at`)."""
+    return name in ("compute_at", "reverse_compute_at")
+
+
+def is_handle(kind: object) -> bool:
+    """Whether a parameter is a loop, a block, or several loops: a handle of a schedule."""
+    return kind is ForOp or kind is BlockOp or kind == LOOPS

@@ -1,0 +1,160 @@
+"""reorder: loops of one chain change places."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.accesses import accesses
+from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
+from weft.analysis.independence import reordered_conflict
+from weft.analysis.index import Index
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import is_inside
+from weft.dialects import sched
+from weft.dialects.tir import ForOp
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.rewriting import take_operations
+from weft.support.errors import CompileError, Violation
+
+
+def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
+    """Whether `inner` is all that the body of `outer` holds."""
+    if outer.body.block.first_op is inner and outer.body.block.last_op is inner:
+        return None
+    names = [f"%{loop.induction_variable.name_hint or '?'}" for loop in (outer, inner)]
+    if inner.parent_op() is not outer:
+        return f"loop {names[1]} is not directly inside loop {names[0]}"
+    return f"the body of loop {names[0]} holds more than loop {names[1]}"
+
+
+def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
+    """Nest the loops of a perfect chain in another order. The loops keep their identity, the body stays innermost."""
+    parent = old[0].parent
+    if parent is None:
+        raise CompileError("the loops are not part of a function")
+    body = take_operations(old[-1].body.block)
+    following = old[0].next_op
+    for loop in old:
+        loop.detach()
+    for outer, inner in itertools.pairwise(new):
+        outer.body.block.add_op(inner)
+    new[-1].body.block.add_ops(body)
+    if following is None:
+        parent.add_op(new[0])
+    else:
+        parent.insert_op_before(new[0], following)
+
+
+def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
+    """Loops of a perfect nest can be tiled when no dependence goes forward in one and backward in another."""
+    found = accesses(loops[0])
+    try:
+        for first, second in conflicting_pairs(found):
+            if is_accumulation(first, second):
+                continue
+            outer = first.loops[: first.loops.index(loops[0])]
+            for at, p in enumerate(loops):
+                for q in loops[at + 1 :]:
+                    for earlier, later in ((first, second), (second, first)):
+                        conflict = conflict_between(
+                            earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
+                        )
+                        if conflict is not None:
+                            return conflict.violation("and could now run first")
+    except NotProved as error:
+        return undecided(error)
+    return None
+
+
+@dataclass(frozen=True)
+class ReorderPlan(Plan):
+    """A chain of loops, outermost first, and its new order."""
+
+    old: tuple[ForOp, ...]
+    new: tuple[ForOp, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        permute_chain(self.old, self.new)
+        rewriter.has_done_action = True
+        return self.new
+
+
+@dataclass(frozen=True)
+class Reorder(Primitive):
+    """Loops of one chain into the given order; loops of the chain that are not named keep their places.
+
+    Requirements:
+    1. the loops are different and lie in one chain, each loop of the chain holding only the next
+    2. no extent depends on a loop that moves inside
+    3. dependences stay forward: of two instances that touch the same element, one writing, the first stays first. Only
+       the updates of one reduction may change places, and its init stays before them.
+
+    ```mlir
+    tir.for %i in 128 { tir.for %k in 64 { ... } }
+    // reorder %k, %i
+    tir.for %k in 64 { tir.for %i in 128 { ... } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "reorder"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReorderOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loops lie in one chain",
+        "no extent depends on a loop that moves inside",
+        "dependences stay forward",
+    )
+
+    loops: tuple[ForOp, ...]
+
+    def plan(self) -> ReorderPlan:
+        if not self.loops:
+            raise CompileError("reorder needs at least one loop, got none")
+        old = self._chain()
+        named = iter(self.loops)
+        new = tuple(next(named) if loop in self.loops else loop for loop in old)
+        for at, loop in enumerate(new):
+            if isinstance(loop.extent, int):
+                continue
+            inside = [inner.induction_variable for inner in new[at:]]
+            if Index.of(loop.extent).depends_on(inside):
+                self.refuse(2, f"the extent of %{loop.induction_variable.name_hint} depends on a loop inside", loop)
+        self.require(3, self._inversion(old, new), old[0])
+        return ReorderPlan(old[0], old, new)
+
+    def _chain(self) -> tuple[ForOp, ...]:
+        """All loops from the outermost to the innermost named one."""
+        if len(set(self.loops)) != len(self.loops):
+            self.refuse(1, "a loop is named twice", self.loops[0])
+        innermost = self.loops[0]
+        for loop in self.loops[1:]:
+            if is_inside(loop, innermost):
+                innermost = loop
+        chain = [innermost]
+        missing = set(self.loops) - {innermost}
+        while missing:
+            parent = chain[-1].parent_op()
+            if not isinstance(parent, ForOp):
+                lost = next(loop for loop in self.loops if loop in missing)
+                names = [f"%{loop.induction_variable.name_hint}" for loop in (lost, innermost)]
+                self.refuse(1, f"loop {names[0]} is not around loop {names[1]} in the same scope", lost)
+            self.require(1, why_not_perfect(parent, chain[-1]), chain[-1])
+            chain.append(parent)
+            missing.discard(parent)
+        return tuple(reversed(chain))
+
+    def _inversion(self, old: tuple[ForOp, ...], new: tuple[ForOp, ...]) -> Violation | None:
+        if old == new:
+            return None
+        try:
+            conflict = reordered_conflict(old, new)
+        except NotProved as error:
+            return undecided(error)
+        if conflict is None:
+            return None
+        return conflict.violation("and would now run first", "an order that keeps the first of the two first")
