@@ -154,10 +154,10 @@ def modulo(a: Extent, b: Extent) -> Extent:
         raise ShapeError(f"extent {show_extent(a)} mod 0: division by zero")
     if isinstance(a, int) and isinstance(b, int):
         return a % b
-    rest = _canonical({m: c % b for m, c in _terms(a).items()}) if isinstance(b, int) else a
-    if isinstance(rest, int):
-        return rest % b if isinstance(b, int) else 0
-    return Expression((((Division("mod", rest, b),), 1),))
+    if not isinstance(b, int):
+        return 0 if a == 0 else Expression((((Division("mod", a, b),), 1),))
+    rest = _canonical({m: c % b for m, c in _terms(a).items()})
+    return rest % b if isinstance(rest, int) else Expression((((Division("mod", rest, b),), 1),))
 
 
 def names_in(extent: Extent) -> set[str]:
