@@ -55,7 +55,7 @@ class Expression:
         for monomial, coefficient in self.terms:
             magnitude = abs(coefficient)
             factors = [] if magnitude == 1 and monomial else [str(magnitude)]
-            lone = len(monomial) == 1 and not factors and len(self.terms) == 1
+            lone = len(monomial) == 1 and coefficient == 1 and len(self.terms) == 1
             factors += [str(a) if isinstance(a, str) or lone else f"({a})" for a in monomial]
             sign = "-" if coefficient < 0 else "+"
             text += f" {sign} {' * '.join(factors)}" if text else f"{'-' * (sign == '-')}{' * '.join(factors)}"
