@@ -51,8 +51,6 @@ _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matri
 SCOPE_HELP = (
     '"global", "shared", "local", "warp", "wmma.matrix_a|matrix_b|accumulator", or a tag such as "global.A_reg"'
 )
-    '"global", "shared", "local", "warp", "wmma.matrix_a|matrix_b|accumulator", or a tag such as "global.A_reg"'
-)
 
 
 def why_not_scope(scope: str) -> Violation | None:
