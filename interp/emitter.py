@@ -98,7 +98,7 @@ class Emitter:
         self.scope = self.root
         self.interleaved = False
         """Whether lines are written into a generator that pauses before stores."""
-        self._taken: set[str] = {"range", "zip", "abs", "min", "max", "len", "function"}
+        self._taken: set[str] = {"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"}
         self._values: dict[SSAValue, str] = {}
         self._ranges: dict[SSAValue, Interval] = {}
         self._below: dict[SSAValue, str] = {}
@@ -373,7 +373,7 @@ class Emitter:
         ]
 
     def make_private(self, value: SSAValue) -> BufferSource:
-        """Write a line that makes a new buffer of the same size, for which `value` stands from here on; gives the old."""
+        """Write a line that makes a new buffer of the same size for `value` to stand for; gives the old one."""
         old = self.buffer(value)
         name = self.fresh(old.data)
         fill = "None" if self.options.check_uninitialised else "0"

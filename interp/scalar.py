@@ -13,6 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -355,8 +356,10 @@ elementwise(arith.IndexCastOp, template=_from_signed, interval=_same, silent=Tru
 
 def _to_float(signed: bool) -> Template:
     def rule(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
-        exact = _signed if signed else _unsigned
-        return f"{emitter.helper(functions.int_to_double)}({exact(op.operands[0].type, operands[0])})"
+        exact = (_signed if signed else _unsigned)(op.operands[0].type, operands[0])
+        if isinstance(lane_type(op.results[0].type), Float64Type):
+            return f"float({exact})"
+        return f"{emitter.helper(functions.int_to_double)}({exact})"
 
     return rule
 

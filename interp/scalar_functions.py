@@ -89,7 +89,7 @@ def float_to_int(op: Operation, x: float, low: int, high: int) -> int:
 
 
 def int_to_double(n: int) -> float:
-    """A double that rounds to any narrower type as `n` itself does (wide ones are rounded to odd at 50 bits)."""
+    """A double that rounds to f32 or narrower as `n` itself does (wide ones are rounded to odd at 50 bits)."""
     excess = abs(n).bit_length() - 50
     if excess <= 3:
         return float(n)
