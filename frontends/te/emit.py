@@ -181,8 +181,12 @@ class ElementEmitter:
             result = self.constant(form.value, _INDEX)
         else:
             affine_map, values = canonical_map([form], operands)
-            attribute = AffineMapAttr(affine_map)
-            result = self.append(ApplyOp.create(operands=values, result_types=[_INDEX], properties={"map": attribute}))
+            apply_key = (affine_map, values)
+            result = self._known(apply_key)
+            if result is None:
+                properties = {"map": AffineMapAttr(affine_map)}
+                result = self.append(ApplyOp.create(operands=values, result_types=[_INDEX], properties=properties))
+                self._remember(apply_key, result)
         return self._remember(key, result)
 
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
@@ -286,7 +290,12 @@ class ElementEmitter:
         if source is None:
             raise error(f"placeholder {read.tensor.name} is read, but it is not in the list of parameters", self.place)
         indices = [self.index(index) for index in read.indices]
-        return self.append(ExtractOp(source, indices, type_of(read.dtype)), value_name(read.tensor.name.lower()))
+        key = (source, *indices)
+        known = self._known(key)
+        if known is not None:
+            return known
+        element = self.append(ExtractOp(source, indices, type_of(read.dtype)), value_name(read.tensor.name.lower()))
+        return self._remember(key, element)
 
     def _select(self, select: Select, emit: Callable[[Expr], SSAValue]) -> SSAValue:
         condition = self.value(select.condition)

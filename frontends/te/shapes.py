@@ -55,6 +55,6 @@ def checked_name(name: object, default: str) -> str:
 
 
 def value_name(name: str) -> str:
-    """`name` as the name of a value in IR, where a number after an underscore tells values of one name apart: x_1 is x1."""
+    """`name` as the name of a value in IR, where a number after an underscore means nothing: `x_1` is called `x1`."""
     head, underscore, tail = name.rpartition("_")
-    return head + tail if underscore and tail.isdigit() else name
+    return value_name(head + tail) if head and underscore and tail.isdigit() else name

@@ -1,0 +1,118 @@
+"""What the combiners of `te.reduce` do, as scalar IR: their identity, and one step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from weft.dialects.te import Combiner, ReduceOp
+
+Append = Callable[[Operation], SSAValue]
+"""Adds an op where IR is being written; returns its first result."""
+MakeConstant = Callable[[float | int, Attribute], SSAValue]
+"""Makes a number of a type available."""
+
+_FLOAT_OPS: Mapping[Combiner, type[arith.FloatingPointLikeBinaryOperation]] = {
+    Combiner.SUM: arith.AddfOp,
+    Combiner.PROD: arith.MulfOp,
+    Combiner.MIN: arith.MinimumfOp,
+    Combiner.MAX: arith.MaximumfOp,
+}
+_INTEGER_OPS: Mapping[Combiner, type[Operation]] = {
+    Combiner.SUM: arith.AddiOp,
+    Combiner.PROD: arith.MuliOp,
+    Combiner.MIN: arith.MinSIOp,
+    Combiner.MAX: arith.MaxSIOp,
+    Combiner.ANY: arith.OrIOp,
+    Combiner.ALL: arith.AndIOp,
+}
+_INDEX_BITS = 64
+
+
+def _least(type: Attribute) -> float | int:
+    return -math.inf if isinstance(type, AnyFloat) else -(1 << (_bits(type) - 1))
+
+
+def _greatest(type: Attribute) -> float | int:
+    return math.inf if isinstance(type, AnyFloat) else (1 << (_bits(type) - 1)) - 1
+
+
+def _bits(type: Attribute) -> int:
+    return type.width.data if isinstance(type, IntegerType) else _INDEX_BITS
+
+
+def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
+    """The values that `reduce` starts from: constants, or for `custom` a copy of its identity region."""
+    types = [result.type for result in reduce.results]
+    match reduce.kind:
+        case Combiner.SUM | Combiner.ANY:
+            numbers = [0]
+        case Combiner.PROD | Combiner.ALL:
+            numbers = [1]
+        case Combiner.MIN:
+            numbers = [_greatest(types[0])]
+        case Combiner.MAX:
+            numbers = [_least(types[0])]
+        case Combiner.ARGMIN:
+            numbers = [_greatest(types[0]), _greatest(types[1])]
+        case Combiner.ARGMAX:
+            numbers = [_least(types[0]), _greatest(types[1])]
+        case Combiner.CUSTOM:
+            return copy_yielded(_custom_region(reduce, 1), [], append)
+    return [constant(number, type) for number, type in zip(numbers, types, strict=True)]
+
+
+def combine(
+    reduce: ReduceOp, accumulators: Sequence[SSAValue], values: Sequence[SSAValue], append: Append
+) -> list[SSAValue]:
+    """The accumulators after `values` were combined into them."""
+    match reduce.kind:
+        case Combiner.CUSTOM:
+            return copy_yielded(_custom_region(reduce, 0), [*accumulators, *values], append)
+        case Combiner.ARGMAX | Combiner.ARGMIN:
+            better = _is_better(reduce.kind, accumulators, values, append)
+            return [append(arith.SelectOp(better, new, old)) for old, new in zip(accumulators, values, strict=True)]
+        case _:
+            (old,), (new,) = accumulators, values
+            if isinstance(old.type, AnyFloat):
+                return [append(_FLOAT_OPS[reduce.kind](old, new))]
+            op_class = cast("type[arith.SignlessIntegerBinaryOperation]", _INTEGER_OPS[reduce.kind])
+            return [append(op_class(old, new))]
+
+
+def _is_better(kind: Combiner, old: Sequence[SSAValue], new: Sequence[SSAValue], append: Append) -> SSAValue:
+    """Whether the pair `new` replaces `old`: its value is better, or equal and of lesser index. NaN is best of all and
+    equals itself here, so that the order is total and the combiner associative."""
+    earlier = append(arith.CmpiOp(new[1], old[1], "slt"))
+    greater = kind is Combiner.ARGMAX
+    if not isinstance(new[0].type, AnyFloat):
+        better = append(arith.CmpiOp(new[0], old[0], "sgt" if greater else "slt"))
+        equal = append(arith.CmpiOp(new[0], old[0], "eq"))
+        return append(arith.OrIOp(better, append(arith.AndIOp(equal, earlier))))
+    better = append(arith.CmpfOp(new[0], old[0], "ogt" if greater else "olt"))
+    equal = append(arith.CmpfOp(new[0], old[0], "oeq"))
+    new_nan = append(arith.CmpfOp(new[0], new[0], "uno"))
+    old_nan = append(arith.CmpfOp(old[0], old[0], "uno"))
+    old_number = append(arith.CmpfOp(old[0], old[0], "ord"))
+    better = append(arith.OrIOp(better, append(arith.AndIOp(new_nan, old_number))))
+    equal = append(arith.OrIOp(equal, append(arith.AndIOp(new_nan, old_nan))))
+    return append(arith.OrIOp(better, append(arith.AndIOp(equal, earlier))))
+
+
+def _custom_region(reduce: ReduceOp, position: int) -> Block:
+    return reduce.combiner_regions[position].block
+
+
+def copy_yielded(block: Block, arguments: Sequence[SSAValue], append: Append) -> list[SSAValue]:
+    """Append copies of the ops of `block`, its arguments replaced; returns what its terminator passes on."""
+    mapped: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    terminator = block.last_op
+    for op in block.ops:
+        if op is not terminator:
+            append(op.clone(mapped))
+    return [] if terminator is None else [mapped.get(value, value) for value in terminator.operands]

@@ -1,0 +1,373 @@
+"""`lower-te-to-tir`: functions of tensor expressions become functions of block loops over buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    TensorType,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.memref import AllocOp, DimOp
+from xdsl.dialects.tensor import DimOp as TensorDimOp
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects.levels import allowed_at
+from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp, YieldOp
+from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
+from weft.passes.te.compute_nest import compute_nest, read_memory
+from weft.passes.te.constants import ConstantPool
+from weft.passes.te.te_split_reductions import reduction_of, split_reductions
+from weft.support.errors import CompileError, InternalError
+
+
+def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
+    """The buffer that holds a tensor: its shape and elements, whatever its encoding."""
+    if not isinstance(tensor, TensorType):
+        raise InternalError(f"expected a tensor, got {tensor}")
+    return MemRefType(tensor.element_type, tensor.get_shape())
+
+
+def is_te_function(function: FuncOp) -> bool:
+    """Whether `lower-te-to-tir` takes this function: it has a body with tensor expressions, or only copies tensors.
+
+    Functions that hold ops of higher levels and no tensor expressions are left alone.
+    """
+    if function.is_declaration:
+        return False
+    if any(op.name.startswith("te.") for op in function.body.walk()):
+        return True
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    return any(isinstance(type, TensorType) for type in types) and all(
+        allowed_at("te", op.name) for op in function.body.walk()
+    )
+
+
+def lower_te_function(function: FuncOp) -> None:
+    """Give a function of tensor expressions loops and buffers, in place.
+
+    Parameters: each `tensor` argument becomes a `memref`, each result a further `memref` at the end (or where
+    `te.parameter_order` says) under the name of the returned value; nothing is returned. Every `te.compute` becomes a
+    loop nest around a block that is called as the computation (with a number appended where that name is taken), its
+    results buffers: the parameter where it is returned, else a `memref.alloc`. Reductions within larger expressions are
+    split off first (see `te_split_reductions`), computations that nothing uses are dropped. Extents of buffers are
+    stated by `tir.assume_shape`.
+
+    Raises CompileError for ops that do not belong to tensor expressions, for results that are no tensors, and for
+    reduce axes whose extent depends on the element.
+    """
+    _check(function)
+    constants = ConstantPool(function)
+    _hoist_dims(function)
+    _erase_unused(function)
+    split_reductions(function, constants)
+    _FunctionLowering(function, constants).run()
+
+
+def _check(function: FuncOp) -> None:
+    name = function.sym_name.data
+    if len(function.body.blocks) != 1:
+        raise CompileError.at(function, f"@{name}: a function of tensor expressions is one block")
+    for op in function.body.walk():
+        if not allowed_at("te", op.name):
+            raise CompileError.at(op, f"@{name}: '{op.name}' does not belong in a function of tensor expressions")
+        if isinstance(op, ConstantOp) and isinstance(op.result.type, TensorType):
+            raise CompileError.at(op, f"@{name}: tensors are parameters or computed, not constants ({op.result.type})")
+    returned = function.body.block.last_op
+    if not isinstance(returned, ReturnOp):
+        raise CompileError.at(function, f"@{name} does not end in func.return")
+    for value in returned.arguments:
+        if not isinstance(value.type, TensorType):
+            raise CompileError.at(returned, f"@{name}: results are tensors, got {value.type}")
+
+
+def _hoist_dims(function: FuncOp) -> None:
+    """Extents that are asked for within an element are the same for all: move them in front of it."""
+    entry = function.body.block
+    for dim in [op for op in function.body.walk() if isinstance(op, TensorDimOp)]:
+        if not isinstance(dim.index.owner, ConstantOp):
+            raise CompileError.at(dim, "tensor.dim needs a constant dimension")
+        around: Operation = dim
+        while around.parent_block() is not entry:
+            parent = around.parent_op()
+            if parent is None:
+                raise InternalError(f"{dim.name} stands outside the function it was found in")
+            around = parent
+        if around is not dim:
+            dim.detach()
+            entry.insert_op_before(dim, around)
+
+
+def _erase_unused(function: FuncOp) -> None:
+    for op in reversed(list(function.body.block.ops)):
+        if isinstance(op, ComputeOp | ExtractOp) and all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()
+
+
+class _FunctionLowering:
+    """Moves a function into a new entry block: first constants, extents and allocations, then the loop nests."""
+
+    def __init__(self, function: FuncOp, constants: ConstantPool) -> None:
+        self._function = function
+        self._constants = constants
+        self._old = function.body.block
+        self._returned = list(cast(ReturnOp, self._old.last_op).arguments)
+        self._order = self._parameter_order()
+        self._memory: dict[SSAValue, SSAValue] = {}
+        """The buffer of each tensor."""
+        self._types: dict[Attribute, MemRefType[Attribute]] = {}
+        self._labels: set[str] = set()
+        self._head: list[Operation] = []
+        self._nests: list[Operation] = []
+        self._replaced: list[Operation] = []
+        """Ops of tensors, erased at the end."""
+        self._in_head: set[SSAValue] = set()
+        """Values that are known before any loop runs."""
+
+    # Parameters
+
+    def _parameter_order(self) -> list[int]:
+        """Positions in inputs and results, in the order of the parameters."""
+        count = len(self._old.args) + len(self._returned)
+        attribute = self._function.attributes.get(PARAMETER_ORDER)
+        if attribute is None:
+            return list(range(count))
+        order = list(attribute.get_values()) if isinstance(attribute, DenseArrayBase) else []  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue, reportUnknownArgumentType]
+        if sorted(cast("list[int]", order)) != list(range(count)):
+            raise CompileError.at(
+                self._function,
+                f"{PARAMETER_ORDER} must list each of the {count} inputs and results once, as array<i64: 0, 1, ...>, "
+                f"got {attribute}",
+            )
+        return cast("list[int]", order)
+
+    def _type(self, tensor: Attribute) -> MemRefType[Attribute]:
+        if tensor not in self._types:
+            self._types[tensor] = buffer_type(tensor)
+        return self._types[tensor]
+
+    def _make_parameters(self) -> Block:
+        sources = [*self._old.args, *self._returned]
+        types = [self._type(source.type) if isinstance(source.type, TensorType) else source.type for source in sources]
+        block = Block(arg_types=[types[position] for position in self._order])
+        parameters: dict[int, BlockArgument] = dict(zip(self._order, block.args, strict=True))
+        taken: set[str] = set()
+        for position, source in enumerate(sources):
+            default = f"arg{position}" if position < len(self._old.args) else f"out{position - len(self._old.args)}"
+            parameters[position].name_hint = _unique(source.name_hint or default, taken)
+            parameters[position].location = self._function.location
+        for position, argument in enumerate(self._old.args):
+            if isinstance(argument.type, TensorType):
+                self._memory[argument] = parameters[position]
+            else:
+                argument.replace_all_uses_with(parameters[position])
+                self._in_head.add(parameters[position])
+        self._results = [parameters[len(self._old.args) + r] for r in range(len(self._returned))]
+        return block
+
+    def run(self) -> None:
+        block = self._make_parameters()
+        ops = list(self._old.ops)
+        for op in ops:
+            op.detach()
+        for op in ops:
+            self._lower(op)
+        for op in reversed(self._replaced):
+            op.erase()
+        block.add_ops([*self._head, *self._nests, ReturnOp()])
+        self._constants.place(block)
+        region = self._function.body
+        region.detach_block(self._old)
+        region.add_block(block)
+        self._old.erase()
+        self._update_signature(block)
+
+    def _update_signature(self, block: Block) -> None:
+        function = self._function
+        function.function_type = FunctionType.from_lists(list(block.arg_types), [])
+        function.attributes.pop(PARAMETER_ORDER, None)
+        inputs = list(function.arg_attrs or [DictionaryAttr({})] * len(self._old.args))
+        results = list(function.res_attrs or [DictionaryAttr({})] * len(self._returned))
+        attributes = [*inputs, *results]
+        if any(entry.data for entry in attributes):
+            function.arg_attrs = ArrayAttr([attributes[position] for position in self._order])
+        function.res_attrs = None
+
+    # Ops
+
+    def _place(self, op: Operation) -> None:
+        """Before all loops if what it uses is known there, else after the loops so far."""
+        known = True
+        own: set[SSAValue] = set()
+        for inner in op.walk():
+            own.update(inner.results)
+            own.update(argument for region in inner.regions for block in region.blocks for argument in block.args)
+            known = known and all(self._is_known(value) or value in own for value in inner.operands)
+        if known:
+            self._head.append(op)
+            self._in_head.update(op.results)
+        else:
+            self._nests.append(op)
+
+    def _is_known(self, value: SSAValue) -> bool:
+        """Whether a value is there before any loop runs."""
+        return value in self._in_head or isinstance(value.type, MemRefType) or isinstance(value.owner, ConstantOp)
+
+    def _lower(self, op: Operation) -> None:
+        match op:
+            case ComputeOp():
+                self._lower_compute(op)
+                self._replaced.append(op)
+            case AssumeShapeOp():
+                self._state_shape(self._memory[op.tensor], list(op.extents), op)
+                self._replaced.append(op)
+            case TensorDimOp():
+                self._lower_dim(op)
+                self._replaced.append(op)
+            case ReturnOp():
+                self._copy_results(op)
+                self._replaced.append(op)
+            case _:
+                self._lower_scalar(op)
+
+    def _lower_scalar(self, op: Operation) -> None:
+        """A scalar between computations: where it reads what one of them makes, it stands behind it."""
+        holder = Block([op])
+        reads = [inner for inner in op.walk() if isinstance(inner, ExtractOp)]
+        waits = any(isinstance(read.tensor.owner, ComputeOp) for read in reads)
+        read_memory(reads, self._memory)
+        for lowered in list(holder.ops):
+            lowered.detach()
+            if waits:
+                self._nests.append(lowered)
+            else:
+                self._place(lowered)
+
+    def _state_shape(self, buffer: SSAValue, extents: Sequence[SSAValue], like: Operation) -> None:
+        op = TirAssumeShapeOp(buffer, extents)
+        op.location = like.location
+        self._place(op)
+
+    def _lower_dim(self, op: TensorDimOp) -> None:
+        producer = op.source.owner
+        if isinstance(producer, ComputeOp):
+            op.result.replace_all_uses_with(self._extent_value(producer, op))
+            return
+        dim = DimOp(self._memory[op.source], op.index)
+        dim.location = op.location
+        dim.result.name_hint = op.result.name_hint
+        op.result.replace_all_uses_with(dim.result)
+        self._place(dim)
+
+    def _extent_value(self, compute: ComputeOp, op: TensorDimOp) -> SSAValue:
+        constant = op.index.owner
+        value = constant.value if isinstance(constant, ConstantOp) else None
+        if not isinstance(value, IntegerAttr) or not 0 <= value.value.data < len(compute.shape):
+            raise CompileError.at(op, f"tensor.dim needs a constant dimension of {op.source.type}")
+        extent = compute.extents[value.value.data]
+        if isinstance(extent, SSAValue):
+            return extent
+        return self._constants.get(extent, op.result.type)
+
+    def _lower_compute(self, compute: ComputeOp) -> None:
+        outputs = [self._output(compute, result) for result in compute.results]
+        reduce = reduction_of(compute)
+        if reduce is not None:
+            yielded = set(compute.yielded.values)
+            for result in reduce.results:
+                if result not in yielded:
+                    outputs.append(self._allocate(compute, MemRefType(result.type, compute.shape), result.name_hint))
+        label = _unique(compute.label, self._labels)
+        self._nests.append(compute_nest(compute, label, outputs, self._memory, self._constants))
+
+    def _output(self, compute: ComputeOp, result: SSAValue) -> SSAValue:
+        """The buffer of a result: the parameter where it is returned, else a new one."""
+        for parameter, value in zip(self._results, self._returned, strict=True):
+            if value is result:
+                if compute.extent_operands:
+                    self._state_shape(parameter, list(compute.extent_operands), compute)
+                self._memory[result] = parameter
+                return parameter
+        self._memory[result] = self._allocate(compute, self._type(result.type), result.name_hint or compute.label)
+        return self._memory[result]
+
+    def _allocate(self, compute: ComputeOp, type: MemRefType[Attribute], hint: str | None) -> SSAValue:
+        alloc = AllocOp(list(compute.extent_operands), [], type)
+        alloc.location = compute.location
+        alloc.memref.name_hint = hint if SSAValue.is_valid_name(hint) else None
+        self._place(alloc)
+        return alloc.memref
+
+    # Results
+
+    def _copy_results(self, returned: ReturnOp) -> None:
+        """What is returned without having been computed into its parameter is copied there."""
+        for parameter, value in zip(self._results, self._returned, strict=True):
+            if self._memory[value] is parameter:
+                continue
+            extents = self._extents_of(value, returned)
+            dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
+            if dynamic:
+                self._state_shape(parameter, dynamic, returned)
+            element = cast("TensorType[Attribute]", value.type).element_type
+            name = parameter.name_hint or "out"
+            copy = ComputeOp.over(f"{name}_copy", extents, [element], [f"i{d}" for d in range(len(extents))])
+            copy.location = returned.location
+            read = ExtractOp(value, list(copy.indices), element)
+            read.location = returned.location
+            copy.body.block.add_ops([read, YieldOp(read.result)])
+            label = _unique(copy.label, self._labels)
+            self._nests.append(compute_nest(copy, label, [parameter], self._memory, self._constants))
+            self._replaced.append(copy)
+
+    def _extents_of(self, tensor: SSAValue, like: Operation) -> list[int | SSAValue]:
+        if isinstance(tensor.owner, ComputeOp):
+            return list(tensor.owner.extents)
+        extents: list[int | SSAValue] = []
+        for dimension, extent in enumerate(cast("TensorType[Attribute]", tensor.type).get_shape()):
+            if extent != DYNAMIC_INDEX:
+                extents.append(extent)
+                continue
+            dim = DimOp(self._memory[tensor], self._constants.get(dimension, IndexType()))
+            dim.location = like.location
+            self._place(dim)
+            extents.append(dim.result)
+        return extents
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    """`name`, with a number where it is taken; it is taken afterwards."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    taken.add(candidate)
+    return candidate
+
+
+@dataclass(frozen=True)
+class LowerTeToTirPass(ModulePass):
+    """Lower every function of tensor expressions to block loops; see `lower_te_function`."""
+
+    name = "lower-te-to-tir"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.ops:
+            if isinstance(function, FuncOp) and is_te_function(function):
+                lower_te_function(function)

@@ -1,0 +1,290 @@
+"""`te-split-reductions`: every reduction becomes a computation of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.scf import IfOp
+from xdsl.dialects.scf import YieldOp as ScfYieldOp
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
+from weft.passes.te.combiners import identity
+from weft.passes.te.constants import ConstantPool
+from weft.support.errors import CompileError, InternalError
+
+
+def reduction_of(compute: ComputeOp) -> ReduceOp | None:
+    """The reduction that `compute` is: the only one in it, whose results are its elements as they are."""
+    values = list(compute.yielded.values)
+    owner = values[0].owner if values else None
+    if not isinstance(owner, ReduceOp) or owner.parent is not compute.body.block or len(set(values)) != len(values):
+        return None
+    if any(value.owner is not owner for value in values):
+        return None
+    only = all(op is owner for op in compute.walk() if isinstance(op, ReduceOp))
+    return owner if only else None
+
+
+def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
+    """Leave in `function` two forms of `te.compute`: without reductions, and those that are one (`reduction_of`).
+
+    A reduction within a larger expression is computed into a temporary tensor, which the expression reads. The
+    temporary has the indices that the reduction depends on, no others, so no sum is done twice. Where the reduction
+    stood under a condition, what it reads is read under that condition.
+
+    Raises CompileError for an axis whose extent depends on the element.
+
+    ```mlir
+    %y = te.compute "y" (%i) : tensor<4xf32> {
+      %s = te.reduce sum (%k in 8) : f32 { ... te.yield %p : f32 }
+      %b = tensor.extract %bias[%i] : tensor<4xf32>
+      %r = arith.addf %s, %b : f32
+      te.yield %r : f32
+    }
+    // becomes
+    %y_sum = te.compute "y_sum" (%i) : tensor<4xf32> {
+      %s = te.reduce sum (%k in 8) : f32 { ... te.yield %p : f32 }
+      te.yield %s : f32
+    }
+    %y = te.compute "y" (%i) : tensor<4xf32> {
+      %s = tensor.extract %y_sum[%i] : tensor<4xf32>
+      %b = tensor.extract %bias[%i] : tensor<4xf32>
+      %r = arith.addf %s, %b : f32
+      te.yield %r : f32
+    }
+    ```
+    """
+    for compute in [op for op in function.body.walk() if isinstance(op, ComputeOp)]:
+        # Inner reductions come before the ones around them: no reduction that is looked at holds another.
+        for reduce in _innermost_first(compute.body.block):
+            _check_extents(compute, reduce)
+            if reduction_of(compute) is not reduce:
+                _Split(compute, reduce, constants).apply()
+
+
+def _innermost_first(block: Block) -> list[ReduceOp]:
+    """The reductions in a region, those within others before these, else in order."""
+    found: list[ReduceOp] = []
+    for op in block.ops:
+        for region in op.regions:
+            for inner in region.blocks:
+                found += _innermost_first(inner)
+        if isinstance(op, ReduceOp):
+            found.append(op)
+    return found
+
+
+def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
+    for axis, extent in zip(reduce.axes, reduce.extents, strict=True):
+        if isinstance(extent, SSAValue) and _is_within(extent, compute):
+            raise CompileError.at(
+                reduce,
+                f'te.compute "{compute.label}": the extent of reduce axis %{axis.name_hint or axis.index} depends on '
+                "the element: it must be the same for all elements, defined outside te.compute",
+            )
+
+
+def _is_within(value: SSAValue, compute: ComputeOp) -> bool:
+    """Whether `value` is defined in the element region of `compute`."""
+    block = value.block if isinstance(value, BlockArgument) else value.owner.parent_block()
+    while block is not None:
+        op = block.parent_op()
+        if op is compute:
+            return True
+        block = None if op is None else op.parent_block()
+    return False
+
+
+class _Split:
+    """Moves one reduction, which holds no other, out of a computation."""
+
+    def __init__(self, compute: ComputeOp, reduce: ReduceOp, constants: ConstantPool) -> None:
+        self._constants = constants
+        self._compute = compute
+        self._reduce = reduce
+        self._path = self._enclosing()
+        self._needed = self._slice()
+        self._indices = self._used_indices()
+
+    def _enclosing(self) -> list[tuple[Operation, Block]]:
+        """The ops around the reduction with the block of each that holds it, from the computation inwards."""
+        path: list[tuple[Operation, Block]] = []
+        op: Operation = self._reduce
+        while op is not self._compute:
+            block, parent = op.parent_block(), op.parent_op()
+            if block is None or parent is None:
+                raise InternalError(f"{self._reduce.name} stands outside the computation it was found in")
+            path.append((parent, block))
+            op = parent
+        return path[::-1]
+
+    def _slice(self) -> set[Operation]:
+        """The ops of the element that the reduction and the conditions around it depend on."""
+        needed: set[Operation] = set()
+        pending: list[SSAValue] = [op.cond for op, _ in self._path if isinstance(op, IfOp)]
+        pending += _used_by(self._reduce)
+        while pending:
+            value = pending.pop()
+            if isinstance(value, BlockArgument) or not _is_within(value, self._compute):
+                continue
+            owner = value.owner
+            if not isinstance(owner, Operation) or owner in needed or owner is self._reduce:
+                continue
+            if not self._reduce.is_ancestor(owner):
+                needed.add(owner)
+                pending += _used_by(owner)
+        return needed
+
+    def _used_indices(self) -> dict[SSAValue, Extent]:
+        """The indices and outer reduce axes that the temporary is computed for, with their extents."""
+        used = {value for op in (*self._needed, self._reduce) for value in _used_by(op)}
+        used |= {op.cond for op, _ in self._path if isinstance(op, IfOp)}
+        indices: dict[SSAValue, Extent] = {}
+        for op, _ in self._path:
+            if isinstance(op, ComputeOp):
+                domain = zip(op.indices, op.extents, strict=True)
+            elif isinstance(op, ReduceOp):
+                domain = zip(op.axes, op.extents, strict=True)
+            else:
+                continue
+            indices.update((index, extent) for index, extent in domain if index in used)
+        return indices
+
+    def apply(self) -> None:
+        reduce, compute = self._reduce, self._compute
+        types = [result.type for result in reduce.results]
+        for type in types:
+            _check_storable(compute, reduce, type)
+        label = f"{compute.label}_{'reduce' if reduce.kind is Combiner.CUSTOM else reduce.kind.value}"
+        hints = [index.name_hint for index in self._indices]
+        temporary = ComputeOp.over(label, list(self._indices.values()), types, hints)
+        temporary.location = reduce.location
+        mapped: dict[SSAValue, SSAValue] = dict(zip(self._indices, temporary.indices, strict=True))
+        self._fill(temporary.body.block, mapped)
+        block = compute.parent_block()
+        if block is None:
+            raise InternalError("a te.compute without a function")
+        block.insert_op_before(temporary, compute)
+        self._read_instead(temporary)
+
+    def _fill(self, block: Block, mapped: dict[SSAValue, SSAValue]) -> None:
+        """Write the reduction into `block`; what it needs from branches moves into its body, under their conditions."""
+        first_branch = next((i for i, (op, _) in enumerate(self._path) if isinstance(op, IfOp)), len(self._path))
+        for _, region in self._path[:first_branch]:
+            self._copy_needed(region, block, mapped)
+        reduce = self._reduce.clone(mapped)
+        block.add_op(reduce)
+        block.add_op(YieldOp(*reduce.results))
+        if first_branch < len(self._path):
+            _check_combiner(compute=self._compute, reduce=reduce)
+            self._guard(reduce, self._path[first_branch:], mapped)
+
+    def _copy_needed(self, source: Block, target: Block, mapped: dict[SSAValue, SSAValue]) -> None:
+        for op in source.ops:
+            if op in self._needed:
+                target.add_op(op.clone(mapped))
+
+    def _guard(
+        self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
+    ) -> None:
+        """Let the body of `reduce` give its values where the conditions hold, else the identity."""
+        inner = reduce.body.block
+        body_ops = list(inner.ops)
+        for op in body_ops:
+            op.detach()
+        level = inner
+        pending: list[tuple[Block, IfOp]] = []
+        for op, region in branches:
+            if isinstance(op, IfOp):
+                taken, other = Block(), Block()
+                results = [result.type for result in reduce.results]
+                other.add_op(ScfYieldOp(*self._identity(reduce, other)))
+                first = op.true_region.blocks and op.true_region.block is region
+                regions = (Region(taken), Region(other)) if first else (Region(other), Region(taken))
+                pending.append((level, _detached_if(mapped.get(op.cond, op.cond), results, regions, op)))
+                level = taken
+            self._copy_needed(region, level, mapped)
+        terminator = body_ops.pop()
+        level.add_ops(body_ops)
+        values = list(terminator.operands)
+        terminator.erase()
+        for outer, guard in reversed(pending):
+            level.add_op(ScfYieldOp(*values))
+            outer.add_op(guard)
+            values, level = list(guard.results), outer
+        inner.add_op(YieldOp(*values))
+
+    def _identity(self, reduce: ReduceOp, block: Block) -> list[SSAValue]:
+        def append(op: Operation) -> SSAValue:
+            block.add_op(op)
+            return op.results[0]
+
+        return identity(reduce, self._constants.get, append)
+
+    def _read_instead(self, temporary: ComputeOp) -> None:
+        reduce = self._reduce
+        block = reduce.parent_block()
+        if block is None:
+            raise InternalError("a reduction without a block")
+        for result, tensor in zip(list(reduce.results), temporary.results, strict=True):
+            read = ExtractOp(tensor, list(self._indices), result.type)
+            read.location = reduce.location
+            read.result.name_hint = result.name_hint
+            block.insert_op_before(read, reduce)
+            result.replace_all_uses_with(read.result)
+        reduce.detach()
+        reduce.erase()
+
+
+def _detached_if(condition: SSAValue, types: Sequence[Attribute], regions: Sequence[Region], like: Operation) -> IfOp:
+    """An `scf.if` whose blocks may still be filled."""
+    op = IfOp.create(operands=[condition], result_types=types, regions=regions)
+    op.location = like.location
+    return op
+
+
+def _used_by(op: Operation) -> list[SSAValue]:
+    """The values that `op` and the ops in it use."""
+    return [operand for inner in op.walk() for operand in inner.operands]
+
+
+def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
+    """The combiner of a reduction that moves out of a branch must not use what that branch computes."""
+    for region in reduce.combiner_regions:
+        for op in region.walk():
+            if any(_is_within(operand, compute) for operand in op.operands):
+                raise CompileError.at(
+                    op,
+                    f'te.compute "{compute.label}": the combiner of a reduction under a condition uses a value that is '
+                    "computed under that condition",
+                )
+
+
+def _check_storable(compute: ComputeOp, reduce: ReduceOp, type: Attribute) -> None:
+    if not is_element_type(type):
+        raise CompileError.at(
+            reduce,
+            f'te.compute "{compute.label}": the result of a reduction within a larger expression is stored, which '
+            f"{type} cannot be: cast it within the reduction",
+        )
+
+
+@dataclass(frozen=True)
+class TeSplitReductionsPass(ModulePass):
+    """Give every reduction a `te.compute` of its own; see `split_reductions`."""
+
+    name = "te-split-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.body.ops:
+            if isinstance(inner, FuncOp) and not inner.is_declaration:
+                constants = ConstantPool(inner)
+                split_reductions(inner, constants)
+                constants.place(inner.body.block)
