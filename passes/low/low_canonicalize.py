@@ -1,0 +1,205 @@
+"""low-canonicalize: shared constants and computations, invariants before their loops, nothing unused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects.low import PARAMS, GatherOp, ParallelForOp
+
+_PURE = ("arith.", "math.", "vector.broadcast", "vector.extract", "vector.insert", "vector.shuffle", "vector.bitcast")
+_PURE_LOW = ("low.cmp", "low.select", "low.sitofp", "low.uitofp", "low.fpto", "low.ext", "low.trunc", "low.index_cast")
+_READS = (memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, GatherOp)
+_DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
+
+
+@dataclass(frozen=True)
+class LowCanonicalizePass(ModulePass):
+    """Clean up low functions, without changing what they do:
+
+    - constants stand at the start of the function, each once;
+    - equal computations in one scope are one (common subexpressions);
+    - computations that do not change in an `scf.for` stand before it, except divisions by what may be 0 and except
+      anything that would leave a `low.parallel_for`, whose body may be another function;
+    - computations, loads and temporaries whose results nobody uses are gone, and so are loops and conditions that hold
+      nothing.
+    """
+
+    name = "low-canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp) and PARAMS in function.attributes and function.body.blocks:
+                canonicalize(function)
+
+
+def canonicalize(function: FuncOp) -> None:
+    """Clean up one function."""
+    _erase_unused(function.body.block)
+    entry = _Constants(function.body.block)
+    _share(function.body.block, {}, entry)
+    for loop in [op for op in function.walk(region_first=True) if isinstance(op, scf.ForOp)]:
+        _hoist_invariants(loop)
+    _erase_unused(function.body.block)
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether `op` computes its results from its operands alone."""
+    return op.name.startswith(_PURE) or op.name.startswith(_PURE_LOW)
+
+
+@dataclass
+class _Constants:
+    """The constants of a function, at its start."""
+
+    block: Block
+    known: dict[object, SSAValue] = field(default_factory=dict[object, SSAValue])
+    last: Operation | None = None
+
+    def share(self, op: arith.ConstantOp) -> None:
+        """Move `op` to the constants, or replace it by the one that is there."""
+        found = self.known.get(op.value)
+        if found is not None:
+            op.result.replace_all_uses_with(found)
+            op.detach()
+            op.erase()
+            return
+        self.known[op.value] = op.result
+        first = self.block.first_op
+        if self.last is not None:
+            op.detach()
+            self.block.insert_op_after(op, self.last)
+        elif first is not None and first is not op:
+            op.detach()
+            self.block.insert_op_before(op, first)
+        self.last = op
+
+
+def _share(block: Block, outer: dict[object, Operation], constants: _Constants) -> None:
+    """Replace ops by equal ones that came before, here or in the scopes around."""
+    known = dict(outer) if outer else {}
+    for op in list(block.ops):
+        if isinstance(op, arith.ConstantOp):
+            constants.share(op)
+        elif is_pure(op):
+            key = (
+                op.name,
+                tuple(op.operands),
+                tuple(op.result_types),
+                frozenset(op.properties.items()),
+                frozenset(op.attributes.items()),
+            )
+            found = known.get(key)
+            if found is None:
+                known[key] = op
+                continue
+            for old, new in zip(op.results, found.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.detach()
+            op.erase()
+        else:
+            # What is computed outside of a parallel loop need not be captured by it: its body shares its own.
+            inside = {} if isinstance(op, ParallelForOp) else known
+            for region in op.regions:
+                for inner in region.blocks:
+                    _share(inner, inside, constants)
+
+
+def _may_trap(op: Operation) -> bool:
+    if not op.name.startswith(_DIVISIONS):
+        return False
+    divisor = op.operands[1]
+    constant = divisor.owner
+    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
+        return not op.name.startswith("arith.divf")
+    return constant.value.value.data in (0, -1)
+
+
+def _hoist_invariants(loop: scf.ForOp) -> None:
+    """Move what does not change in `loop` before it; inner loops have been treated."""
+    inside: set[SSAValue] = set(loop.body.block.args)
+    parent = loop.parent
+    if parent is None:
+        return
+    for op in list(loop.body.block.ops):
+        if is_pure(op) and not any(operand in inside for operand in op.operands) and not _may_trap(op):
+            op.detach()
+            parent.insert_op_before(op, loop)
+        else:
+            inside.update(op.results)
+
+
+def _erase_unused(block: Block) -> None:
+    """Erase what nobody uses, from the end backwards, so that one walk finds all."""
+    for op in reversed(list(block.ops)):
+        if op.parent is not block:
+            continue  # erased together with the last use of it
+        for region in op.regions:
+            for inner in region.blocks:
+                _erase_unused(inner)
+        if any(result.first_use is not None for result in op.results):
+            if isinstance(op, memref.AllocaOp | memref.AllocOp) and _is_never_read(op.memref):
+                _erase_writes(op)
+            else:
+                continue
+        if is_pure(op) or isinstance(op, (*_READS, memref.AllocaOp, memref.AllocOp)) or _is_idle(op):
+            op.detach()
+            op.erase()
+
+
+def _is_idle(op: Operation) -> bool:
+    """Whether `op` is a loop or condition without results in which nothing stands."""
+    if not isinstance(op, scf.ForOp | scf.IfOp | ParallelForOp) or op.results:
+        return False
+    return all(_is_idle_region(region) for region in op.regions)
+
+
+def _is_idle_region(region: Region) -> bool:
+    return all(isinstance(op, scf.YieldOp) for block in region.blocks for op in block.ops)
+
+
+_WRITES = ("memref.store", "memref.dealloc", "vector.store", "vector.maskedstore", "low.scatter")
+
+
+def _is_never_read(buffer: SSAValue) -> bool:
+    """Whether a temporary is only stored to."""
+    return all(use.operation.name in _WRITES and _stored(use.operation) is not buffer for use in buffer.uses)
+
+
+def _stored(op: Operation) -> SSAValue | None:
+    match op:
+        case memref.StoreOp():
+            return op.value
+        case vector.StoreOp():
+            return op.vector
+        case _:
+            return None
+
+
+def _erase_writes(alloc: memref.AllocaOp | memref.AllocOp) -> None:
+    writes: Iterable[Operation] = [use.operation for use in alloc.memref.uses]
+    for op in writes:
+        operands = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
+        op.detach()
+        op.erase()
+        _erase_chain(operands)
+
+
+def _erase_chain(ops: list[Operation]) -> None:
+    """Erase pure ops that lost their last use, and what only they used."""
+    while ops:
+        op = ops.pop()
+        if op.parent is None or not (is_pure(op) or isinstance(op, _READS)):
+            continue
+        if any(result.first_use is not None for result in op.results):
+            continue
+        ops.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
+        op.detach()
+        op.erase()

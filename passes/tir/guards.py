@@ -1,0 +1,151 @@
+"""Conditions of `scf.if`: their parts as index constraints, what ranges prove of them, and ifs that ranges decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from weft.analysis.index import Index
+from weft.passes.tir.nest import (
+    bool_constant,
+    conjunction_before,
+    detached_ops,
+    erase_if_unused,
+    insert_before,
+    range_of,
+    static_value,
+)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """`index >= 0`, or `index == 0` for an equality; the opposite of it when `negated`."""
+
+    index: Index
+    equality: bool = False
+    negated: bool = False
+
+
+def constraint_of(op: arith.CmpiOp) -> Constraint | None:
+    """The signed comparison of two index values as a constraint."""
+    if not isinstance(op.lhs.type, IndexType):
+        return None
+    left, right = Index.of(op.lhs), Index.of(op.rhs)
+    match op.predicate.value.data:
+        case 0:
+            return Constraint((left - right).simplified(range_of), equality=True)
+        case 1:
+            return Constraint((left - right).simplified(range_of), equality=True, negated=True)
+        case 2:
+            return Constraint((right - left - 1).simplified(range_of))
+        case 3:
+            return Constraint((right - left).simplified(range_of))
+        case 4:
+            return Constraint((left - right - 1).simplified(range_of))
+        case 5:
+            return Constraint((left - right).simplified(range_of))
+        case _:
+            return None
+
+
+def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
+    """The conditions whose conjunction `condition` is."""
+    if isinstance(condition, OpResult) and isinstance(condition.op, arith.AndIOp):
+        yield from conjuncts(condition.op.lhs)
+        yield from conjuncts(condition.op.rhs)
+    else:
+        yield condition
+
+
+def comparisons(condition: SSAValue) -> Iterator[tuple[arith.CmpiOp, Constraint]]:
+    """The index comparisons among the conjuncts of `condition`."""
+    for part in conjuncts(condition):
+        if isinstance(part, OpResult) and isinstance(part.op, arith.CmpiOp):
+            constraint = constraint_of(part.op)
+            if constraint is not None:
+                yield part.op, constraint
+
+
+def truth(condition: SSAValue) -> bool | None:
+    """What the ranges of loops say of `condition`, or None when they do not decide it."""
+    constant = static_value(condition)
+    if constant is not None:
+        return bool(constant)
+    if not isinstance(condition, OpResult):
+        return None
+    op = condition.op
+    if isinstance(op, arith.AndIOp | arith.OrIOp):
+        absorbing = isinstance(op, arith.OrIOp)
+        sides = (truth(op.lhs), truth(op.rhs))
+        if absorbing in sides:
+            return absorbing
+        return None if None in sides else not absorbing
+    if isinstance(op, arith.XOrIOp):
+        left, right = truth(op.lhs), truth(op.rhs)
+        return None if left is None or right is None else left != right
+    if isinstance(op, arith.CmpiOp) and (constraint := constraint_of(op)) is not None:
+        return _truth_of(constraint)
+    return None
+
+
+def _truth_of(constraint: Constraint) -> bool | None:
+    low, high = constraint.index.range(range_of)
+    if constraint.equality:
+        if low is not None and low == high:
+            return (low == 0) != constraint.negated
+        excluded = (low is not None and low > 0) or (high is not None and high < 0)
+        return constraint.negated if excluded else None
+    if low is not None and low >= 0:
+        return True
+    return False if high is not None and high < 0 else None
+
+
+def decide_ifs(root: Operation) -> None:
+    """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
+    for op in [op for op in root.walk() if isinstance(op, scf.IfOp)]:
+        if op.parent is not None:
+            decide_if(op, truth(op.cond))
+
+
+def decide_if(op: scf.IfOp, known: bool | None) -> None:
+    """Put the region that runs in the place of `op`; without a decision, drop the conjuncts that ranges prove."""
+    if known is None:
+        _weaken(op)
+        return
+    region = op.true_region if known else op.false_region
+    condition = op.cond.owner
+    parent = op.parent
+    if region.blocks and parent is not None:
+        ops = detached_ops(region.block)
+        terminator = ops.pop()
+        for result, value in zip(op.results, terminator.operands, strict=True):
+            result.replace_all_uses_with(value)
+        parent.insert_ops_before(ops, op)
+        terminator.erase()
+    op.detach()
+    op.erase()
+    if isinstance(condition, Operation):
+        erase_if_unused([condition])
+
+
+def _weaken(op: scf.IfOp) -> None:
+    parts = list(conjuncts(op.cond))
+    undecided = [part for part in parts if truth(part) is not True]
+    if len(undecided) == len(parts):
+        return
+    condition = op.cond.owner
+    op.operands[0] = conjunction_before(undecided, op)
+    if isinstance(condition, Operation):
+        erase_if_unused([condition])
+
+
+def replace_by_truth(op: Operation, value: bool) -> None:
+    """Replace the only result of `op`, a condition, by a constant."""
+    constant = bool_constant(value)
+    insert_before(op, [constant])
+    op.results[0].replace_all_uses_with(constant.result)
+    erase_if_unused([op])

@@ -1,0 +1,475 @@
+"""Builds the vector form of a loop body, op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    VectorType,
+    i1,
+)
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from weft.analysis.index import Atom, Index, Quotient
+from weft.dialects import low_lanes
+from weft.dialects.low import GatherOp, ScatterOp
+from weft.dialects.tir import ForOp
+from weft.passes.index_ops import materialize
+from weft.passes.tir.guards import constraint_of
+from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, needs_an_active_lane
+from weft.passes.tir.nest import detached_ops, range_of
+from weft.support.errors import InternalError
+
+_INDEX = IndexType()
+
+
+class Vectorizer:
+    """Replaces a loop that `analyse` found no obstacle in.
+
+    Ops whose operands are the same for all lanes move as they are. Index arithmetic that differs between lanes is not
+    emitted: places are read off its normal form, and only what needs lanes of indices computes them.
+    """
+
+    def __init__(self, lanes: Lanes, count: int) -> None:
+        self.lanes = lanes
+        self.loop = lanes.loop
+        self.variable = lanes.loop.induction_variable
+        self.count = count
+        self.vectors: dict[SSAValue, SSAValue] = {}
+        """The vector of a value that differs between lanes."""
+        self.ops: list[Operation] = []
+        self.scopes: list[dict[object, SSAValue]] = [{}]
+        """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
+        self.mask: SSAValue | None = None
+        self.dead: list[Operation] = []
+        self.types: dict[Attribute, VectorType] = {}
+        self.location = lanes.loop.location
+
+    def run(self) -> None:
+        """Put the vector form in the place of the loop."""
+        for op in detached_ops(self.loop.body.block):
+            self.visit(op)
+        parent = self.loop.parent
+        if parent is not None:
+            parent.insert_ops_before(self.ops, self.loop)
+        for op in reversed(self.dead):
+            op.drop_all_references()
+        self.loop.detach()
+        self.loop.drop_all_references()
+
+    # Emission
+
+    def emit(self, op: Operation, hint: str | None = None) -> SSAValue | None:
+        op.location = self.location
+        self.ops.append(op)
+        if not op.results:
+            return None
+        if hint is not None:
+            op.results[0].name_hint = hint
+        return op.results[0]
+
+    def value(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Emit `op` and return its only result."""
+        result = self.emit(op, hint)
+        if result is None:
+            raise InternalError(f"{op.name} has no result")
+        return result
+
+    @contextmanager
+    def scope(self) -> Generator[list[Operation]]:
+        """Collect the ops that are emitted inside, in a region of their own."""
+        outer, self.ops = self.ops, []
+        self.scopes.append({})
+        try:
+            yield self.ops
+        finally:
+            self.scopes.pop()
+            self.ops = outer
+
+    def known(self, key: object) -> SSAValue | None:
+        for scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def remember(self, key: object, value: SSAValue) -> SSAValue:
+        self.scopes[-1][key] = value
+        return value
+
+    # Values
+
+    def type_of(self, element: Attribute) -> VectorType:
+        if element not in self.types:
+            self.types[element] = VectorType(element, [self.count])
+        return self.types[element]
+
+    def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
+        """A vector of constants; one element stands for all lanes."""
+        key = ("constant", element, tuple(elements))
+        if (found := self.known(key)) is not None:
+            return found
+        type_ = self.type_of(element)
+        # from_list is typed for either kind of element, not for both.
+        data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * self.count)
+        dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
+        op = arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
+        return self.remember(key, self.value(op))
+
+    def zeros(self, element: Attribute) -> SSAValue:
+        return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
+
+    def scalar(self, index: Index) -> SSAValue:
+        """The value of an index that is the same for all lanes."""
+        if (found := self.known(index)) is not None:
+            return found
+        value, ops = materialize(index)
+        for op in ops:
+            self.emit(op)
+        return self.remember(index, value)
+
+    def broadcast(self, value: SSAValue) -> SSAValue:
+        if (found := self.known(value)) is not None:
+            return found
+        op = vector.BroadcastOp.create(operands=[value], result_types=[self.type_of(value.type)])
+        return self.remember(value, self.value(op, value.name_hint))
+
+    def vector_of(self, value: SSAValue) -> SSAValue:
+        """The lanes of any value of the body."""
+        if value in self.vectors:
+            return self.vectors[value]
+        if value not in self.lanes.varying:
+            return self.broadcast(value)
+        if isinstance(value.type, IndexType):
+            return self.index_vector(Index.of(value).simplified(range_of))
+        raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
+
+    def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
+        """`index` as one index for all lanes plus a constant for each, or None when it is not that."""
+        factor = index.coefficient(self.variable)
+        rest = index - Index({self.variable: factor})
+        if not self.lanes.varies(rest):
+            return rest, tuple(factor * lane for lane in range(self.count))
+        if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
+            return None
+        at_lane = [
+            index.substitute({self.variable: Index({}, lane)}, range_of).simplified(range_of)
+            for lane in range(self.count)
+        ]
+        distances = [at - at_lane[0] for at in at_lane]
+        if all(d.is_constant for d in distances):
+            return at_lane[0], tuple(d.constant for d in distances)
+        return None
+
+    def index_vector(self, index: Index) -> SSAValue:
+        """The lanes of an index."""
+        if (found := self.known(("lanes", index))) is not None:
+            return found
+        split = self.offsets(index)
+        if split is not None:
+            base, offsets = split
+            if base.is_constant:
+                return self.constant(_INDEX, [base.constant + o for o in offsets])
+            result = self.broadcast(self.scalar(base))
+            if any(offsets):
+                result = self._arith(arith.AddiOp, result, self.constant(_INDEX, offsets))
+        else:
+            result = self._sum_of_terms(index)
+        return self.remember(("lanes", index), result)
+
+    def _arith(self, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
+        properties: dict[str, Attribute] = {}
+        if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow):
+            properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
+        return self.value(op_class.create(operands=operands, result_types=[operands[0].type], properties=properties))
+
+    def _sum_of_terms(self, index: Index) -> SSAValue:
+        """Lanes of an index that is not affine in the lane: term by term."""
+        shared: dict[Atom, int] = {}
+        total: SSAValue | None = None
+        for atom, factor in index.terms.items():
+            if not self.lanes.varies(Index({atom: 1})):
+                shared[atom] = factor
+                continue
+            term = self._atom_vector(atom)
+            if factor != 1:
+                term = self._arith(arith.MuliOp, term, self.constant(_INDEX, [factor]))
+            total = term if total is None else self._arith(arith.AddiOp, total, term)
+        rest = Index(shared, index.constant)
+        if total is None:
+            return self.broadcast(self.scalar(rest))
+        return total if rest == Index({}) else self._arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
+
+    def _atom_vector(self, atom: Atom) -> SSAValue:
+        if atom is self.variable:
+            return self.constant(_INDEX, range(self.count))
+        if isinstance(atom, SSAValue):
+            return self.vectors[atom]
+        numerator = self.index_vector(atom.numerator)
+        divisor = self.constant(_INDEX, [atom.divisor])
+        low, _ = atom.numerator.range(range_of)
+        unsigned = low is not None and low >= 0
+        if isinstance(atom, Quotient):
+            return self._arith(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
+        if unsigned:
+            return self._arith(arith.RemUIOp, numerator, divisor)
+        quotient = self._arith(arith.FloorDivSIOp, numerator, divisor)
+        return self._arith(arith.SubiOp, numerator, self._arith(arith.MuliOp, quotient, divisor))
+
+    # Ops
+
+    def visit(self, op: Operation) -> None:
+        """Emit the vector form of a detached op of the body."""
+        self.location = op.location
+        match op:
+            case memref.LoadOp():
+                self.load(op)
+            case memref.StoreOp():
+                self.store(op)
+            case ForOp():
+                self.inner_loop(op)
+            case scf.IfOp():
+                self.condition(op)
+            case _:
+                self.compute(op)
+
+    def compute(self, op: Operation) -> None:
+        if not any(operand in self.lanes.varying for operand in op.operands):
+            self.emit(op)
+            return
+        if op.results[0] not in self.lanes.varying:
+            # Index arithmetic in which the lane cancels out.
+            op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(range_of)))
+            self.dead.append(op)
+            return
+        if _is_traced(op):
+            self.dead.append(op)
+            return
+        hint = op.results[0].name_hint
+        if isinstance(op, arith.CmpiOp) and (mask := self.constant_mask(op)) is not None:
+            self.vectors[op.result] = mask
+            self.dead.append(op)
+            return
+        operands = [self.vector_of(operand) for operand in op.operands]
+        if isinstance(op, DIVISIONS) and self.mask is not None:
+            operands[1] = self.select(self.mask, operands[1], self.constant(op.operands[1].type, [1]))
+        op_class = low_lanes.LANE_FORMS.get(type(op), type(op))
+        if isinstance(op, arith.SelectOp) and op.cond not in self.lanes.varying:
+            op_class, operands[0] = arith.SelectOp, op.cond
+        new = op_class.create(
+            operands=operands,
+            result_types=[self.type_of(r.type) for r in op.results],
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+        )
+        self.vectors[op.results[0]] = self.value(new, hint)
+        self.dead.append(op)
+
+    def select(self, mask: SSAValue, on: SSAValue, off: SSAValue) -> SSAValue:
+        return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
+
+    def constant_mask(self, op: arith.CmpiOp) -> SSAValue | None:
+        """The mask of a comparison that only the lane decides."""
+        constraint = constraint_of(op)
+        split = None if constraint is None else self.offsets(constraint.index.simplified(range_of))
+        if constraint is None or split is None or not split[0].is_constant:
+            return None
+        values = [split[0].constant + offset for offset in split[1]]
+        lanes = [(v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values]
+        return self.constant(i1, [int(lane) for lane in lanes])
+
+    def load(self, op: memref.LoadOp) -> None:
+        place = Index.of(op.indices[0]).simplified(range_of)
+        hint = op.res.name_hint
+        if not self.lanes.varies(place):
+            op.operands = [op.memref, self.scalar(place)]
+            self.emit(op)
+            return
+        self.dead.append(op)
+        element = op.res.type
+        type_ = self.type_of(element)
+        split = self.offsets(place)
+        if split is not None and split[1] == tuple(range(self.count)):
+            base = self.scalar(split[0])
+            if self.mask is None:
+                new: Operation = vector.LoadOp(op.memref, [base], type_)
+            else:
+                new = vector.MaskedLoadOp(op.memref, [base], self.mask, self.zeros(element))
+        elif split is not None and not any(split[1]) and self.mask is None:
+            shared = memref.LoadOp.create(operands=[op.memref, self.scalar(split[0])], result_types=[element])
+            self.vectors[op.res] = self.broadcast(self.value(shared, hint))
+            return
+        else:
+            new = GatherOp(op.memref, self.index_vector(place), self.mask, type_)
+        self.vectors[op.res] = self.value(new, hint)
+
+    def store(self, op: memref.StoreOp) -> None:
+        place = Index.of(op.indices[0]).simplified(range_of)
+        if not self.lanes.varies(place):
+            value = op.value
+            if op in self.lanes.reductions:
+                value = self.reduce(self.lanes.reductions[op])
+            op.operands = [value, op.memref, self.scalar(place)]
+            self.emit(op)
+            return
+        self.dead.append(op)
+        lanes = self.vector_of(op.value)
+        split = self.offsets(place)
+        if split is None or split[1] != tuple(range(self.count)):
+            self.emit(ScatterOp(lanes, op.memref, self.index_vector(place), self.mask))
+        elif self.mask is None:
+            self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])]))
+        else:
+            self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
+
+    def reduce(self, reduction: Reduction) -> SSAValue:
+        """All lanes combined with the value that the load found."""
+        lanes = self.vector_of(reduction.operand)
+        element = reduction.operand.type
+        if self.mask is not None:
+            neutral = neutral_element(reduction.kind, element)
+            lanes = self.select(self.mask, lanes, self.constant(element, [neutral]))
+        flags: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(reduction.kind)}
+        is_reordered = isinstance(reduction.combine, arith.AddfOp | arith.MulfOp)
+        flags["fastmath"] = arith.FastMathFlagsAttr([FastMathFlag.REASSOC] if is_reordered else "none")
+        combined = self.value(vector.ReductionOp.create(operands=[lanes], result_types=[element], properties=flags))
+        new = reduction.combine.clone_without_regions()
+        new.operands = [reduction.load.res, combined]
+        return self.value(new, reduction.combine.results[0].name_hint)
+
+    # Control flow
+
+    def inner_loop(self, loop: ForOp) -> None:
+        """The loop stays, around the vector form of its body."""
+        with self.scope() as ops:
+            for op in detached_ops(loop.body.block):
+                self.visit(op)
+        loop.body.block.add_ops(ops)
+        self.emit(loop)
+
+    def condition(self, op: scf.IfOp) -> None:
+        if op.cond in self.lanes.varying:
+            self.masked(op)
+        else:
+            self.uniform(op)
+
+    def uniform(self, op: scf.IfOp) -> None:
+        """All lanes go the same way: the `scf.if` stays."""
+        varying = [result in self.lanes.varying for result in op.results]
+        then, otherwise = (self.region(r.block, varying) if r.blocks else Region() for r in op.regions)
+        types = [self.type_of(r.type) if v else r.type for r, v in zip(op.results, varying, strict=True)]
+        new = scf.IfOp(op.cond, types, then, otherwise)
+        self.dead.append(op)
+        self.emit(new)
+        for old, result, lanes in zip(op.results, new.results, varying, strict=True):
+            result.name_hint = old.name_hint
+            if lanes:
+                self.vectors[old] = result
+            else:
+                old.replace_all_uses_with(result)
+
+    def region(self, block: Block, varying: Sequence[bool]) -> Region:
+        with self.scope() as ops:
+            old = detached_ops(block)
+            for op in old[:-1]:
+                self.visit(op)
+            values = [
+                self.vector_of(value) if lanes else value
+                for value, lanes in zip(old[-1].operands, varying, strict=True)
+            ]
+            self.dead.append(old[-1])
+            self.emit(scf.YieldOp(*values))
+        new = Block()
+        new.add_ops(ops)
+        return Region(new)
+
+    def masked(self, op: scf.IfOp) -> None:
+        """Lanes go different ways: both regions run, each under its mask, and lanes select the results."""
+        condition = self.vectors[op.cond]
+        outer = self.mask
+        self.dead.append(op)
+        on = condition if outer is None else self._arith(arith.AndIOp, outer, condition)
+        then = self.branch(op.true_region, on, op)
+        otherwise: list[SSAValue] = []
+        if op.false_region.blocks:
+            inverse = self._arith(arith.XOrIOp, condition, self.constant(i1, [1]))
+            off = inverse if outer is None else self._arith(arith.AndIOp, outer, inverse)
+            otherwise = self.branch(op.false_region, off, op)
+        for result, yes, no in zip(op.results, then, otherwise, strict=True):
+            self.vectors[result] = self.select(condition, yes, no)
+
+    def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
+        """The ops of `region` under `mask`; the lanes of what it yields."""
+        outer, self.mask = self.mask, mask
+        block = region.block
+        if needs_an_active_lane(block, self.lanes):
+            values = self.guarded_branch(block, mask, op)
+        else:
+            ops = detached_ops(block)
+            for inner in ops[:-1]:
+                self.visit(inner)
+            values = [self.vector_of(value) for value in ops[-1].operands]
+            self.dead.append(ops[-1])
+        self.mask = outer
+        return values
+
+    def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
+        """The same, run only when some lane is active."""
+        properties: dict[str, Attribute] = {
+            "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
+            "fastmath": arith.FastMathFlagsAttr("none"),
+        }
+        some = self.value(vector.ReductionOp.create(operands=[mask], result_types=[i1], properties=properties))
+        then = self.region(block, [True] * len(op.results))
+        types = [self.type_of(r.type) for r in op.results]
+        otherwise = Region()
+        if types:
+            with self.scope() as ops:
+                self.emit(scf.YieldOp(*[self.zeros(r.type) for r in op.results]))
+            empty = Block()
+            empty.add_ops(ops)
+            otherwise = Region(empty)
+        new = scf.IfOp(some, types, then, otherwise)
+        self.emit(new)
+        return list(new.results)
+
+
+def _is_traced(op: Operation) -> bool:
+    """Whether `Index.of` sees through `op`, so that nobody needs lanes of its result before they ask."""
+    if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
+        return False
+    index = Index.of(op.results[0])
+    return index.single_value is not op.results[0]
+
+
+def neutral_element(kind: vector.CombiningKindFlag, element: Attribute) -> float | int:
+    """What a masked lane contributes to a reduction: nothing."""
+    flag = vector.CombiningKindFlag
+    if isinstance(element, AnyFloat):
+        return {
+            flag.ADD: -0.0,
+            flag.MUL: 1.0,
+            flag.MAXIMUMF: float("-inf"),
+            flag.MINIMUMF: float("inf"),
+            flag.MAXNUMF: float("nan"),
+            flag.MINNUMF: float("nan"),
+        }[kind]
+    width = element.width.data if isinstance(element, IntegerType) else 64
+    return {
+        flag.ADD: 0,
+        flag.MUL: 1,
+        flag.OR: 0,
+        flag.XOR: 0,
+        flag.AND: -1,
+        flag.MINUI: -1,
+        flag.MAXUI: 0,
+        flag.MINSI: (1 << (width - 1)) - 1,
+        flag.MAXSI: -(1 << (width - 1)),
+    }[kind]

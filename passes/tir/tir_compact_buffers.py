@@ -1,0 +1,172 @@
+"""tir-compact-buffers: temporaries shrink to the region that is touched where they are allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
+from xdsl.ir import Block, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Atom, Index, Quotient
+from weft.dialects.index_map import add_intervals, scale_interval
+from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
+
+
+@dataclass(frozen=True)
+class CompactBuffersPass(ModulePass):
+    """Shrink every temporary to the box of elements that are touched in the scope that allocates it.
+
+    ```mlir
+    tir.for %i in 32 {
+      %t = memref.alloc() : memref<128x64xf32>
+      tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%i * 4 + %r, %j] } }
+    // becomes
+    tir.for %i in 32 {
+      %t = memref.alloc() : memref<4x64xf32>
+      tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
+    ```
+    A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range;
+    it keeps its extent otherwise. The rank stays. Blocks must have been lowered (`tir-lower-blocks`).
+    """
+
+    name = "tir-compact-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            for alloc in [inner for inner in function.walk() if isinstance(inner, memref.AllocOp)]:
+                compact(alloc)
+
+
+@dataclass(frozen=True)
+class _Box:
+    """One dimension of a region: `base + low .. base + high`, where the base is fixed in the scope."""
+
+    base: Index
+    low: int
+    high: int
+
+
+def compact(alloc: memref.AllocOp) -> None:
+    """Shrink `alloc` to the region that its loads and stores touch; other uses keep it as it is."""
+    uses: list[memref.LoadOp | memref.StoreOp] = []
+    for use in alloc.memref.uses:
+        op = use.operation
+        if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not alloc.memref:
+            return
+        uses.append(op)
+    scope = alloc.parent
+    if not uses or scope is None:
+        return
+    fixed = _FixedIn(scope)
+    indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
+    old = buffer_type(alloc.memref)
+    boxes = [_union([fixed.box(index[d]) for index in indices]) for d in range(old.get_num_dims())]
+    boxes = [
+        None if box is None or (extent != DYNAMIC_INDEX and box.high - box.low + 1 >= extent) else box
+        for box, extent in zip(boxes, old.get_shape(), strict=True)
+    ]
+    if all(box is None for box in boxes):
+        return
+    _shrink(alloc, old, boxes)
+    for op, index in zip(uses, indices, strict=True):
+        _rebase(op, index, boxes)
+
+
+def _union(boxes: list[_Box | None]) -> _Box | None:
+    """The smallest box around `boxes` when all have one base."""
+    first = boxes[0]
+    if first is None:
+        return None
+    low, high = first.low, first.high
+    for box in boxes[1:]:
+        if box is None or box.base != first.base:
+            return None
+        low, high = min(low, box.low), max(high, box.high)
+    return _Box(first.base, low, high)
+
+
+@dataclass(frozen=True)
+class _FixedIn:
+    """Tells what is fixed in a scope: values defined around it, or its own loop variable."""
+
+    scope: Block
+
+    def __call__(self, value: SSAValue) -> bool:
+        home = defining_block(value)
+        if home is self.scope:
+            return not isinstance(value, OpResult)
+        around = self.scope.parent_block()
+        while around is not None:
+            if home is around:
+                return True
+            around = around.parent_block()
+        return False
+
+    def box(self, index: Index) -> _Box | None:
+        """`index` as a fixed base and a constant range, or None when the range is not known."""
+        base: dict[Atom, int] = {}
+        interval: tuple[int | None, int | None] = (index.constant, index.constant)
+        for atom, factor in index.terms.items():
+            part = Index({atom: 1})
+            if all(self(v) for v in part.values()):
+                base[atom] = base.get(atom, 0) + factor
+                continue
+            quotient = self._quotient(atom)
+            if quotient is not None:
+                fixed, inner = quotient
+                base[fixed] = base.get(fixed, 0) + factor
+                interval = add_intervals(interval, scale_interval(inner, factor))
+            else:
+                interval = add_intervals(interval, scale_interval(part.range(range_of), factor))
+        low, high = interval
+        return None if low is None or high is None else _Box(Index(base), low, high)
+
+    def _quotient(self, atom: Atom) -> tuple[Quotient, tuple[int, int]] | None:
+        """A quotient of a fixed F plus I in low .. high: (F + low) floordiv c plus 0 .. ceil((high - low) / c)."""
+        if not isinstance(atom, Quotient):
+            return None
+        inner = self.box(atom.numerator)
+        if inner is None or inner.base.is_constant:
+            return None
+        reach = -((inner.low - inner.high) // atom.divisor)
+        return Quotient(inner.base + inner.low, atom.divisor), (0, reach)
+
+
+def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) -> None:
+    """Replace `alloc` by one of the extents of `boxes` (None keeps the old extent)."""
+    sizes = iter(alloc.dynamic_sizes)
+    shape: list[int] = []
+    kept: list[SSAValue] = []
+    for extent, box in zip(old.get_shape(), boxes, strict=True):
+        size = next(sizes) if extent == DYNAMIC_INDEX else None
+        if box is not None:
+            shape.append(box.high - box.low + 1)
+        else:
+            shape.append(extent)
+            if size is not None:
+                kept.append(size)
+    new_type = MemRefType(old.element_type, shape, old.layout, old.memory_space)
+    new = memref.AllocOp(kept, (), new_type, alloc.alignment)
+    new.location = alloc.location
+    new.memref.name_hint = alloc.memref.name_hint
+    if alloc.parent is not None:
+        alloc.parent.insert_op_before(new, alloc)
+    alloc.memref.replace_all_uses_with(new.memref)
+    alloc.detach()
+    alloc.erase()
+
+
+def _rebase(op: memref.LoadOp | memref.StoreOp, index: list[Index], boxes: list[_Box | None]) -> None:
+    """Let `op` count from the corner of the box."""
+    first = len(op.operands) - len(index)
+    for d, (old, box) in enumerate(zip(index, boxes, strict=True)):
+        if box is None:
+            continue
+        previous = op.operands[first + d]
+        new = (old - box.base - box.low).simplified(range_of)
+        op.operands[first + d] = index_before(new, op)
+        if isinstance(previous, OpResult):
+            erase_if_unused([previous.op])

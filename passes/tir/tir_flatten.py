@@ -1,0 +1,480 @@
+"""tir-flatten: every buffer becomes one-dimensional, and functions get the signature of the low level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.index import Index
+from weft.dialects.low import PARAMS, SYMBOLS, Access, AccessAttr, ParamAttr, params_of, symbols_of
+from weft.dialects.tir import AssumeShapeOp, BlockOp
+from weft.passes.tir.nest import (
+    buffer_type,
+    erase_if_unused,
+    index_before,
+    index_constant,
+    insert_before,
+    range_of,
+    static_value,
+    tir_functions,
+)
+from weft.support.errors import CompileError
+
+LOCAL = StringAttr("local")
+"""Memory space of buffers that live in registers or on the stack."""
+_LOCAL_LIMIT = 64 * 1024
+"""Bytes up to which a buffer of space "local" is on the stack."""
+_STACK_LIMIT = 16 * 1024
+"""Bytes up to which a buffer of another space is on the stack: inside a hot loop an allocation would cost more than the
+loop. Frames stay far below the 8 MB (main) and 512 KB (some platforms' threads) of a stack."""
+_FRAME_LIMIT = 256 * 1024
+"""Bytes of stack that one function may take."""
+_ALIGNMENT = 64
+"""Alignment of temporaries in bytes: a cache line, and the widest vector."""
+
+
+@dataclass(frozen=True)
+class FlattenPass(ModulePass):
+    """Turn every buffer into a one-dimensional, row-major one; state the full shapes in `low.params`.
+
+    ```mlir
+    func.func @f(%A: memref<?x4xf32>) {
+      %m = memref.dim %A, %c0 : memref<?x4xf32>
+      ... memref.load %A[%i, %j] : memref<?x4xf32>
+    // becomes
+    func.func @f(%A: memref<?xf32>, %m: index)
+        attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
+      ... memref.load %A[%i * 4 + %j] : memref<?xf32>
+    ```
+    Each dynamic extent of a parameter becomes a trailing index parameter; `tir.assume_shape` makes parameters share
+    them, and calls between functions pass them on. A parameter that is only stored to is `write`; one that is also
+    loaded is `readwrite`. Small temporaries become `memref.alloca` in space "local", others are freed at the end of the
+    scope that allocates them. Loops stay `tir.for`. Requires: blocks are lowered, and buffers have no strided layout
+    (CompileError).
+    """
+
+    name = "tir-flatten"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = list(tir_functions(op))
+        for function in functions:
+            _check(function)
+        signatures = {function.sym_name.data: _Signature.of(function) for function in functions}
+        accesses = _Accesses(op)
+        for function in functions:
+            signature = signatures[function.sym_name.data]
+            signature.access = {p: accesses.of(function, p) for p in signature.memrefs}
+        for other in op.ops:
+            if isinstance(other, FuncOp) and PARAMS in other.attributes:
+                signatures[other.sym_name.data] = _Signature.of_low(other)
+        for function in functions:
+            _Flattener(function, signatures).run()
+        if functions:
+            _flatten_globals(op)
+
+
+def _check(function: FuncOp) -> None:
+    for op in function.walk():
+        if isinstance(op, BlockOp):
+            raise CompileError.at(op, f'block "{op.label}" is still a block: run tir-lower-blocks before')
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+            type_ = value.type
+            if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
+                raise CompileError.at(op, f"buffers are row-major, got the layout of {type_}")
+
+
+def _extent_source(value: SSAValue) -> tuple[SSAValue, int] | None:
+    """The buffer and dimension that `value` is the extent of, through `memref.dim`."""
+    if isinstance(value, OpResult) and isinstance(value.op, memref.DimOp):
+        dimension = static_value(value.op.index)
+        if dimension is None:
+            raise CompileError.at(value.op, "the dimension of memref.dim must be a constant")
+        return value.op.source, dimension
+    return None
+
+
+@dataclass
+class _Signature:
+    """The parameters of a function as callers see them, and the symbols that are added."""
+
+    types: list[Attribute]
+    labels: list[str]
+    symbols: list[str]
+    of_dimension: dict[tuple[int, int], str]
+    """(parameter, dynamic dimension) -> symbol."""
+    of_scalar: dict[int, str]
+    """Index parameter -> the symbol that it must equal, for those that state extents."""
+    memrefs: list[int]
+    access: dict[int, Access] = field(default_factory=dict[int, Access])
+
+    @staticmethod
+    def of(function: FuncOp) -> _Signature:
+        """The signature that the body of a tir function asks for."""
+        arguments = function.args
+        labels = [a.name_hint or f"arg{a.index}" for a in arguments]
+        memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
+        signature = _Signature([a.type for a in arguments], labels, [], {}, {}, memrefs)
+        wanted = _shared_extents(function)
+        taken = set(labels)
+        named: dict[SSAValue | tuple[int, int], str] = {}
+        for position in memrefs:
+            for dimension, extent in enumerate(buffer_type(arguments[position]).get_shape()):
+                if extent != DYNAMIC_INDEX:
+                    continue
+                key = wanted.get((position, dimension), (position, dimension))
+                if key not in named:
+                    hint = key.name_hint if isinstance(key, SSAValue) else _dim_hint(arguments[position], dimension)
+                    named[key] = _fresh(hint or f"{labels[position]}_d{dimension}", taken)
+                    signature.symbols.append(named[key])
+                    if isinstance(key, SSAValue) and isinstance(key, BlockArgument):
+                        signature.of_scalar[key.index] = named[key]
+                signature.of_dimension[position, dimension] = named[key]
+        return signature
+
+    @staticmethod
+    def of_low(function: FuncOp) -> _Signature:
+        """The signature of a function that is at low level already."""
+        params = params_of(function)
+        of_dimension: dict[tuple[int, int], str] = {}
+        for position, param in enumerate(params):
+            if isinstance(param.type, MemRefType):
+                names = iter(param.symbols)
+                for dimension, extent in enumerate(param.type.get_shape()):
+                    if extent == DYNAMIC_INDEX:
+                        of_dimension[position, dimension] = next(names).data
+        labels = [p.label.data for p in params]
+        return _Signature([p.type for p in params], labels, list(symbols_of(function)), of_dimension, {}, [])
+
+    def params(self) -> ArrayAttr[ParamAttr]:
+        params: list[ParamAttr] = []
+        for position, (label, type_) in enumerate(zip(self.labels, self.types, strict=True)):
+            symbols = [name for (p, _), name in sorted(self.of_dimension.items()) if p == position]
+            if position in self.of_scalar:
+                symbols = [self.of_scalar[position]]
+            access = AccessAttr(self.access.get(position, Access.READ))
+            params.append(ParamAttr(StringAttr(label), type_, access, ArrayAttr([StringAttr(s) for s in symbols])))
+        return ArrayAttr(params)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    base, number = name, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    taken.add(name)
+    return name
+
+
+def _dim_hint(argument: BlockArgument, dimension: int) -> str | None:
+    """The name under which the function reads this extent, if it does."""
+    for use in argument.uses:
+        if isinstance(use.operation, memref.DimOp) and static_value(use.operation.index) == dimension:
+            return use.operation.result.name_hint
+    return None
+
+
+def _shared_extents(function: FuncOp) -> dict[tuple[int, int], SSAValue | tuple[int, int]]:
+    """(parameter, dimension) -> what `tir.assume_shape` says its extent is: another one, or an index parameter."""
+    shared: dict[tuple[int, int], SSAValue | tuple[int, int]] = {}
+
+    def resolve(key: tuple[int, int]) -> SSAValue | tuple[int, int]:
+        found: SSAValue | tuple[int, int] = key
+        while not isinstance(found, SSAValue) and found in shared:
+            found = shared[found]
+        return found
+
+    for op in function.walk():
+        if not isinstance(op, AssumeShapeOp) or not isinstance(op.buffer, BlockArgument):
+            continue
+        dynamic = [d for d, e in enumerate(buffer_type(op.buffer).get_shape()) if e == DYNAMIC_INDEX]
+        for dimension, value in zip(dynamic, op.extents, strict=True):
+            source = _extent_source(value)
+            if source is not None and isinstance(source[0], BlockArgument):
+                same: SSAValue | tuple[int, int] = resolve((source[0].index, source[1]))
+            elif isinstance(value, BlockArgument):
+                same = value
+            else:
+                raise CompileError.at(
+                    op,
+                    f"extent {dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim of a "
+                    "parameter or by an index parameter, so that calls can check it",
+                )
+            own = resolve((op.buffer.index, dimension))
+            if own != same and not isinstance(own, SSAValue):
+                shared[own] = same
+    return {key: resolve(key) for key in list(shared)}
+
+
+@dataclass
+class _Accesses:
+    """How functions use their buffer parameters; calls are followed."""
+
+    module: ModuleOp
+    known: dict[tuple[str, int], Access] = field(default_factory=dict[tuple[str, int], Access])
+
+    def of(self, function: FuncOp, position: int) -> Access:
+        key = (function.sym_name.data, position)
+        if key not in self.known:
+            self.known[key] = Access.READWRITE  # what a recursive call is taken to do
+            self.known[key] = self._of_value(function.args[position])
+        return self.known[key]
+
+    def _of_value(self, buffer: SSAValue) -> Access:
+        found = {self._of_use(use.operation, use.index, buffer) for use in buffer.uses} - {None}
+        if not found:
+            return Access.READ
+        return next(iter(found)) or Access.READ if len(found) == 1 else Access.READWRITE
+
+    def _of_use(self, op: Operation, position: int, buffer: SSAValue) -> Access | None:
+        if isinstance(op, memref.LoadOp):
+            return Access.READ
+        if isinstance(op, memref.StoreOp):
+            return Access.WRITE
+        if isinstance(op, memref.CastOp):
+            return self._of_value(op.dest)
+        if isinstance(op, CallOp):
+            return self._of_callee(op.callee.root_reference.data, position)
+        return None if isinstance(op, memref.DimOp | AssumeShapeOp) else Access.READWRITE
+
+    def _of_callee(self, name: str, position: int) -> Access:
+        for op in self.module.ops:
+            if isinstance(op, FuncOp) and op.sym_name.data == name:
+                if PARAMS in op.attributes:
+                    return params_of(op)[position].access.data
+                return self.of(op, position) if op.body.blocks else Access.READWRITE
+        return Access.READWRITE
+
+
+def flat_type(type_: MemRefType) -> MemRefType:
+    """The one-dimensional type with as many elements; dynamic when an extent is."""
+    shape = type_.get_shape()
+    size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape else prod(shape)
+    return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
+
+
+def bytes_of(element: Attribute) -> int:
+    """Bytes that one element takes in memory."""
+    if isinstance(element, IndexType):
+        return 8
+    if isinstance(element, BFloat16Type):
+        return 2
+    return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
+
+
+class _Flattener:
+    """Flattens one function. Shapes of buffers are kept by value, for types are flat afterwards."""
+
+    def __init__(self, function: FuncOp, signatures: dict[str, _Signature]) -> None:
+        self.function = function
+        self.signatures = signatures
+        self.signature = signatures[function.sym_name.data]
+        self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
+        self.frame = 0
+
+    def run(self) -> None:
+        symbols = self._add_symbols()
+        for position in self.signature.memrefs:
+            argument = self.function.args[position]
+            shape = buffer_type(argument).get_shape()
+            self.shapes[argument] = tuple(
+                symbols[self.signature.of_dimension[position, d]] if e == DYNAMIC_INDEX else e
+                for d, e in enumerate(shape)
+            )
+        for position in self.signature.memrefs:
+            old = self.function.args[position]
+            new = Rewriter.replace_value_with_new_type(old, flat_type(buffer_type(old)))
+            self.shapes[new] = self.shapes.pop(old)
+        for op in list(self.function.walk()):
+            self._flatten_op(op)
+        self.function.update_function_type()
+        self.function.attributes[PARAMS] = self.signature.params()
+        self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
+
+    def _add_symbols(self) -> dict[str, SSAValue]:
+        block = self.function.body.block
+        values: dict[str, SSAValue] = {}
+        for name in self.signature.symbols:
+            argument = block.insert_arg(IndexType(), len(block.args))
+            argument.name_hint = name
+            values[name] = argument
+        return values
+
+    def _flatten_op(self, op: Operation) -> None:
+        match op:
+            case memref.LoadOp() | memref.StoreOp():
+                self._flatten_access(op)
+            case memref.AllocOp():
+                self._flatten_alloc(op)
+            case memref.DimOp():
+                self._replace_dim(op)
+            case AssumeShapeOp():
+                op.detach()
+                op.erase()
+            case memref.GetGlobalOp():
+                shape = buffer_type(op.memref).get_shape()
+                new = Rewriter.replace_value_with_new_type(op.memref, flat_type(buffer_type(op.memref)))
+                self.shapes[new] = shape
+            case memref.CastOp():
+                self._flatten_cast(op)
+            case CallOp():
+                self._flatten_call(op)
+            case _:
+                pass
+
+    def _flatten_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
+        shape = self.shapes[op.memref]
+        old = list(op.indices)
+        total = Index({})
+        stride = Index({}, 1)
+        for value, extent in zip(reversed(old), reversed(shape), strict=True):
+            total = total + _product(Index.of(value), stride, op)
+            if value is not old[0]:
+                stride = _product(Index.of(extent), stride, op)
+        value = index_before(total.simplified(range_of), op)
+        if isinstance(op, memref.LoadOp):
+            op.operands = [op.memref, value]
+        else:
+            op.operands = [op.value, op.memref, value]
+        erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
+
+    def _flatten_alloc(self, op: memref.AllocOp) -> None:
+        type_ = buffer_type(op.memref)
+        dynamic = iter(op.dynamic_sizes)
+        shape = tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
+        flat = flat_type(type_)
+        alignment = op.alignment or IntegerAttr(_ALIGNMENT, i64)
+        size = flat.get_shape()[0] * bytes_of(flat.element_type)
+        limit = _LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
+        on_stack = 0 <= size <= limit and self.frame + size <= _FRAME_LIMIT and not _is_passed_on(op.memref)
+        if on_stack:
+            self.frame += size
+            local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
+            new: Operation = memref.AllocaOp.build(
+                operands=[[], []], result_types=[local], properties={"alignment": alignment}
+            )
+        else:
+            new = memref.AllocOp([] if size >= 0 else [self._size(shape, op)], (), flat, alignment)
+        insert_before(op, [new])
+        new.results[0].name_hint = op.memref.name_hint
+        op.memref.replace_all_uses_with(new.results[0])
+        self.shapes[new.results[0]] = shape
+        if not on_stack and op.parent is not None:
+            free = memref.DeallocOp.get(new.results[0])
+            free.location = op.location
+            _add_at_end(op, free)
+        op.detach()
+        op.erase()
+
+    def _size(self, shape: tuple[int | SSAValue, ...], anchor: Operation) -> SSAValue:
+        """The number of elements of a buffer of dynamic extents."""
+        total = Index({}, 1)
+        for extent in shape:
+            total = _product(Index.of(extent), total, anchor)
+        return index_before(total, anchor)
+
+    def _replace_dim(self, op: memref.DimOp) -> None:
+        dimension = static_value(op.index)
+        shape = self.shapes[op.source]
+        if dimension is None or not 0 <= dimension < len(shape):
+            raise CompileError.at(op, f"memref.dim needs a constant dimension in 0 .. {len(shape) - 1}")
+        extent = shape[dimension]
+        if isinstance(extent, int):
+            constant = index_constant(extent)
+            insert_before(op, [constant])
+            extent = constant.result
+        hint = extent.name_hint
+        op.result.replace_all_uses_with(extent)
+        extent.name_hint = hint or extent.name_hint
+        op.detach()
+        op.erase()
+
+    def _flatten_cast(self, op: memref.CastOp) -> None:
+        """A cast keeps the shape that is known; only whether the flat extent is static can change."""
+        known = self.shapes[op.source]
+        shown = buffer_type(op.dest).get_shape()
+        shape = tuple(k if s == DYNAMIC_INDEX else s for k, s in zip(known, shown, strict=True))
+        flat = flat_type(buffer_type(op.dest))
+        if flat == op.source.type:
+            op.dest.replace_all_uses_with(op.source)
+            op.detach()
+            op.erase()
+            return
+        new = Rewriter.replace_value_with_new_type(op.dest, flat)
+        self.shapes[new] = shape
+
+    def _flatten_call(self, op: CallOp) -> None:
+        """Pass the extents on that the callee takes as symbols."""
+        callee = self.signatures.get(op.callee.root_reference.data)
+        if callee is None:
+            return
+        values: dict[str, SSAValue] = {}
+        for (position, dimension), name in callee.of_dimension.items():
+            if name not in values:
+                extent = self.shapes[op.arguments[position]][dimension]
+                if isinstance(extent, int):
+                    constant = index_constant(extent)
+                    insert_before(op, [constant])
+                    extent = constant.result
+                values[name] = extent
+        op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
+
+
+def _product(left: Index, right: Index, anchor: Operation) -> Index:
+    """The product of two indices; of two that both vary it is a value, computed before `anchor`."""
+    if right.is_constant:
+        return left * right.constant
+    if left.is_constant:
+        return right * left.constant
+    op = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
+    insert_before(anchor, [op])
+    return Index({op.result: 1})
+
+
+def _is_passed_on(buffer: SSAValue) -> bool:
+    """Whether a call or cast takes the buffer: what lives on the stack is only loaded and stored."""
+    return any(not isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in buffer.uses)
+
+
+def _add_at_end(alloc: Operation, free: Operation) -> None:
+    """Put `free` at the end of the scope of `alloc`, before its terminator."""
+    block = alloc.parent
+    last = None if block is None else block.last_op
+    if block is None or last is None:
+        return
+    if last.name in ("func.return", "scf.yield"):
+        block.insert_op_before(free, last)
+    else:
+        block.add_op(free)
+
+
+def _flatten_globals(module: ModuleOp) -> None:
+    """Constants of the module become one-dimensional; their values are row-major already."""
+    for op in module.ops:
+        if isinstance(op, memref.GlobalOp) and op.type.get_num_dims() != 1:
+            flat = flat_type(op.type)
+            value = op.initial_value
+            op.properties["type"] = flat
+            if isinstance(value, DenseIntOrFPElementsAttr):
+                tensor = TensorType(value.type.element_type, flat.shape)
+                op.properties["initial_value"] = DenseIntOrFPElementsAttr(tensor, value.data)

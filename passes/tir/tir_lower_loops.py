@@ -1,0 +1,243 @@
+"""tir-lower-loops: loops become `scf.for`, index maps become arithmetic; what comes out is at low level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import affine, arith, scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Atom, Index, Quotient
+from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.tir.nest import index_constant, range_of
+from weft.support.errors import CompileError, InternalError
+
+_TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
+_NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+
+
+@dataclass(frozen=True)
+class LowerLoopsPass(ModulePass):
+    """Turn `tir.for` into `scf.for` (unrolled: with `low.unroll`; parallel: `low.parallel_for`), and index arithmetic
+    into shared `arith` ops, each in the outermost loop where its operands are known.
+
+    ```mlir
+    tir.for %i in 8 { tir.for %j in 4 unrolled {
+      %p = affine.apply affine_map<(d0, d1) -> (d0 * 4 + d1)> (%i, %j) ... } }
+    // becomes
+    scf.for %i = %c0 to %c8 step %c1 {
+      %q = arith.muli %i, %c4 : index
+      scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
+    ```
+    Quotients and remainders of indices that cannot be negative are unsigned. Requires flat buffers (`tir-flatten`).
+    Raises CompileError on a loop that is bound to GPU threads.
+    """
+
+    name = "tir-lower-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
+            if PARAMS in function.attributes and function.body.blocks:
+                lower_loops(function)
+
+
+def lower_loops(function: FuncOp) -> None:
+    """Lower the loops and the index arithmetic of a function over flat buffers."""
+    emitter = _IndexEmitter(function)
+    emitter.run()
+    for loop in [op for op in function.walk(region_first=True) if isinstance(op, ForOp)]:
+        _lower_loop(loop, emitter)
+
+
+def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
+    kind = loop.kind.data
+    extent = loop.extent
+    bound = emitter.constant(extent) if isinstance(extent, int) else extent
+    body = loop.detach_region(loop.body)
+    if kind is LoopKind.THREAD_BINDING:
+        axis = loop.thread_axis.data if loop.thread_axis is not None else "a thread axis"
+        raise CompileError.at(loop, f"a loop bound to {axis} needs a GPU target")
+    if kind is LoopKind.PARALLEL:
+        new: Operation = ParallelForOp(bound, body)
+    else:
+        body.block.add_op(scf.YieldOp())
+        new = scf.ForOp(emitter.constant(0), bound, emitter.constant(1), (), body)
+        if kind is LoopKind.UNROLLED and isinstance(extent, int):
+            new.attributes[UNROLL] = UnitAttr()
+    new.location = loop.location
+    if loop.parent is not None:
+        loop.parent.insert_op_before(new, loop)
+    loop.detach()
+    loop.erase()
+
+
+class _IndexEmitter:
+    """Replaces the index arithmetic of a function by shared sums, built from the outer loops inwards.
+
+    The terms of an index are added in the order of the loops that they vary with, so each partial sum stands in the
+    outermost place where it is known, and indices with equal beginnings share them.
+    """
+
+    def __init__(self, function: FuncOp) -> None:
+        self.function = function
+        self.entry = function.body.block
+        self.values: dict[Index, SSAValue] = {}
+        self.constants: dict[int, SSAValue] = {}
+        self.last: dict[Block | Operation, Operation] = {}
+        """The op that was inserted last at the head of a block, or after an operation."""
+        self.depths: dict[Block, int] = {}
+        self.anchors: dict[SSAValue, Block | Operation] = {}
+        """Where the values that this emitter made stand."""
+        self.products: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
+
+    def run(self) -> None:
+        ops = [
+            op for op in self.function.walk() if isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)
+        ]
+        # All are read before the first is replaced: division of indices cannot be traced through any more.
+        indices = [Index.of(op.results[0]).simplified(range_of) for op in ops]
+        demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
+        wanted = set(demanded)
+        new = {op: self.value(index) for op, index in zip(ops, indices, strict=True) if op in wanted}
+        for op, value in new.items():
+            if value is op.results[0]:
+                continue
+            if value.name_hint is None:
+                value.name_hint = op.results[0].name_hint
+            op.results[0].replace_all_uses_with(value)
+        for op in reversed(ops):
+            if op.results[0].first_use is None:
+                op.detach()
+                op.erase()
+
+    def constant(self, value: int) -> SSAValue:
+        if value not in self.constants:
+            op = index_constant(value)
+            self._insert(op, self.entry)
+            self.constants[value] = op.result
+        return self.constants[value]
+
+    def value(self, index: Index) -> SSAValue:
+        """The value of `index`, valid wherever all its atoms are."""
+        if index not in self.values:
+            self.values[index] = self._sum(index)
+        return self.values[index]
+
+    def _sum(self, index: Index) -> SSAValue:
+        if index.is_constant:
+            return self.constant(index.constant)
+        terms = sorted(index.terms.items(), key=lambda term: self._depth(Index({term[0]: 1})))
+        if index.constant:
+            return self._binary(arith.AddiOp, self.value(Index(dict(terms))), self.constant(index.constant))
+        *before, (atom, factor) = terms
+        if before:
+            return self._binary(arith.AddiOp, self.value(Index(dict(before))), self.value(Index({atom: factor})))
+        if factor != 1:
+            return self._binary(arith.MuliOp, self.value(Index({atom: 1})), self.constant(factor))
+        return self._atom(atom)
+
+    def _atom(self, atom: Atom) -> SSAValue:
+        if isinstance(atom, SSAValue):
+            return self._product(atom) if _is_product(atom) else atom
+        numerator = self.value(atom.numerator)
+        divisor = self.constant(atom.divisor)
+        low, _ = atom.numerator.range(range_of)
+        unsigned = low is not None and low >= 0
+        if isinstance(atom, Quotient):
+            return self._binary(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
+        if unsigned:
+            return self._binary(arith.RemUIOp, numerator, divisor)
+        quotient = self._binary(arith.FloorDivSIOp, numerator, divisor)
+        return self._binary(arith.SubiOp, numerator, self._binary(arith.MuliOp, quotient, divisor))
+
+    def _product(self, value: SSAValue) -> SSAValue:
+        """A product of two values that vary."""
+        op = value.owner
+        if not isinstance(op, arith.MuliOp):
+            raise InternalError("a product of indices is an arith.muli")
+        left = self.value(Index.of(op.lhs).simplified(range_of))
+        right = self.value(Index.of(op.rhs).simplified(range_of))
+        if (left, right) not in self.products:
+            self.products[left, right] = self._binary(arith.MuliOp, left, right)
+        return self.products[left, right]
+
+    def _binary(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        """The op on two values that exist, where the later of them is known."""
+        flags = _NO_OVERFLOW_FLAGS if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow) else {}
+        op = op_class.create(operands=[left, right], result_types=[left.type], properties=dict(flags))
+        anchor = self._later(self._anchor(left), self._anchor(right))
+        self._insert(op, anchor)
+        return op.results[0]
+
+    def _insert(self, op: Operation, anchor: Block | Operation) -> None:
+        previous = self.last.get(anchor)
+        self.last[anchor] = op
+        self.anchors[op.results[0]] = anchor
+        if isinstance(anchor, Operation):
+            op.location = anchor.location
+            block = anchor.parent
+            if block is not None:
+                block.insert_op_after(op, previous or anchor)
+            return
+        parent = anchor.parent_op()
+        if parent is not None:
+            op.location = parent.location
+        if previous is not None:
+            anchor.insert_op_after(op, previous)
+        elif anchor.first_op is not None:
+            anchor.insert_op_before(op, anchor.first_op)
+        else:
+            anchor.add_op(op)
+
+    def _anchor(self, value: SSAValue) -> Block | Operation:
+        """Where `value` becomes known: at the head of a block, or after an operation."""
+        if value in self.anchors:
+            return self.anchors[value]
+        return value.block if isinstance(value, BlockArgument) else self._owner(value)
+
+    def _owner(self, value: SSAValue) -> Operation:
+        if isinstance(value, OpResult):
+            return value.op
+        raise InternalError(f"{value} is neither a result nor an argument")
+
+    def _later(self, one: Block | Operation, other: Block | Operation) -> Block | Operation:
+        if one is other:
+            return one
+        home, other_home = self._block(one), self._block(other)
+        if home is not other_home:
+            return one if self._block_depth(home) > self._block_depth(other_home) else other
+        if isinstance(one, Block):
+            return other
+        if isinstance(other, Block):
+            return one
+        return other if one.is_before_in_block(other) else one
+
+    def _block(self, anchor: Block | Operation) -> Block:
+        if isinstance(anchor, Block):
+            return anchor
+        if anchor.parent is None:
+            raise InternalError(f"{anchor.name} is in no block")
+        return anchor.parent
+
+    def _depth(self, index: Index) -> int:
+        return max((self._block_depth(self._block(self._anchor(v))) for v in index.values()), default=0)
+
+    def _block_depth(self, block: Block) -> int:
+        if block not in self.depths:
+            parent = block.parent_block()
+            self.depths[block] = 0 if parent is None else self._block_depth(parent) + 1
+        return self.depths[block]
+
+
+def _is_product(value: SSAValue) -> bool:
+    return isinstance(value, OpResult) and isinstance(value.op, arith.MuliOp)
+
+
+def _is_traced(op: Operation) -> bool:
+    return isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)

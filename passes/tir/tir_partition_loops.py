@@ -1,0 +1,345 @@
+"""tir-partition-loops: conditions on loop variables leave the hot part of their loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.tir.guards import Constraint, comparisons, decide_ifs, replace_by_truth
+from weft.passes.tir.nest import (
+    defining_block,
+    divided_up,
+    index_before,
+    insert_before,
+    is_defined_inside,
+    is_free_of_effects,
+    range_of,
+    tir_functions,
+)
+
+_DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
+
+
+@dataclass(frozen=True)
+class PartitionLoopsPass(ModulePass):
+    """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
+
+    For each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits, padding,
+    `k == 0`), at the outermost serial, parallel or unrolled loop where the condition holds for most iterations:
+
+    ```mlir
+    tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
+    // becomes
+    tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
+    tir.for %i1 in 2 { BODY(31, %i1) }
+    ```
+    The remaining parts (before and after the main one) are treated alike; a part where the condition is false and that
+    holds nothing else vanishes. Extents may be dynamic. Order of iterations and meaning stay the same. Copies are made
+    while the function stays below `growth` times its size; conditions that are left stay as they are.
+    """
+
+    name = "tir-partition-loops"
+
+    growth: int = 12
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            if any(isinstance(inner, scf.IfOp) for inner in function.walk()):
+                _Partitioner(function, self.growth).run()
+
+
+@dataclass
+class _Bounds:
+    """The iterations `low .. high-1` of a loop for which comparisons hold (for equalities: do not hold)."""
+
+    lows: list[Index]
+    highs: list[Index]
+    proved: dict[arith.CmpiOp, bool]
+    """What is known of each comparison in the main part."""
+    exclusive: bool
+    """Outside the main part the loop does nothing."""
+
+
+@dataclass
+class _Edge:
+    """Where one comparison changes in a loop: it is `value` for all iterations from `low` on and below `high`."""
+
+    low: Index | None
+    high: Index | None
+    value: bool
+    exact: bool
+    """On the other side it is surely the opposite."""
+
+
+def _size(op: Operation) -> int:
+    return sum(1 for _ in op.walk())
+
+
+class _Partitioner:
+    def __init__(self, function: FuncOp, growth: int) -> None:
+        self.function = function
+        self.budget = (growth - 1) * _size(function)
+
+    def run(self) -> None:
+        decide_ifs(self.function)
+        self.visit_block(self.function.body.block)
+
+    def visit_block(self, block: Block) -> None:
+        for op in list(block.ops):
+            if isinstance(op, ForOp):
+                self.visit_loop(op)
+            elif isinstance(op, scf.IfOp):
+                for region in op.regions:
+                    for inner in region.blocks:
+                        self.visit_block(inner)
+
+    def visit_loop(self, loop: ForOp) -> None:
+        if (bounds := self.plan(loop)) is None:
+            self.visit_block(loop.body.block)
+            return
+        if not bounds.exclusive:
+            self.budget -= 2 * _size(loop)
+        for piece in apply_bounds(loop, bounds):
+            if isinstance(piece, Block):
+                self.visit_block(piece)
+            elif piece.parent is not None:
+                self.visit_loop(piece)
+
+    def plan(self, loop: ForOp) -> _Bounds | None:
+        """Where to cut `loop`, or None when no cut helps."""
+        if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
+            return None
+        bounds = _Bounds([], [], {}, True)
+        for op in loop.body.walk():
+            if not isinstance(op, scf.IfOp):
+                continue
+            alone = _is_alone(loop, op)
+            for comparison, constraint in comparisons(op.cond):
+                edge = _edge_of(loop, constraint)
+                if edge is None or comparison in bounds.proved or not _is_inside(comparison, loop):
+                    continue
+                vanishes = alone and edge.exact and edge.value
+                if vanishes or self._worth_copying(loop, edge):
+                    bounds.lows += [edge.low] if edge.low is not None else []
+                    bounds.highs += [edge.high] if edge.high is not None else []
+                    bounds.proved[comparison] = edge.value
+                    bounds.exclusive = bounds.exclusive and vanishes
+        return bounds if bounds.proved else None
+
+    def _worth_copying(self, loop: ForOp, edge: _Edge) -> bool:
+        """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
+        if 2 * _size(loop) > self.budget:
+            return False
+        edges = [e for e in (edge.low, edge.high) if e is not None]
+        if not all(_is_symbol(v) for e in edges for v in e.values()):
+            return False
+        extent = loop.extent
+        if not isinstance(extent, int):
+            return True
+        low = edge.low.constant if edge.low is not None and edge.low.is_constant else 0
+        high = edge.high.constant if edge.high is not None and edge.high.is_constant else extent
+        return 2 * (min(high, extent) - max(low, 0)) >= extent
+
+
+def _is_symbol(value: SSAValue) -> bool:
+    """Whether `value` is computed outside of all loops."""
+    home = defining_block(value)
+    return home is not None and isinstance(home.parent_op(), FuncOp)
+
+
+def _is_inside(op: Operation, loop: ForOp) -> bool:
+    return loop.is_ancestor(op)
+
+
+def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
+    """Whether `loop` does nothing when `condition` is false, and it has no else part."""
+    if condition.results or condition.false_region.blocks:
+        return False
+    inner: Operation = condition
+    while inner is not loop:
+        block, parent = inner.parent, inner.parent_op()
+        if block is None or not isinstance(parent, ForOp):
+            return False
+        if any(op is not inner and not is_free_of_effects(op) for op in block.ops):
+            return False
+        inner = parent
+    return True
+
+
+def _edge_of(loop: ForOp, constraint: Constraint) -> _Edge | None:
+    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs."""
+    variable = loop.induction_variable
+    index = constraint.index
+    factor = index.coefficient(variable)
+    rest = index - Index({variable: factor})
+    if factor == 0 or rest.depends_on([variable]):
+        return None
+    inner = Index({atom: f for atom, f in rest.terms.items() if _is_inner(Index({atom: 1}), loop)})
+    outer = rest - inner
+    low, high = inner.range(range_of)
+    if constraint.equality:
+        return _edge_of_equality(loop, constraint, factor, outer, (low, high))
+    if low is None or constraint.negated:
+        return None
+    exact = low == high
+    if factor > 0:
+        return _Edge(divided_up(-(outer + low), factor), None, True, exact)
+    return _Edge(None, (outer + low) // -factor + 1, True, exact)
+
+
+def _edge_of_equality(
+    loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
+) -> _Edge | None:
+    """An equality can hold for a few iterations only: it is false after them, when they are the first, or before."""
+    low, high = inner
+    extent = loop.extent
+    if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
+        return None
+    # factor * i lies in least .. most; counted with a positive factor.
+    least, most = -(outer.constant + high), -(outer.constant + low)
+    if factor < 0:
+        factor, least, most = -factor, -most, -least
+    first, last = -(-least // factor), most // factor
+    if last < first or last < 0 or first >= extent:
+        return None
+    if first <= 0:
+        return _Edge(Index({}, last + 1), None, constraint.negated, False)
+    if last >= extent - 1:
+        return _Edge(None, Index({}, first), constraint.negated, False)
+    return None
+
+
+def _is_inner(index: Index, loop: ForOp) -> bool:
+    return any(is_defined_inside(value, loop) for value in index.values())
+
+
+def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
+    """Cut `loop`; what can be cut further: loops, and blocks in which a loop of one iteration was dissolved."""
+    extent = Index.of(loop.extent)
+    zero = Index({})
+    low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)
+    if bounds.lows:
+        low = _extreme([low], extent, arith.MinSIOp, loop)
+    high = _extreme(bounds.highs, extent, arith.MinSIOp, loop)
+    if bounds.highs:
+        high = _extreme([high], low, arith.MaxSIOp, loop)
+    pieces: list[ForOp | Block] = []
+    head = None if bounds.exclusive else _copy(loop, zero, low)
+    tail = None if bounds.exclusive else _copy(loop, high, extent)
+    for comparison, value in bounds.proved.items():
+        replace_by_truth(comparison, value)
+    main = _limit(loop, low, high)
+    for piece in (main, head, tail):
+        if piece is not None:
+            decide_ifs(piece)
+            pieces.extend(_settle(piece))
+    return pieces
+
+
+def _extreme(
+    bounds: list[Index], start: Index, chooser: type[arith.MinSIOp | arith.MaxSIOp], anchor: Operation
+) -> Index:
+    """The minimum or maximum of `bounds` and `start`, computed before `anchor` where ranges do not tell it."""
+    result = start
+    for bound in dict.fromkeys(bounds):
+        bound = bound.simplified(range_of)
+        least, most = (bound - result).simplified(range_of).range(range_of)
+        smaller, larger = (bound, result) if chooser is arith.MinSIOp else (result, bound)
+        if most is not None and most <= 0:
+            result = smaller
+        elif least is not None and least >= 0:
+            result = larger
+        else:
+            op = chooser(index_before(result, anchor), index_before(bound, anchor))
+            insert_before(anchor, [op])
+            result = Index.of(op.results[0])
+    return result
+
+
+def _copy(loop: ForOp, start: Index, end: Index) -> ForOp | None:
+    """A copy of `loop` over `start .. end-1`, before it when it starts at 0, else after it; None when empty."""
+    size = (end - start).simplified(range_of)
+    _, most = size.range(range_of)
+    parent = loop.parent
+    if parent is None or (most is not None and most <= 0):
+        return None
+    copy = loop.clone()
+    if start == Index({}):
+        parent.insert_op_before(copy, loop)
+    else:
+        parent.insert_op_after(copy, loop)
+    return _limit(copy, start, end)
+
+
+def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
+    """Let `loop` run over `start .. end-1` only; None when that is empty."""
+    size = (end - start).simplified(range_of)
+    _, most = size.range(range_of)
+    if most is not None and most <= 0:
+        loop.detach()
+        loop.erase()
+        return None
+    if size.is_constant:
+        limited = ForOp(size.constant, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
+    else:
+        value = index_before(size, loop)
+        limited = ForOp(value, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
+    limited.location = loop.location
+    parent = loop.parent
+    if parent is not None:
+        parent.insert_op_before(limited, loop)
+    loop.detach()
+    loop.erase()
+    if start != Index({}):
+        _shift(limited, start)
+    return limited
+
+
+def _shift(loop: ForOp, start: Index) -> None:
+    """Replace the variable of `loop` by itself plus `start`."""
+    first = loop.body.block.first_op
+    if first is None:
+        return
+    variable = loop.induction_variable
+    shifted = index_before(Index({variable: 1}) + start, first, variable.name_hint)
+    own = shifted.owner
+    variable.replace_uses_with_if(shifted, lambda use: use.operation is not own)
+
+
+def _settle(loop: ForOp) -> list[ForOp | Block]:
+    """What is left to cut of a decided piece: a loop of one iteration dissolves, one without effect vanishes."""
+    erase_idle_loops(loop)
+    parent = loop.parent
+    if parent is None:
+        return []
+    if loop.extent != 1:
+        return [loop]
+    variable = loop.induction_variable
+    if variable.first_use is not None and loop.body.block.first_op is not None:
+        variable.replace_all_uses_with(index_before(Index({}), loop.body.block.first_op))
+    ops = list(loop.body.block.ops)
+    for op in ops:
+        op.detach()
+    parent.insert_ops_before(ops, loop)
+    loop.detach()
+    loop.erase()
+    return [op for op in ops if isinstance(op, ForOp)] + [
+        block for op in ops if isinstance(op, scf.IfOp) for region in op.regions for block in region.blocks
+    ]
+
+
+def erase_idle_loops(root: ForOp) -> None:
+    """Erase loops, `root` included, that do nothing but compute values."""
+    for loop in [op for op in root.walk(region_first=True) if isinstance(op, ForOp)]:
+        if all(is_free_of_effects(op) for op in loop.body.block.ops):
+            loop.detach()
+            loop.erase()

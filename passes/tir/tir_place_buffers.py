@@ -1,0 +1,90 @@
+"""tir-place-buffers: temporaries move into the loops whose iterations use them privately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from weft.analysis.accesses import accesses
+from weft.analysis.privacy import is_private
+from weft.dialects.tir import ForOp
+from weft.passes.tir.nest import tir_functions
+
+
+@dataclass(frozen=True)
+class PlaceBuffersPass(ModulePass):
+    """Move each `memref.alloc` into the innermost loop around all its uses that it is private to.
+
+    ```mlir
+    %t = memref.alloc() : memref<8x64xf32>
+    tir.for %i in 8 { tir.for %j in 64 { WRITE %t[%i, %j] }  tir.for %j in 64 { READ %t[%i, %j] } }
+    // becomes
+    tir.for %i in 8 { %t = memref.alloc() : memref<8x64xf32>  ... }
+    ```
+    Private: every element that an iteration reads was surely written before in the same iteration (decided by integer
+    sets; where they do not decide, the buffer stays outside). Then iterations may run at once, and
+    `tir-compact-buffers` shrinks the buffer to what one iteration touches. It is the same question that `parallel` and
+    `vectorize` ask of temporaries, so a loop that they took for independent gets its own copies here.
+    """
+
+    name = "tir-place-buffers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            place_buffers(function)
+
+
+def place_buffers(function: FuncOp) -> None:
+    allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
+    candidates = [(alloc, loops) for alloc in allocations if (loops := _common_loops(alloc))]
+    if not candidates:
+        return
+    found = accesses(function)
+    for alloc, loops in candidates:
+        for loop in reversed(loops):
+            if is_private(alloc.memref, loop, found):
+                _move(alloc, loop.body.block)
+                break
+
+
+def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
+    """The loops around all uses of the buffer but not around `alloc`, outermost first."""
+    common: list[ForOp] | None = None
+    for use in alloc.memref.uses:
+        around = _loops_between(alloc.parent, use.operation)
+        if common is None:
+            common = around
+        else:
+            shared = 0
+            while shared < min(len(common), len(around)) and common[shared] is around[shared]:
+                shared += 1
+            common = common[:shared]
+        if not common:
+            return []
+    return common or []
+
+
+def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
+    loops: list[ForOp] = []
+    inner: Operation | None = op
+    while inner is not None and inner.parent is not outer:
+        inner = inner.parent_op()
+        if isinstance(inner, ForOp):
+            loops.append(inner)
+    return loops[::-1]
+
+
+def _move(alloc: memref.AllocOp, block: Block) -> None:
+    """Put `alloc` first in `block`, with its sizes still defined before it."""
+    first = block.first_op
+    alloc.detach()
+    if first is None:
+        block.add_op(alloc)
+    else:
+        block.insert_op_before(alloc, first)

@@ -1,0 +1,70 @@
+"""verify-level: only ops of a level stand at that level, and values are used where they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import IsolatedFromAbove
+
+from weft.dialects.levels import LEVELS, allowed_at
+from weft.support.errors import CompileError, did_you_mean
+
+
+@dataclass(frozen=True)
+class VerifyLevelPass(ModulePass):
+    """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
+
+    1. every op may stand at the level (`dialects/levels.py`);
+    2. every value is used after its definition, in a region that its definition is in.
+
+    Raises CompileError at the first op that does not.
+    """
+
+    name = "verify-level"
+
+    level: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        verify_level(op, self.level)
+
+
+def verify_level(root: Operation, level: str) -> None:
+    """Check `root`, a module or one function of it, as `VerifyLevelPass` says."""
+    if level not in LEVELS:
+        raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
+    allowed: dict[str, bool] = {}
+    _verify_op(root, level, set(), allowed)
+
+
+def _verify_op(op: Operation, level: str, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
+    name = op.name
+    permitted = allowed.get(name)
+    if permitted is None:
+        permitted = allowed[name] = allowed_at(level, name)
+    if not permitted:
+        raise CompileError.at(op, f"{name} may not stand at level '{level}'")
+    for operand in op.operands:
+        if operand not in visible:
+            value = f"%{operand.name_hint}" if operand.name_hint else "a value"
+            raise CompileError.at(op, f"{name} uses {value} where it is not defined")
+    if op.regions:
+        inside = set[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
+        for region in op.regions:
+            for block in region.blocks:
+                _verify_block(block, level, inside, allowed)
+
+
+def _verify_block(block: Block, level: str, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
+    """Values of the block are visible to its later ops only while it is checked."""
+    defined: list[SSAValue] = list(block.args)
+    visible.update(defined)
+    for op in block.ops:
+        _verify_op(op, level, visible, allowed)
+        if op.results:
+            defined.extend(op.results)
+            visible.update(op.results)
+    visible.difference_update(defined)
