@@ -26,7 +26,11 @@ PASSES: Mapping[str, str] = {
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
+    "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
+    "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
+    "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
+    "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",
     "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
     "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
     "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
@@ -37,7 +41,9 @@ PASSES: Mapping[str, str] = {
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
     "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
+    "tir-lower-loops": "weft.passes.tir.tir_lower_loops:LowerLoopsPass",
     "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
+    "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
     "tir-parallel": "weft.passes.schedule.primitive_passes:ParallelPass",
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
@@ -49,6 +55,7 @@ PASSES: Mapping[str, str] = {
     "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
+    "verify-level": "weft.passes.verify_level:VerifyLevelPass",
 }
 
 TARGETS: Mapping[str, str] = {
