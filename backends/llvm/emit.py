@@ -88,7 +88,7 @@ def _functions(module: ModuleOp) -> list[FuncOp]:
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
-    emitter = FunctionEmitter(module, function.sym_name.data)
+    emitter = FunctionEmitter(module, function.sym_name.data, symbol_name(function.sym_name.data))
     params = params_of(function) if PARAMS in function.attributes else ()
     if params:
         _check_params(function, params)
@@ -101,8 +101,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
         attributes = f" {buffer_attributes(emitter, argument, function)}" if is_buffer else ""
         parameters.append(f"{type_.text}{attributes} {emitter.name_of(argument, 'arg')}")
     emitter.block_ops(function.body.block)
-    symbol = quoted(symbol_name(emitter.name))
-    head = f"define void @{symbol}({', '.join(parameters)}) nounwind {{"
+    head = f"define void @{quoted(emitter.symbol)}({', '.join(parameters)}) nounwind {{"
     return f"; {_described(emitter.name, params, symbols_of(function))}\n{head}\n{emitter.body_text()}\n}}"
 
 

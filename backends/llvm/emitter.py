@@ -89,9 +89,11 @@ class ModuleEmitter:
 class FunctionEmitter:
     """The text of one function as it grows: instructions in order, and the text that stands for each value."""
 
-    def __init__(self, module: ModuleEmitter, name: str) -> None:
+    def __init__(self, module: ModuleEmitter, name: str, symbol: str) -> None:
         self.module = module
         self.name = name
+        """What errors and comments call the function."""
+        self.symbol = symbol
         self.names = Names(("entry",))
         self.lines: list[str] = []
         self.entry: list[str] = []

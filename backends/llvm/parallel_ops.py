@@ -71,9 +71,9 @@ def _captured(emitter: FunctionEmitter, op: Operation) -> list[SSAValue]:
 def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAValue], types: list[str]) -> str:
     """Write the two functions of the loop `op`; returns the name of the one for the runtime."""
     module = emitter.module
-    name = module.names.fresh(f"{emitter.name}.parallel")
+    name = module.names.fresh(f"{emitter.symbol}.parallel")
     body_name = module.names.fresh(f"{name}.body")
-    body = FunctionEmitter(module, body_name)
+    body = FunctionEmitter(module, emitter.name, body_name)
     for value, text in emitter.values.items():
         if not text.startswith("%"):
             body.values[value] = text

@@ -1,0 +1,174 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics -t llvm-ir
+// What a program may ask for and this backend does not have, or what contradicts itself.
+
+func.func @level(%A: memref<4xf32>) {
+  // expected-error@+1 {{tir.for may not stand at level low: lower the module first, with -p lower-tir-to-low}}
+  tir.for %i in 4 {
+  }
+  func.return
+}
+
+// -----
+
+func.func @type(%A: memref<4xsi32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error@-2 {{type si32 is not supported by the llvm backend (it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and vectors of them)}}
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{type i24 is not supported by the llvm backend}}
+func.func @width(%k: i24) {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{low works on flat buffers without a layout, got memref<4x4xf32>}}
+func.func @rank(%A: memref<4x4xf32>) {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{low works on flat buffers without a layout, got memref<4xf32, strided<[2]>>}}
+func.func @layout(%A: memref<4xf32, strided<[2]>>) {
+  func.return
+}
+
+// -----
+
+func.func @vectors() {
+  // expected-error@+1 {{vectors have one fixed dimension at low level, got vector<2x2xf32>}}
+  %v = arith.constant dense<0.0> : vector<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @scalable(%a: f32) {
+  // expected-error@+1 {{vectors have one fixed dimension at low level, got vector<[4]xf32>}}
+  %v = vector.broadcast %a : f32 to vector<[4]xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a parameter of @parameter is a vector: vector<4xf32>}}
+func.func @parameter(%v: vector<4xf32>) {
+  func.return
+}
+
+// -----
+
+func.func @local(%n: index) {
+  // expected-error@+1 {{a local buffer needs a static size, got memref<?xf32, "local">}}
+  %A = memref.alloca(%n) : memref<?xf32, "local">
+  func.return
+}
+
+// -----
+
+func.func @stack() {
+  %A = memref.alloca() : memref<60000xf32, "local">
+  // expected-error@+1 {{the local buffers of @stack take 280000 bytes, more than the 262144 that fit the stack: give large ones the scope 'global'}}
+  %B = memref.alloca() : memref<10000xf32, "local">
+  func.return
+}
+
+// -----
+
+func.func @alignment() {
+  // expected-error@+1 {{temporaries are aligned to 64 bytes, got 4096}}
+  %A = memref.alloc() {alignment = 4096 : i64} : memref<64xf32>
+  func.return
+}
+
+// -----
+
+func.func @unroll(%n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error@+1 {{a loop that is marked low.unroll needs constant bounds and a constant step}}
+  scf.for %i = %c0 to %n step %c1 {
+  } {low.unroll}
+  func.return
+}
+
+// -----
+
+func.func @step(%n: index) {
+  %c0 = arith.constant 0 : index
+  // expected-error@+1 {{the step of a loop must be positive, got 0}}
+  scf.for %i = %c0 to %n step %c0 {
+  }
+  func.return
+}
+
+// -----
+
+func.func @print(%a: f32) {
+  // expected-error@+1 {{vector.print has no lowering in the llvm backend}}
+  "vector.print"(%a) : (f32) -> ()
+  func.return
+}
+
+// -----
+
+func.func @power(%A: memref<1xbf16>, %k: i32) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<1xbf16>
+  // expected-error@+1 {{math.fpowi of bf16 has no lowering in the llvm backend: use f32}}
+  %p = math.fpowi %a, %k : bf16, i32
+  func.return
+}
+
+// -----
+
+func.func @reduction(%A: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<4xf32>, vector<4xf32>
+  // expected-error@+1 {{vector.reduction <xor> does not work on f32}}
+  %r = vector.reduction <xor>, %a : vector<4xf32> into f32
+  func.return
+}
+
+// -----
+
+func.func @result() -> f32 {
+  %a = arith.constant 0.0 : f32
+  // expected-error@+1 {{a low function returns nothing: results are written to buffers}}
+  func.return %a : f32
+}
+
+// -----
+
+// expected-error@+1 {{function @declared has no body}}
+func.func private @declared(memref<4xf32>) -> ()
+
+// -----
+
+// expected-error@+1 {{@count has 1 parameters, but low.params names 1 and there are 1 symbols}}
+func.func @count(%A: memref<?xf32>) attributes {
+  low.params = [#low.param<"A", memref<?xf32>, read, ["n"]>], low.symbols = ["n"]
+} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{parameter 'A' of @kind is f32 to callers and memref<4xf32> here}}
+func.func @kind(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", f32, read, []>]} {
+  func.return
+}
+
+// -----
+
+func.func @access(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", memref<4xf32>, read, []>]} {
+  %c0 = arith.constant 0 : index
+  %a = arith.constant 0.0 : f32
+  // expected-error@+1 {{memref.store writes parameter 'A' of @access, which is only read}}
+  memref.store %a, %A[%c0] : memref<4xf32>
+  func.return
+}
