@@ -11,7 +11,7 @@ all come here (see `registry.py`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar, NoReturn
 
 from xdsl.ir import Operation
@@ -86,8 +86,8 @@ class Primitive(ABC):
 
     def _argument_texts(self) -> list[str]:
         texts: list[str] = []
-        for name in self.__dataclass_fields__:
-            value: object = getattr(self, name)
+        for field in fields(self):
+            value: object = getattr(self, field.name)
             if isinstance(value, tuple):
                 elements: tuple[object, ...] = value  # pyright: ignore[reportUnknownVariableType]
                 inner = ", ".join(operation_text(element) for element in elements)

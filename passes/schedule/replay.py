@@ -24,14 +24,23 @@ class Replay:
 
     def run(self, step: sched.StepOp) -> None:
         """Apply one step and bind its results. Raises `ScheduleError` or `CompileError`, changing nothing."""
-        results = self._query(step)
-        if results is None:
-            results = self._apply_primitive(step)
-        if len(results) < len(step.results):
-            raise CompileError.at(step, f"{step.name} gives {len(results)} handles, {len(step.results)} are named")
-        if isinstance(step, sched.GetLoopsOp) and len(results) != len(step.results):
-            raise CompileError.at(step, f"the block has {len(results)} loops, {len(step.results)} are named")
-        for handle, op in zip(step.results, results, strict=False):
+        try:
+            self.bind(step, self.evaluate(step))
+        except CompileError as error:
+            if error.location is None:
+                raise CompileError.at(step, error.message) from error
+            raise
+
+    def evaluate(self, step: sched.StepOp) -> Sequence[Operation]:
+        """Apply one step; returns what it gives without binding it to the step's results."""
+        found = self._query(step)
+        return self._apply_primitive(step) if found is None else found
+
+    def bind(self, step: sched.StepOp, found: Sequence[Operation]) -> None:
+        """Let the results of a step stand for `found`, one each."""
+        if step.results and len(found) != len(step.results):
+            raise CompileError.at(step, f"{step.name} gives {len(found)} handles, {len(step.results)} are named")
+        for handle, op in zip(step.results, found, strict=False):
             self.handles[handle] = op
 
     def resolve(self, handle: SSAValue) -> Operation:
