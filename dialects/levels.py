@@ -39,6 +39,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         *_CALLS,
         "memref.alloc",
         "memref.alloca",
+        "memref.cast",
         "memref.dealloc",
         "memref.load",
         "memref.store",

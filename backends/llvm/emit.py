@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import GlobalOp
 
+from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.symbols import quoted, symbol_name
@@ -36,11 +38,13 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
     may not stand at low level.
     """
-    functions = _functions(module)
+    functions, data = _contents(module)
     emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
+    for op in data:
+        emitter.globals[op.sym_name.data] = emitter.names.fresh(op.sym_name.data)
     for function in functions:
         emitter.functions.append(_function_text(emitter, function))
-    parts = [f'target triple = "{target.triple}"', *emitter.functions]
+    parts = [f'target triple = "{target.triple}"', *(global_text(emitter, op) for op in data), *emitter.functions]
     if emitter.declarations:
         parts.append("\n".join(emitter.declarations.values()))
     if metadata := emitter.metadata.lines():
@@ -53,6 +57,7 @@ def rules() -> Rules:
     """Op class -> the rule that writes it. The tables are loaded on first use."""
     from weft.backends.llvm import (
         arith_ops,
+        call_ops,
         cast_ops,
         control_ops,
         division_ops,
@@ -64,6 +69,7 @@ def rules() -> Rules:
 
     return {
         **arith_ops.RULES,
+        **call_ops.RULES,
         **cast_ops.RULES,
         **control_ops.RULES,
         **division_ops.RULES,
@@ -74,17 +80,22 @@ def rules() -> Rules:
     }
 
 
-def _functions(module: ModuleOp) -> list[FuncOp]:
+def _contents(module: ModuleOp) -> tuple[list[FuncOp], list[GlobalOp]]:
+    """The functions and the data of a module."""
     functions: list[FuncOp] = []
+    data: list[GlobalOp] = []
     for op in module.ops:
+        if isinstance(op, GlobalOp):
+            data.append(op)
+            continue
         if not isinstance(op, FuncOp):
-            raise CompileError.at(op, f"a low module holds functions, got {op.name}")
+            raise CompileError.at(op, f"a low module holds functions and globals, got {op.name}")
         if op.is_declaration:
             raise CompileError.at(op, f"function @{op.sym_name.data} has no body")
         if len(op.body.blocks) != 1:
             raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
         functions.append(op)
-    return functions
+    return functions, data
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:

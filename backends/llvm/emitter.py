@@ -60,6 +60,8 @@ class ModuleEmitter:
         self.types = TypeTable()
         self.metadata = Metadata()
         self.names = Names(function_names)
+        self.globals: dict[str, str] = {}
+        """Constants and variables of the module: symbol -> name in the text."""
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
         self.flags = "reassoc contract " if target.reassociate else "contract "

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.traits import SymbolTable
 
 from weft.backends.llvm.metadata import NONTEMPORAL
 from weft.dialects import low
@@ -67,10 +69,25 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
             reads.append(use.operation)
         elif _WRITES.get(kind) == use.index:
             writes.append(use.operation)
+        elif kind is memref.CastOp:
+            through = usage(use.operation.results[0])
+            reads += through[0]
+            writes += through[1]
         elif kind is not memref.DeallocOp:
-            reads.append(use.operation)
-            writes.append(use.operation)
+            access = _access_of_call(use.operation, use.index)
+            if access is not low.Access.WRITE:
+                reads.append(use.operation)
+            if access is not low.Access.READ:
+                writes.append(use.operation)
     return reads, writes
+
+
+def _access_of_call(op: Operation, operand: int) -> low.Access:
+    """What an op that is no load or store does with a buffer operand: a call does what its function says."""
+    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
+    if isinstance(callee, FuncOp) and low.PARAMS in callee.attributes:
+        return low.params_of(callee)[operand].access.data
+    return low.Access.READWRITE
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:

@@ -1,0 +1,69 @@
+"""Calls between functions of a module, and the module's constants.
+
+A constant is the bytes of its elements, for LLVM reads those fastest: `@name = private constant [4 x i8] c"\\00..."`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+
+from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
+from weft.backends.llvm.symbols import quoted, symbol_name
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter, Rules
+
+
+def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
+    """`func.call` of a function of the module; functions at low level return nothing."""
+    call = cast("func.CallOp", op)
+    if call.results:
+        raise CompileError.at(
+            op, f"functions at low level return nothing, but @{call.callee.string_value()} gives results"
+        )
+    types = [emitter.type_of(argument, op).text for argument in call.arguments]
+    arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, emitter.texts(op), strict=True))
+    emitter.line(f"call void @{quoted(symbol_name(call.callee.string_value()))}({arguments})")
+
+
+def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
+    get = cast("memref.GetGlobalOp", op)
+    name = get.name_.string_value()
+    if name not in emitter.module.globals:
+        raise CompileError.at(op, f"the module has no memref.global @{name}")
+    emitter.bind(get.memref, f"@{quoted(emitter.module.globals[name])}")
+
+
+def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
+    """A buffer by another type is the same pointer."""
+    emitter.bind(op.results[0], emitter.text(op.operands[0]))
+
+
+def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
+    """The definition of a module's constant or variable; one without initial value starts as zeros."""
+    type_, length = emitter.types.buffer(op.type, op)
+    name = op.sym_name.data
+    if length is None:
+        raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
+    size = length * type_.bytes
+    value = op.initial_value
+    data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else bytes(size)
+    if len(data) != size:
+        raise InternalError(f"memref.global @{name} of {size} bytes has a value of {len(data)}")
+    text = 'c"\\' + data.hex("\\").upper() + '"' if any(data) else "zeroinitializer"
+    kind = "constant" if op.constant is not None else "global"
+    alignment = max(BUFFER_ALIGNMENT, op.alignment.value.data if op.alignment is not None else 0)
+    return f"@{quoted(emitter.globals[name])} = private unnamed_addr {kind} [{size} x i8] {text}, align {alignment}"
+
+
+RULES: Final[Rules] = {
+    func.CallOp: emit_call,
+    memref.GetGlobalOp: emit_get_global,
+    memref.CastOp: emit_cast,
+}
