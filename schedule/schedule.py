@@ -49,8 +49,8 @@ class Schedule:
         mapping: dict[SSAValue, SSAValue] = {}
         for step in trace.body.block.ops:
             if isinstance(step, sched.StepOp):
-                copy = step.clone(value_mapper=mapping)
-                self._record(copy)
+                recorded = self._record(step.clone(value_mapper=mapping))
+                mapping.update(zip(step.results, recorded.results, strict=True))
 
     def get(self, handle: BlockHandle | LoopHandle) -> Operation:
         """The op that a handle stands for now."""
@@ -189,8 +189,6 @@ class Schedule:
         for result, op in zip(recorded.results, given, strict=True):
             result.name_hint = _hint(op)
         self._replay.bind(recorded, given)
-        for old, new in zip(step.results, recorded.results, strict=False):
-            old.replace_all_uses_with(new)
         step.erase()
         self.trace.body.block.add_op(recorded)
         return recorded
