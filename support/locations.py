@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,12 +97,27 @@ def _blank(text: str) -> str:
     return "".join("\t" if character == "\t" else " " for character in text)
 
 
+_WIDEST = 160
+"""Longer lines (constants have thousands of digits) are shown around the place only."""
+
+
+def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
+    """The part of `line` to show, and the place in it."""
+    if len(line) <= _WIDEST:
+        return line, location
+    start = max(0, location.column - 1 - _WIDEST // 2) if location.column > _WIDEST * 3 // 4 else 0
+    head, tail = "... " if start else "", " ..." if start + _WIDEST < len(line) else ""
+    column = location.column - start + len(head)
+    return f"{head}{line[start : start + _WIDEST]}{tail}", replace(location, column=column)
+
+
 def render_source_line(location: SourceLocation) -> str:
     """The source line with carets under the place, or the empty string when the text is not at hand."""
     line = source_line(location)
     if line is None:
         return ""
-    return f"{line}\n{_blank(line[: location.column - 1])}{_carets(line, location)}"
+    line, place = _clipped(line, location)
+    return f"{line}\n{_blank(line[: place.column - 1])}{_carets(line, place)}"
 
 
 def render_operation(operation: Operation) -> str:
@@ -114,9 +129,10 @@ def render_operation(operation: Operation) -> str:
     location = source_location(operation.location)
     if location is not None and (line := source_line(location)) is not None:
         head = f"  at {location}: "
+        line, place = _clipped(line, location)
         body = line.strip()
-        indent = location.column - 1 - (len(line) - len(line.lstrip()))
-        return f"{head}{body}\n{' ' * (len(head) + max(indent, 0))}{_carets(line, location)}"
+        indent = place.column - 1 - (len(line) - len(line.lstrip()))
+        return f"{head}{body}\n{' ' * (len(head) + max(indent, 0))}{_carets(line, place)}"
     printed = _printed_line(operation)
     where = f"  at {location}: " if location is not None else "  in the IR: "
     return f"{where}{printed}\n{' ' * len(where)}{'^' * max(1, len(printed))}"
@@ -142,4 +158,5 @@ def _printed_line(operation: Operation) -> str:
                 marked.append(stream.getvalue()[start:].splitlines()[0].strip())
 
     _Recorder(stream=StringIO()).print_op(root)
-    return marked[0] if marked else operation.name
+    shown = marked[0] if marked else operation.name
+    return shown if len(shown) <= _WIDEST else f"{shown[:_WIDEST]} ..."

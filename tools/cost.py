@@ -8,12 +8,13 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import DimOp
 from xdsl.dialects.scf import ForOp as ScfForOp
 from xdsl.dialects.scf import IfOp
 from xdsl.ir import BlockArgument, SSAValue
+from xdsl.traits import SymbolTable
 
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 
@@ -87,10 +88,34 @@ class _Counter:
                 return self.inside(operation).times(max(0, -(-(high - low) // step)))
             case IfOp():
                 return max(map(self.region, operation.regions), key=lambda work: work.operations)
-            case _ if operation.regions or operation.name == "func.call":
+            case CallOp():
+                return self.call(operation)
+            case _ if operation.regions:
                 raise NotCountable
             case _:
                 return Work(1, _flops(operation))
+
+    def call(self, call: CallOp) -> Work:
+        """The work of a called function, with the shapes of what it is given."""
+        callee = SymbolTable.lookup_symbol(call, call.callee)
+        if not isinstance(callee, FuncOp):
+            raise NotCountable
+        if callee.is_declaration:
+            return Work(1)
+        shapes: dict[str, tuple[int, ...]] = {}
+        for value, parameter in zip(call.arguments, callee.body.block.args, strict=True):
+            shape = self.shape(value)
+            if shape is not None and parameter.name_hint:
+                shapes[parameter.name_hint] = shape
+        return _Counter(shapes).inside(callee) + Work(1)
+
+    def shape(self, value: SSAValue) -> tuple[int, ...] | None:
+        """The shape of a buffer, when it is known before the program runs."""
+        if isinstance(value, BlockArgument) and (known := self._shapes.get(value.name_hint or "")) is not None:
+            return known
+        if not isinstance(value.type, MemRefType) or DYNAMIC_INDEX in value.type.get_shape():
+            return None
+        return tuple(value.type.get_shape())
 
     def value(self, extent: int | SSAValue) -> int:
         """An extent as a number: a constant, or an extent of a parameter."""
@@ -100,7 +125,7 @@ class _Counter:
         if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
             return owner.value.value.data
         if isinstance(owner, DimOp) and isinstance(owner.source, BlockArgument):
-            shape = self._shapes.get(owner.source.name_hint or "")
+            shape = self.shape(owner.source)
             position = self.value(owner.index)
             if shape is not None and position < len(shape):
                 return shape[position]

@@ -31,6 +31,10 @@ def verify_module(module: ModuleOp) -> None:
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)
+    if "tir.block" in names:
+        from weft.analysis.checks import check_program
+
+        check_program(module)
 
 
 def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:

@@ -1,0 +1,218 @@
+"""Compile a function of an .mlir file and run it on arrays.
+
+  weft run examples/mm_relu.mlir --check --time
+  weft run examples/mm_relu.mlir --func mm_relu --input A=a.npy --input B=b.npy --output C=c.npy
+  weft run dynamic.mlir --shape A=64x128 --target "llvm -mcpu=znver4" --threads 4
+
+Schedules in the file are applied first. Arrays that are not given are random; outputs are allocated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from weft.interp.interpreter import Interpreter
+from weft.support.errors import CompileError
+from weft.support.target import Target
+from weft.tools.arrays import Request, assignments, make_arguments, write_npy
+from weft.tools.building import build, lower_to_tir
+from weft.tools.comparison import compare
+from weft.tools.cost import Work, work_of
+from weft.tools.programs import choose_function, functions_of, read_program, schedules_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.func import FuncOp
+
+    from weft.runtime.library import Function
+    from weft.runtime.signature import Signature
+    from weft.tools.arrays import Array, Value
+
+_NEEDS_POSITIVE = re.compile(r"\b(floor|ceil)?(div|rem)[su]?i\b|\br?sqrt\b|\blog|\bpowf\b|\bsh[lr][su]?i?\b|divide")
+"""Operations that have no value, or none that is a number, for zero or for negative numbers."""
+_INTERPRETED_PER_SECOND = 20_000_000
+"""Operations of a loop nest that the interpreter runs in a second, about; it decides only what is too much to check."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument("--func", metavar="NAME", help="the function to run, when the file has several")
+    parser.add_argument(
+        "--input", metavar="NAME=VALUE", action="append", default=[], help="a .npy file, or a number for a scalar"
+    )
+    parser.add_argument(
+        "--output", metavar="NAME=FILE", action="append", default=[], help="save an output array as .npy"
+    )
+    parser.add_argument(
+        "--shape", metavar="NAME=64x128", action="append", default=[], help="the shape of a random array"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
+    parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
+    parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
+    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
+    parser.add_argument("--check", action="store_true", help="compare with the interpreter on the unscheduled program")
+    parser.add_argument(
+        "--check-limit",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="when interpreting would take longer, compare with the unscheduled, unoptimised program (default 60)",
+    )
+    parser.add_argument("--time", action="store_true", help="measure")
+    parser.add_argument("--repeat", type=int, default=5, metavar="R", help="measurements of 20 ms or more (default 5)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Returns 1 when `--check` finds a difference. Raises `CompileError` and `OSError`."""
+    if arguments.repeat < 1:
+        raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
+    target = _target(arguments.target, arguments.threads)
+    original = read_program(arguments.file)
+    function = choose_function(original, arguments.func)
+    name = function.sym_name.data
+
+    start = time.perf_counter()
+    compiled = build(original.clone(), target, scheduled=not arguments.no_schedule)[name]
+    milliseconds = (time.perf_counter() - start) * 1e3
+    signature = compiled.signature
+    values = make_arguments(signature, _request(original, signature, arguments))
+    files = assignments(arguments.output, "--output", list(_outputs(signature, values)), "output")
+    before = _copied(values)
+
+    print(signature)
+    print(f"target    {target}")
+    print(f"schedule  {_schedule_line(original, arguments.no_schedule)}")
+    print(f"build     {milliseconds:.1f} ms")
+    _call(compiled, values)
+    work = _work(original, name, before)
+    status = 0
+    if arguments.check:
+        seconds = 0.0 if work is None else work.operations / _INTERPRETED_PER_SECOND
+        if seconds > arguments.check_limit:
+            print(f"note      interpreting would take {seconds:.0f} s, --check-limit is {arguments.check_limit:g} s")
+            reference = _plain(original, name, signature, before, target)
+        else:
+            reference = _interpreted(original, function, signature, before)
+        status = _check(signature, values, reference)
+    for output, file in files.items():
+        write_npy(file, cast("Array", values[output]))
+        print(f"saved     {output} to {file}")
+    if arguments.time:
+        _time(compiled, before, arguments.repeat, work)
+    return status
+
+
+def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:
+    names = [spec.name for spec in signature.args]
+    return Request(
+        assignments(arguments.input, "--input", names, "argument"),
+        assignments(arguments.shape, "--shape", [spec.name for spec in signature.arrays], "array argument"),
+        arguments.seed,
+        positive=any(_NEEDS_POSITIVE.search(op.name) for op in original.walk()),
+    )
+
+
+def _target(text: str, threads: int | None) -> Target:
+    target = Target.parse(text)
+    if threads is None:
+        return target
+    if threads < 1:
+        raise CompileError(f"--threads must be at least 1, got {threads}")
+    return dataclasses.replace(target, num_threads=threads)
+
+
+def _schedule_line(module: ModuleOp, left_out: bool) -> str:
+    names = ", ".join(f"@{schedule.sym_name.data}" for schedule in schedules_of(module))
+    if not names:
+        return "none in the file"
+    return f"{names} left out" if left_out else f"{names} applied"
+
+
+def _call(compiled: Function, values: Mapping[str, Value]) -> None:
+    try:
+        compiled(**values)
+    except (TypeError, ValueError) as error:
+        raise CompileError(str(error)) from error
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """What the outputs should be, and who says so."""
+
+    name: str
+    outputs: Mapping[str, Array]
+
+
+def _check(signature: Signature, values: Mapping[str, Value], reference: _Reference) -> int:
+    """Compare the outputs in `values` with those of the reference; returns the exit status."""
+    status = 0
+    for spec in signature.arrays:
+        if not spec.writes:
+            continue
+        difference = compare(cast("Array", values[spec.name]), reference.outputs[spec.name], spec.dtype)
+        if difference.agrees:
+            how = f"within {difference.allowed:.1g} of" if difference.allowed else "equal to"
+            print(f"check     {spec.name}: {how} {reference.name} ({difference})")
+        else:
+            sys.stdout.flush()
+            print(f"error: output '{spec.name}' differs from {reference.name}: {difference}", file=sys.stderr)
+            status = 1
+    return status
+
+
+def _copied(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Array]:
+    return {spec.name: cast("Array", values[spec.name]) for spec in signature.arrays if spec.writes}
+
+
+def _plain(
+    original: ModuleOp, name: str, signature: Signature, before: Mapping[str, Value], target: Target
+) -> _Reference:
+    """The program as written: compiled, but neither scheduled nor optimised."""
+    values = _copied(before)
+    _call(build(original.clone(), dataclasses.replace(target, opt_level=0), scheduled=False)[name], values)
+    return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
+
+
+def _interpreted(original: ModuleOp, function: FuncOp, signature: Signature, before: Mapping[str, Value]) -> _Reference:
+    """The program as written, interpreted."""
+    values = _copied(before)
+    positional = list(values.values())
+    results = len(function.function_type.outputs)
+    interpreter = Interpreter(original)
+    # What a function of tensors returns stands last among the arguments of the compiled one.
+    returned = interpreter.call(function.sym_name.data, *positional[: len(positional) - results])
+    arrays = cast("tuple[Array, ...]", returned if isinstance(returned, tuple) else (returned,))
+    values.update(zip(list(values)[len(values) - results :], arrays, strict=False))
+    return _Reference("the interpreter", _outputs(signature, values))
+
+
+def _shapes(values: Mapping[str, Value]) -> dict[str, tuple[int, ...]]:
+    return {name: value.shape for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def _work(original: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
+    """The work of the function as loops, before they are scheduled."""
+    loops = original.clone()
+    lower_to_tir(loops)
+    return work_of(functions_of(loops)[name], _shapes(values))
+
+
+def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> None:
+    evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
+    result = evaluator(**values)
+    speed = f", {work.flops / result.min / 1e9:.2f} GFLOP/s" if work is not None and work.flops else ""
+    print(f"time      mean {result.mean * 1e3:.4f} ms, min {result.min * 1e3:.4f} ms of {repeat} runs{speed}")

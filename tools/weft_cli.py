@@ -1,0 +1,66 @@
+"""The `weft` command: one subcommand a module, imported when it is asked for.
+
+A subcommand's module has `add_arguments(parser)` and `run(arguments) -> exit status`. To add one, add its line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+
+from weft.support.errors import CompileError, did_you_mean
+from weft.tools.failures import run_tool
+
+
+@dataclass(frozen=True)
+class Command:
+    """Where a subcommand is, and what it does in a few words."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Mapping[str, Command] = {
+    "run": Command("weft.tools.run_command", "compile a function and run it on arrays"),
+}
+
+
+def execute(words: Sequence[str]) -> int:
+    """Run the subcommand that `words` names. Raises `CompileError` when there is none."""
+    name = words[0] if words else "--help"
+    if name in ("-h", "--help"):
+        print(_overview())
+        return 0
+    if name in ("-v", "--version"):
+        print(f"weft {version('weft')}")
+        return 0
+    if name not in COMMANDS:
+        raise CompileError(f"unknown command '{name}'{did_you_mean(name, COMMANDS)}")
+    module = import_module(COMMANDS[name].module)
+    parser = argparse.ArgumentParser(
+        prog=f"weft {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an internal error")
+    module.add_arguments(parser)
+    return module.run(parser.parse_args(words[1:]))
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = ["usage: weft COMMAND ...", "", "commands:"]
+    lines += [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    return "\n".join([*lines, "", "weft COMMAND --help tells more; weft-opt runs single passes."])
+
+
+def main() -> None:
+    """The `weft` command."""
+    words = sys.argv[1:]
+    sys.exit(run_tool(lambda: execute(words), debug="--debug" in words))
+
+
+if __name__ == "__main__":
+    main()
