@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 from weft.analysis.accesses import Conditions, is_symbol, range_of
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
-from weft.analysis.sets import Naming, Point, Row, System, Variable, within_budget
+from weft.analysis.sets import Naming, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
 
 
@@ -76,10 +76,7 @@ def missed_instance(domain: Domain) -> Point | None:
     missed = within_budget(lambda: wanted.subtract(reached))
     if within_budget(missed.is_empty):
         return None
-    import islpy as isl
-
-    point = within_budget(missed.sample_point)
-    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(keep)}
+    return sample_point(missed, keep)
 
 
 def _symbols(domain: Domain) -> list[Variable]:

@@ -133,7 +133,7 @@ def conflict_between(
     point = system.find_point()
     if point is None:
         return None
-    return Conflict(first, second, point, _is_exact(first) and _is_exact(second))
+    return Conflict(first, second, point, is_exact(first) and is_exact(second))
 
 
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
@@ -173,7 +173,8 @@ def is_accumulation(first: Access, second: Access) -> bool:
     )
 
 
-def _is_exact(access: Access) -> bool:
+def is_exact(access: Access) -> bool:
+    """Whether the instances of an access are known exactly: affine in loop values and symbols."""
     if access.indices is None or not access.conditions.exact:
         return False
     parts = (*access.indices, *access.conditions.positives, *access.conditions.zeros)

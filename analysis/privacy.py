@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, is_fixed, is_loop_value, is_symbol, range_of
-from weft.analysis.dependence import add_domain, is_temporary
+from weft.analysis.accesses import Access, accesses, is_fixed, is_symbol, range_of
+from weft.analysis.dependence import add_domain, is_exact, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.sets import NotProved, Row, System, Variable, within_budget
+from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
 
 if TYPE_CHECKING:
-    pass
+    import islpy as isl
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
@@ -48,9 +51,9 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     A write counts when it stands before the read in program order; loops that are around both are in the same
     iteration. `found` is in program order. Raises `NotProved`.
     """
-    if read.indices is None or not _is_affine(read):
+    if read.indices is None or not is_exact(read):
         return False
-    writes = [a for a in _before(read, found) if a.is_write and _is_affine(a) and a.conditions.exact]
+    writes = [a for a in _before(read, found) if a.is_write and is_exact(a)]
     if any(_surely_same(write, read) for write in writes):
         return True
     if not writes:
@@ -85,21 +88,33 @@ def _surely_same(write: Access, read: Access) -> bool:
     )
 
 
-def _is_affine(access: Access) -> bool:
-    if access.indices is None:
-        return False
-    parts = (*access.indices, *access.conditions.positives, *access.conditions.zeros)
-    return all(is_loop_value(v) or is_symbol(v) for index in parts for v in index.values())
+def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
+    """An element (keys `("place", d)`) that `read` touches in some iteration and none of `writes` ever does.
+
+    The order in which they run is not looked at. None when there is none, or when that is not known exactly.
+    Raises `NotProved`.
+    """
+    if not is_exact(read) or not all(is_exact(write) for write in writes):
+        return None
+    places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
+    keep = [*_symbols([read, *writes]), *places]
+    remaining = _touched(read, keep, frozenset())
+    for write in writes:
+        touched = _touched(write, keep, frozenset())
+        remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
+        if within_budget(remaining.is_empty):
+            return None
+    return sample_point(remaining, keep)
 
 
 def _uncovered_is_empty(read: Access, writes: Sequence[Access]) -> bool:
     outer: list[Variable] = [loop.induction_variable for loop in read.loops]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
-    symbols = _symbols([read, *writes])
-    keep = [*symbols, *outer, *places]
-    remaining = _touched(read, read, keep)
+    keep = [*_symbols([read, *writes]), *outer, *places]
+    common = frozenset(loop.induction_variable for loop in read.loops)
+    remaining = _touched(read, keep, common)
     for write in writes:
-        touched = _touched(write, read, keep)
+        touched = _touched(write, keep, common)
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
         if within_budget(remaining.is_empty):
             return True
@@ -122,9 +137,8 @@ def _symbols(found: Sequence[Access]) -> list[Variable]:
     return list(seen)
 
 
-def _touched(access: Access, reference: Access, keep: list[Variable]):
-    """The elements that `access` touches, as a set over the symbols, the loops of `reference`, and the place."""
-    common = {loop.induction_variable for loop in access.loops if loop in reference.loops}
+def _touched(access: Access, keep: list[Variable], common: Collection[SSAValue]) -> isl.Set:
+    """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place."""
     system = System()
 
     def naming(value: SSAValue) -> Variable:

@@ -8,7 +8,7 @@ own, shared between equal expressions. Whether a point exists is decided exactly
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -244,4 +244,12 @@ def _sample(basic: isl.BasicSet, variables: list[Variable]) -> Point | None:
         point = within_budget(basic.sample_point)
     except isl.Error:  # lexmin of a set unbounded below
         point = within_budget(basic.sample_point)
+    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}
+
+
+def sample_point(points: isl.Set, variables: Sequence[Variable]) -> Point:
+    """Some point of a set that is not empty, by variable."""
+    import islpy as isl
+
+    point = within_budget(points.sample_point)
     return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}

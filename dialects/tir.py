@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -347,7 +348,8 @@ class BlockOp(IRDLOperation):
     def _verify_reach(self) -> None:
         """Each binding reaches from 0 to the end of its domain, as far as intervals tell.
 
-        Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`).
+        Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`). A block
+        that only writes temporaries may leave out spatial instances that nobody needs.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -356,7 +358,9 @@ class BlockOp(IRDLOperation):
                 continue
             variable = self.iter_vars[position].name_hint or f"#{position}"
             kind = self.kinds[position].value
-            if low > 0 or high < extent - 1:
+            if (low > 0 or high < extent - 1) and (
+                self.kinds[position] is IterKind.REDUCE or self._writes_parameters()
+            ):
                 raise VerifyException(
                     f'block "{self.label}": iterator %{variable}: {kind}<{extent}> is bound to values in '
                     f"{low}..{high}, but its domain is 0..{extent - 1}: the loops do not cover it"
@@ -366,6 +370,11 @@ class BlockOp(IRDLOperation):
                     f'block "{self.label}": iterator %{variable}: {kind}<{extent}> is bound to values in '
                     f"{low}..{high}, but its domain is 0..{extent - 1}, and no guard keeps it inside"
                 )
+
+    def _writes_parameters(self) -> bool:
+        """Whether the block stores to a buffer that is not allocated in the function."""
+        stores = (op for op in self.walk() if isinstance(op, memref.StoreOp))
+        return any(not isinstance(op.memref.owner, memref.AllocOp) for op in stores)
 
     @classmethod
     def parse(cls, parser: Parser) -> BlockOp:

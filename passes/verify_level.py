@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from weft.analysis.checks import check_program
 from weft.dialects.levels import LEVELS, allowed_at
 from weft.support.errors import CompileError, did_you_mean
 
@@ -19,7 +20,9 @@ class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
     1. every op may stand at the level (`dialects/levels.py`);
-    2. every value is used after its definition, in a region that its definition is in.
+    2. every value is used after its definition, in a region that its definition is in;
+    3. at level tir: the loops run every instance of a block (once, where that matters), accesses stay in bounds, and
+       what is read is written somewhere. Integer-set questions: `analysis/checks.py`.
 
     Raises CompileError at the first op that does not.
     """
@@ -38,6 +41,8 @@ def verify_level(root: Operation, level: str) -> None:
         raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
     allowed: dict[str, bool] = {}
     _verify_op(root, level, set(), allowed)
+    if level == "tir":
+        check_program(root)
 
 
 def _verify_op(op: Operation, level: str, visible: set[SSAValue], allowed: dict[str, bool]) -> None:

@@ -1,0 +1,222 @@
+"""What must hold of every tir program beyond the shape of its ops: covered domains, accesses in bounds, sound outputs.
+
+Asked at level boundaries and after parsing. An error is raised for what is proved wrong; what cannot be decided within
+the budget passes (the interpreter still checks it when it runs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.analysis.accesses import Access, Context, accesses, range_of
+from weft.analysis.coverage import Domain, missed_instance, repeated_instance
+from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
+from weft.analysis.index import Index
+from weft.analysis.privacy import uncovered_element
+from weft.analysis.sets import NotProved, Point, System, Variable
+from weft.analysis.structure import buffers_loaded, buffers_written, precedes
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
+from weft.support.errors import CompileError
+
+
+def check_program(root: Operation) -> None:
+    """Check every function with tir blocks in `root`, a module or a function. Raises `CompileError`."""
+    for op in root.walk():
+        if isinstance(op, FuncOp) and any(isinstance(inner, BlockOp) for inner in op.walk()):
+            check_function(op)
+
+
+def check_function(function: FuncOp) -> None:
+    """Check every block and access of a tir function. Raises `CompileError` at the first that is proved wrong."""
+    found = accesses(function)
+    for op in function.walk():
+        if isinstance(op, BlockOp):
+            check_outputs(op)
+            check_coverage(op)
+    for access in found:
+        check_bounds(access)
+    check_reads(found)
+
+
+def check_outputs(block: BlockOp) -> None:
+    """A reduce iterator may not index what the block stores to: its instances combine into one element."""
+    reduce_vars = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
+    if not reduce_vars:
+        return
+    for op in block.walk():
+        if not isinstance(op, memref.StoreOp):
+            continue
+        for dimension, operand in enumerate(op.indices):
+            for variable in reduce_vars:
+                if Index.of(operand).depends_on([variable]):
+                    raise CompileError.at(
+                        op,
+                        f'block "{block.label}": reduce iterator %{variable.name_hint} is in index {dimension} of the '
+                        f"output {buffer_name(op.memref)}; an iterator that picks the output element is spatial",
+                    )
+
+
+def check_coverage(block: BlockOp) -> None:
+    """The loops run every instance of the block, and an instance that is not idempotent once."""
+    domain = domain_of(block)
+    try:
+        if _must_run_everywhere(block):
+            missed = missed_instance(domain)
+            if missed is not None:
+                _report_missed(block, missed)
+        if not _is_idempotent(block):
+            repeated = repeated_instance(domain, _restarting_loops(block, domain.loops))
+            if repeated is not None:
+                _report_repeated(block, domain, repeated)
+    except NotProved:
+        return
+
+
+def domain_of(block: BlockOp) -> Domain:
+    """The loops of the scope of a block, its bindings over them and its guards."""
+    context = Context.around(block)
+    inner = context.inside(block)
+    loops = tuple(loop for loop in context.loops if not context.blocks or _is_in(loop, context.blocks[-1]))
+    return Domain(
+        loops,
+        tuple(index.simplified(range_of) for index in context.resolve_map(block)),
+        tuple(context.resolve(e) if isinstance(e, SSAValue) else Index.of(e) for e in block.extents),
+        inner.conditions,
+    )
+
+
+def _is_in(loop: ForOp, block: BlockOp) -> bool:
+    parent = loop.parent_op()
+    while parent is not None:
+        if parent is block:
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def _must_run_everywhere(block: BlockOp) -> bool:
+    """Leaving out elements of a temporary is harmless unless somebody reads them, which `check_reads` looks at."""
+    return IterKind.REDUCE in block.kinds or not all(is_temporary(b) for b in buffers_written(block))
+
+
+def _is_idempotent(block: BlockOp) -> bool:
+    """Whether running an instance again changes nothing: it reads nothing that it writes."""
+    return set(buffers_written(block)).isdisjoint(buffers_loaded(block))
+
+
+def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
+    """The loops whose every iteration starts the accumulation afresh, so that a repetition there is harmless.
+
+    With an init in the block, these are the loops outside of the first one that a reduce iterator is bound to; with an
+    init block of its own, the loops around both.
+    """
+    if block.init is not None:
+        context = Context.around(block)
+        bindings = zip(context.resolve_map(block), block.kinds, strict=True)
+        reduced = {v for index, kind in bindings if kind is IterKind.REDUCE for v in index.values()}
+        outside: list[ForOp] = []
+        for loop in loops:
+            if loop.induction_variable in reduced:
+                break
+            outside.append(loop)
+        return outside
+    written = set(buffers_written(block))
+    for loop in reversed(loops):
+        for op in loop.walk():
+            if isinstance(op, memref.StoreOp) and op.memref in written and precedes(op, block):
+                return list(loops[: loops.index(loop) + 1])
+    return []
+
+
+def _report_missed(block: BlockOp, missed: Point) -> NoReturn:
+    names = [v.name_hint or f"v{at}" for at, v in enumerate(block.iter_vars)]
+    instance = ", ".join(f"{name}={missed[('iterator', at)]}" for at, name in enumerate(names))
+    raise CompileError.at(
+        block,
+        f'block "{block.label}": the loops do not cover the domain: instance ({instance}) never runs',
+    )
+
+
+def _report_repeated(block: BlockOp, domain: Domain, repeated: tuple[Point, Point]) -> NoReturn:
+    def text(point: Point) -> str:
+        values = ((loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in domain.loops)
+        return "(" + ", ".join(f"{name}={point.get(value, 0)}" for value, name in values) + ")"
+
+    first, second = repeated
+    raise CompileError.at(
+        block,
+        f'block "{block.label}": the loops run an instance twice: in iterations {text(first)} and {text(second)}; '
+        "it reads what it writes, so the result would change",
+    )
+
+
+def check_bounds(access: Access) -> None:
+    """No instance of an access leaves its buffer."""
+    type_ = access.buffer.type
+    if access.indices is None or not isinstance(type_, MemRefType):
+        return
+    for dimension, (index, extent) in enumerate(zip(access.indices, type_.get_shape(), strict=True)):
+        low, high = index.range(range_of)
+        too_low = low is None or low < 0
+        too_high = extent != DYNAMIC_INDEX and (high is None or high >= extent)
+        if too_low or too_high:
+            _check_dimension(access, dimension, index, extent)
+
+
+def _check_dimension(access: Access, dimension: int, index: Index, extent: int) -> None:
+    if not is_exact(access):
+        return
+    for below in (True, False):
+        if not below and extent == DYNAMIC_INDEX:
+            continue
+        system = System()
+
+        def naming(value: SSAValue, system: System = system) -> Variable:
+            system.declare(value, *range_of(value))
+            return value
+
+        add_domain(system, access.loops, access.conditions, naming)
+        outside = index * -1 - 1 if below else index - extent
+        system.positives.append(system.row(outside, naming))
+        try:
+            point = system.find_point()
+        except NotProved:
+            continue
+        if point is not None:
+            _report_outside(access, dimension, index, point)
+
+
+def _report_outside(access: Access, dimension: int, index: Index, point: Point) -> NoReturn:
+    verb = "writes" if access.is_write else "reads"
+    loops = ", ".join(
+        f"{loop.induction_variable.name_hint}={point.get(loop.induction_variable, 0)}" for loop in access.loops
+    )
+    value = evaluate(index, lambda v: point.get(v, 0))
+    shape: MemRefType[Attribute] | Attribute = access.buffer.type
+    raise CompileError.at(
+        access.op,
+        f"{verb} {buffer_name(access.buffer)} out of bounds: in iteration ({loops}) index {dimension} is {value}, "
+        f"the buffer is {shape}",
+    )
+
+
+def check_reads(found: Sequence[Access]) -> None:
+    """Every element of a temporary that is read is written somewhere."""
+    for access in found:
+        if access.is_write or not is_temporary(access.buffer):
+            continue
+        writes = [a for a in found if a.is_write and a.buffer is access.buffer]
+        try:
+            point = uncovered_element(access, writes)
+        except NotProved:
+            continue
+        if point is not None:
+            place = ", ".join(str(point[("place", d)]) for d in range(len(access.indices or ())))
+            raise CompileError.at(access.op, f"reads {buffer_name(access.buffer)}[{place}], which nothing writes")
