@@ -79,7 +79,7 @@ def matmul(op: graph_ops.MatmulOp, lhs: Array, rhs: Array) -> Array:
 
 @evaluates(graph_ops.PermuteDimsOp)
 def permute_dims(op: graph_ops.PermuteDimsOp, source: Array) -> Array:
-    return np.ascontiguousarray(source.transpose(op.permutation))
+    return np.asarray(source.transpose(op.permutation), order="C")
 
 
 def _misfit(op: Operation, operands: tuple[Array, ...]) -> InterpreterError:
