@@ -47,9 +47,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
         for result, text in zip(op.results, initial, strict=True):
             emitter.bind(result, text)
         return
-    results = write_loop(emitter, op, body, type_, (lower, upper, step), initial, guarded=trips is None)
-    for result, text in zip(op.results, results, strict=True):
-        emitter.bind(result, text)
+    write_loop(emitter, op, body, type_, (lower, upper, step), initial, guarded=trips is None)
 
 
 def _trip_count(emitter: FunctionEmitter, op: Operation, bounds: Sequence[SSAValue]) -> int | None:
@@ -71,9 +69,9 @@ def write_loop(
     initial: Sequence[str],
     *,
     guarded: bool,
-) -> list[str]:
-    """The loop `op` over `body`, whose first argument counts and whose others start as `initial`; returns the texts of
-    its results. `guarded`: it may have no iteration."""
+) -> None:
+    """The loop `op` over `body`, whose first argument counts and whose others start as `initial`. `guarded`: it may
+    have no iteration."""
     lower, upper, step = bounds
     counter, *carried = body.args
     hint = counter.name_hint or "i"
@@ -105,12 +103,11 @@ def write_loop(
         phis.append(f"  {name} = phi {carried_type.text} [ {first}, %{before} ], [ {last}, %{latch} ]")
     emitter.lines[phis_at:phis_at] = phis
     emitter.start_block(exit_label)
-    if not guarded:
-        return yielded
-    return [
-        emitter.emit(f"phi {carried_type.text} [ {first}, %{before} ], [ {last}, %{latch} ]", "result")
-        for carried_type, first, last in zip(carried_types, initial, yielded, strict=True)
-    ]
+    for result, carried_type, first, last in zip(op.results, carried_types, initial, yielded, strict=True):
+        if guarded:
+            emitter.define(result, f"phi {carried_type.text} [ {first}, %{before} ], [ {last}, %{latch} ]")
+        else:
+            emitter.bind(result, last)
 
 
 def _advance(
