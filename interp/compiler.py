@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.memref import LoadOp
+from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
 from weft.interp.emitter import Emitter, Options
 from weft.interp.errors import InterpreterError
@@ -113,7 +114,9 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
     """The last frame of interpreted code in a traceback, with its line."""
     found: tuple[FrameType, int] | None = None
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename.startswith(_FILE_PREFIX):
+        code = traceback.tb_frame.f_code
+        # A comprehension is a frame of its own, without the names of its function.
+        if code.co_filename.startswith(_FILE_PREFIX) and not code.co_name.startswith("<"):
             found = traceback.tb_frame, traceback.tb_lineno
         traceback = traceback.tb_next
     return found
@@ -141,20 +144,18 @@ def _unwritten_read(op: Operation, compiled: CompiledFunction, frame: FrameType)
     """The error when an operand of `op` is memory that was never written."""
     for operand in op.operands:
         value = _value_in(frame, compiled, operand)
-        if not (value is None or (isinstance(value, list) and None in value)):
+        if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
             continue
         load = operand.owner
-        if not isinstance(load, LoadOp):
+        if not isinstance(load, LoadOp | VectorLoadOp):
             return InterpreterError(op, f"'{op.name}' uses a value read from memory that was never written")
-        buffer = load.memref.name_hint or "a buffer"
-        index = [_value_in(frame, compiled, i) for i in load.indices]
-        text = ", ".join(str(i) for i in index)
-        return InterpreterError(
-            load,
-            f"reads {buffer}[{text}], which was never written",
-            buffer=buffer,
-            index=[i for i in index if isinstance(i, int)],
-        )
+        base = load.memref if isinstance(load, LoadOp) else load.base
+        index = [i for i in (_value_in(frame, compiled, i) for i in load.indices) if isinstance(i, int)]
+        if isinstance(value, list):
+            index[-1] += cast("list[object]", value).index(None)
+        name = base.name_hint or "a buffer"
+        text = ", ".join(map(str, index))
+        return InterpreterError(load, f"reads {name}[{text}], which was never written", buffer=name, index=index)
     return None
 
 

@@ -74,7 +74,7 @@ class Options:
     """How functions are compiled.
 
     `order`: in which order `parallel` and `vectorized` loops run: "forward", "reversed", "shuffled" (by `seed`), or
-    "interleaved" (all iterations advance together and pause before each store, so that lost updates show).
+    "interleaved" (all iterations advance together, from store to store, so that races show).
     `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
     """
 
@@ -97,7 +97,7 @@ class Emitter:
         self.root = Scope(1)
         self.scope = self.root
         self.interleaved = False
-        """Whether lines are written into a generator that pauses before stores."""
+        """Whether lines are written into a generator that pauses around stores."""
         self._taken: set[str] = {"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"}
         self._values: dict[SSAValue, str] = {}
         self._ranges: dict[SSAValue, Interval] = {}
@@ -271,8 +271,15 @@ class Emitter:
         """Write one line. Errors that it raises are told as errors of `op`."""
         self.scope.lines.append((text, op))
 
-    def pause(self) -> None:
-        """Let other iterations of an interleaved loop run: stands between the loads and the store of an update."""
+    @contextmanager
+    def store(self) -> Generator[None]:
+        """Around the line of a store: lets the other iterations of an interleaved loop run before it and after it.
+
+        So an update that loads, computes and stores is not one step, nor is a store that a load of the same reads.
+        """
+        if self.interleaved:
+            self.line("yield")
+        yield
         if self.interleaved:
             self.line("yield")
 

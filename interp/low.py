@@ -42,9 +42,9 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
     buffer = emitter.buffer(op.base)
     mask = "None" if op.mask is None else emitter.written(op.mask, op)
     indices, value = emitter.written(op.indices, op), emitter.value(op.value)
-    emitter.pause()
     arguments = f"{buffer.hint!r}, {buffer.data}, {indices}, {mask}, {value}"
-    emitter.line(f"{emitter.helper(scatter)}({emitter.operation_name(op)}, {arguments})", op)
+    with emitter.store():
+        emitter.line(f"{emitter.helper(scatter)}({emitter.operation_name(op)}, {arguments})", op)
 
 
 def gather(

@@ -70,8 +70,8 @@ def emit_load(emitter: Emitter, op: memref.LoadOp) -> None:
 def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
     buffer = emitter.buffer(op.memref)
     index = emitter.element(buffer, op.indices, op)
-    emitter.pause()
-    emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.value)}", op)
+    with emitter.store():
+        emitter.line(f"{buffer.data}[{index}] = {emitter.value(op.value)}", op)
 
 
 @emits(memref.DimOp)

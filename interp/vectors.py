@@ -54,8 +54,8 @@ def emit_load(emitter: Emitter, op: vector.LoadOp) -> None:
 def emit_store(emitter: Emitter, op: vector.StoreOp) -> None:
     count = lane_count(op, op.vector.type)
     buffer, first = _lanes_at(emitter, op, op.base, op.indices, count)
-    emitter.pause()
-    emitter.line(f"{buffer.data}[{first}:{first} + {count}] = {emitter.value(op.vector)}", op)
+    with emitter.store():
+        emitter.line(f"{buffer.data}[{first}:{first} + {count}] = {emitter.value(op.vector)}", op)
 
 
 @emits(vector.MaskedLoadOp)
@@ -73,10 +73,9 @@ def emit_masked_store(emitter: Emitter, op: vector.MaskedStoreOp) -> None:
     count = lane_count(op, op.value_to_store.type)
     mask = emitter.written(op.mask, op)
     buffer, first = _lanes_at(emitter, op, op.base, op.indices, count, mask)
-    emitter.pause()
     lane, on, value = emitter.fresh("lane"), emitter.fresh("on"), emitter.fresh("value")
     source = f"enumerate(zip({mask}, {emitter.value(op.value_to_store)}), {first})"
-    with emitter.nested(f"for {lane}, ({on}, {value}) in {source}:", op, loop=True):
+    with emitter.store(), emitter.nested(f"for {lane}, ({on}, {value}) in {source}:", op, loop=True):
         emitter.line(f"if {on}: {buffer.data}[{lane}] = {value}", op)
 
 
