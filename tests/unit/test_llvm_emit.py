@@ -5,8 +5,9 @@ from functools import cache
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Region
 
 from weft.backends.llvm.constants import float_text
 from weft.backends.llvm.emit import emit_module
@@ -47,7 +48,8 @@ def function(text: str) -> FuncOp:
 def test_an_op_of_another_level_is_our_bug() -> None:
     module = parse("func.func @f() { func.return }")
     block = next(iter(module.ops)).regions[0].block
-    block.insert_ops_before([ForOp.build(4)], block.ops.first)  # pyright: ignore[reportArgumentType]
+    assert block.ops.first is not None
+    block.insert_ops_before([ForOp(4, Region(Block(arg_types=[IndexType()])))], block.ops.first)
     with pytest.raises(
         InternalError, match=r"tir\.for is not an op of low: the check of the level should have caught it"
     ):
