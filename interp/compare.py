@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, MemRefType, TensorType
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects.te import ReduceOp
@@ -135,7 +135,7 @@ class Reference:
         name = function.sym_name.data
         try:
             signature = Signature.of(function)
-            dynamic = any(-1 in _shape_of(p.type) for p in signature.parameters)
+            dynamic = any(DYNAMIC_INDEX in _shape_of(p.type) for p in signature.parameters)
             functions = {f.sym_name.data: f for f in _functions(interpreter.module)}
             for number in range(tries if dynamic else min(tries, 1)):
                 extents = EXTENTS[number % len(EXTENTS)]

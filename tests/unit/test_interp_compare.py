@@ -1,0 +1,321 @@
+"""Comparing modules by running them, and checking passes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.universe import Universe
+
+from weft.interp.arguments import random_arguments
+from weft.interp.compare import Mismatch, Reference, Skipped, compare_modules, outputs_equal
+from weft.interp.errors import InterpreterError
+from weft.interp.shapes import ConcreteShapes
+from weft.interp.validate import Validator
+from weft.support.errors import CompileError
+from weft.tools.parsing import parse_text
+
+
+def parse(text: str) -> ModuleOp:
+    ctx = Context()
+    for name, factory in Universe.get_multiverse().all_dialects.items():
+        ctx.register_dialect(name, factory)
+    return parse_text(ctx, text, "test.mlir")
+
+
+def function(module: ModuleOp) -> FuncOp:
+    op = module.body.block.first_op
+    assert isinstance(op, FuncOp)
+    return op
+
+
+MATMUL = """
+func.func @matmul(%A: memref<?x?xf32>, %B: memref<?x?xf32>, %C: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %m = memref.dim %A, %c0 : memref<?x?xf32>
+  %k = memref.dim %A, %c1 : memref<?x?xf32>
+  %n = memref.dim %B, %c1 : memref<?x?xf32>
+  tir.assume_shape %B[%k, %n] : memref<?x?xf32>
+  tir.assume_shape %C[%m, %n] : memref<?x?xf32>
+  tir.for %i in %m { tir.for %j in %n { tir.for %l in %k {
+    tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<%n>, %vk: reduce<%k>) = [%i, %j, %l] {
+      tir.init { memref.store %zero, %C[%vi, %vj] : memref<?x?xf32> }
+      %a = memref.load %A[%vi, %vk] : memref<?x?xf32>
+      %b = memref.load %B[%vk, %vj] : memref<?x?xf32>
+      %c = memref.load %C[%vi, %vj] : memref<?x?xf32>
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %c, %p : f32
+      memref.store %s, %C[%vi, %vj] : memref<?x?xf32>
+    }
+  } } }
+  func.return
+}
+"""
+SCALE = """
+func.func @scale(%A: memref<6x4xTYPE>, %B: memref<6x4xTYPE>) {
+  %two = arith.constant TWO : TYPE
+  tir.for %i in ROWS {
+    tir.for %j in 4 {
+      %a = memref.load %A[%i, %j] : memref<6x4xTYPE>
+      %b = arith.OP %a, %two : TYPE
+      memref.store %b, %B[%i, %j] : memref<6x4xTYPE>
+    }
+  }
+  func.return
+}
+"""
+SCALED = SCALE.replace("TYPE", "f32").replace("TWO", "2.0").replace("ROWS", "6").replace("OP", "mulf")
+
+
+def scale(*, type_: str = "f32", two: str = "2.0", rows: str = "6", op: str = "mulf") -> ModuleOp:
+    text = SCALE.replace("TYPE", type_).replace("TWO", two).replace("ROWS", rows).replace("OP", op)
+    return parse(text)
+
+
+def test_equal_modules() -> None:
+    assert compare_modules(parse(MATMUL), parse(MATMUL)) is None
+    assert compare_modules(scale(), scale(rows="6 parallel")) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "output"),
+    [
+        (("arith.addf %c, %p", "arith.subf %c, %p"), "C"),
+        (("tir.init { memref.store %zero, %C[%vi, %vj] : memref<?x?xf32> }", ""), "C"),
+        (("arith.mulf %a, %b", "arith.mulf %b, %b"), "C"),
+    ],
+    ids=["operator", "init", "operand"],
+)
+def test_changed_meanings(change: tuple[str, str], output: str) -> None:
+    assert change[0] in MATMUL
+    found = compare_modules(parse(MATMUL), parse(MATMUL.replace(*change)))
+    assert isinstance(found, Mismatch)
+    assert (found.function, found.output, found.order) == ("matmul", output, "forward")
+    assert found.before != found.after
+
+
+def test_an_element_that_is_not_written_shows() -> None:
+    found = compare_modules(scale(), scale(rows="5"))
+    assert isinstance(found, Mismatch)
+    assert (found.output, found.index[0], found.count) == ("B", 5, 4)
+    assert str(found).startswith("@scale (A: 6x4, B: 6x4): B[5, 0] was ")
+    assert str(found).endswith(" (4 elements differ)")
+
+
+@pytest.mark.parametrize("type_", ["f64", "f32", "f16", "bf16"])
+def test_floats_are_compared_up_to_rounding(type_: str) -> None:
+    two = {"f64": "2.0000000000000004", "f32": "2.0000002", "f16": "2.002", "bf16": "2.0156"}[type_]
+    assert compare_modules(scale(type_=type_), scale(type_=type_, two=two)) is None
+    assert isinstance(compare_modules(scale(type_=type_), scale(type_=type_, two="3.0")), Mismatch)
+
+
+def test_integers_are_compared_exactly() -> None:
+    large = scale(type_="i64", two="100000000000000", op="addi")
+    assert compare_modules(large, scale(type_="i64", two="100000000000000", op="addi")) is None
+    found = compare_modules(large, scale(type_="i64", two="100000000000001", op="addi"))
+    assert isinstance(found, Mismatch)
+    assert found.count == 24
+
+
+def test_new_errors_are_mismatches() -> None:
+    after = SCALE.replace("ROWS", "7").replace("TYPE", "f32").replace("TWO", "2.0").replace("OP", "mulf")
+    found = compare_modules(scale(), parse(after))
+    assert isinstance(found, Mismatch)
+    assert isinstance(found.error, InterpreterError)
+    assert "access out of bounds: A[6, 0], the shape of A is 6x4" in str(found)
+
+
+def test_wrong_parallel_loops_show() -> None:
+    wrong = MATMUL.replace("tir.for %l in %k {", "tir.for %l in %k parallel {")
+    found = compare_modules(parse(MATMUL), parse(wrong))
+    assert isinstance(found, Mismatch)
+    assert found.order == "reversed"
+    assert "parallel iterations reversed" in str(found)
+
+
+def test_a_lost_update_shows_only_when_iterations_interleave() -> None:
+    text = """func.func @sum(%A: memref<9xi64>, %S: memref<1xi64>) {
+      %c0 = arith.constant 0 : index
+      tir.for %i in 9 KIND {
+        %a = memref.load %A[%i] : memref<9xi64>
+        %s = memref.load %S[%c0] : memref<1xi64>
+        %t = arith.addi %s, %a : i64
+        memref.store %t, %S[%c0] : memref<1xi64>
+      }
+      func.return
+    }"""
+    before, after = parse(text.replace("KIND", "")), parse(text.replace("KIND", "parallel"))
+    assert compare_modules(before, after, orders=("forward", "reversed")) is None
+    found = compare_modules(before, after)
+    assert isinstance(found, Mismatch)
+    assert (found.output, found.order) == ("S", "interleaved")
+
+
+def test_what_is_not_compared_is_told() -> None:
+    two = parse(MATMUL + SCALED)
+    found = compare_modules(two, parse(MATMUL))
+    assert found == Skipped((("scale", "the function is gone"),))
+    found = compare_modules(scale(), scale(), max_work=50)
+    assert isinstance(found, Skipped)
+    assert str(found) == "@scale was not compared: a call executes about 81 operations, the limit is 50"
+    found = compare_modules(scale(), scale(type_="f64"))
+    assert isinstance(found, Skipped)
+    assert "its parameters changed, now @scale(A: memref<6x4xf64>" in str(found)
+    found = compare_modules(scale(rows="7"), scale())
+    assert isinstance(found, Skipped)
+    assert "it fails before the change: access out of bounds" in str(found)
+    strange = 'func.func @f(%c: i1) { "scf.while"(%c) ({}, {}) : (i1) -> () func.return }'
+    found = compare_modules(parse(strange), parse(strange))
+    assert isinstance(found, Skipped)
+    assert "the interpreter has no meaning for 'scf.while'" in str(found)
+
+
+def test_work_counts_loops_reductions_and_calls() -> None:
+    buffers = "memref<6x4xf32>, memref<6x4xf32>"
+    call = f"func.call @scale(%A, %B) : ({buffers}) -> ()"
+    caller = f"func.func @main(%A: memref<6x4xf32>, %B: memref<6x4xf32>) {{ {call} {call} func.return }}"
+    module = parse(SCALED + caller)
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    scale_work = ConcreteShapes(functions["scale"], (3,)).work(functions.get)
+    assert scale_work == 1 + (1 + 6 * (1 + 4 * 3)) + 1  # the constant, the loops, the return
+    assert ConcreteShapes(functions["main"], (3,)).work(functions.get) == 2 * scale_work + 1
+    assert ConcreteShapes(function(parse(MATMUL)), (5, 7, 3)).work(functions.get) > 5 * 7 * 3 * 8
+
+
+def test_random_arguments_agree_on_tied_extents() -> None:
+    matmul = function(parse(MATMUL))
+    for extents in ((5, 7, 3), (1, 2), (4,)):
+        a, b, c = random_arguments(matmul, 0, extents=extents)
+        assert (a.shape[1], *c.shape) == (b.shape[0], a.shape[0], b.shape[1])
+        assert {*a.shape, *b.shape} == set(extents)
+
+
+def test_random_arguments_of_each_level() -> None:
+    low = """func.func @f(%X: memref<?xbf16>, %Y: memref<?xi8>, %s: f16, %n: index) attributes {
+      low.params = [#low.param<"X", memref<?x3xbf16>, read, ["n"]>, #low.param<"Y", memref<2x?xi8>, readwrite, ["n"]>,
+                    #low.param<"s", f16, read, []>], low.symbols = ["n"]} { func.return }"""
+    x, y, s = random_arguments(function(parse(low)), extents=(5,))
+    assert (x.shape, y.shape, y.dtype) == ((5, 3), (2, 5), np.int8)
+    assert isinstance(s, float)
+    tensors = """func.func @f(%X: tensor<?x4xf64, #graph.dims<n>>, %Y: tensor<?xi1, #graph.dims<2 * n + 1>>) {
+      func.return }"""
+    x, y = random_arguments(function(parse(tensors)), extents=(5,))
+    assert (x.shape, y.shape, y.dtype) == ((5, 4), (11,), np.bool_)
+
+
+def test_random_arguments_suit_the_program() -> None:
+    text = """func.func @f(%A: memref<50xi32>, %B: memref<50xi32>, %C: memref<9xf32>, %X: memref<50xf32>) {
+      %c0 = arith.constant 0 : index
+      %a = memref.load %A[%c0] : memref<50xi32>
+      USE
+      func.return
+    }"""
+    signed = random_arguments(function(parse(text.replace("USE", ""))), 3)
+    assert signed[0].min() < 0 < signed[0].max() <= 8
+    assert (signed[3] < 0).any()
+    divided = random_arguments(function(parse(text.replace("USE", "%d = arith.divsi %a, %a : i32"))), 3)
+    assert divided[0].min() > 0 and divided[3].min() > 0
+    index = random_arguments(function(parse(text.replace("USE", "%i = arith.index_cast %a : i32 to index"))), 3)
+    assert index[0].min() >= 0 and index[0].max() < 9
+
+
+def test_random_arguments_repeat_with_their_seed() -> None:
+    matmul = function(parse(MATMUL))
+    first, second, other = (random_arguments(matmul, seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_sums_of_random_floats_do_not_round() -> None:
+    """So that another order of a sum gives the same number."""
+    a, b, _ = random_arguments(function(parse(MATMUL)), extents=(64, 64, 64))
+    products = a.astype(np.float64)[:, :, None] * b.astype(np.float64)[None, :, :]
+    np.testing.assert_array_equal((a @ b).astype(np.float64), products.sum(axis=1))
+
+
+def test_outputs_equal() -> None:
+    x = np.linspace(1, 2, 5, dtype=np.float32)
+    cases: list[tuple[Any, Any, bool]] = [
+        (x, x * np.float32(1 + 2e-7), True),
+        (x, x * np.float32(1.01), False),
+        (x, x.astype(np.float64), False),
+        (x, x[:4], False),
+        (np.float32([np.nan, np.inf]), np.float32([np.nan, np.inf]), True),
+        (np.float32([np.nan, 1]), np.float32([1, 1]), False),
+        (np.float32([np.inf]), np.float32([-np.inf]), False),
+        (np.float32([np.inf]), np.float32([3e38]), False),
+        (np.int8([1, 2]), np.int8([1, 3]), False),
+        (np.array([True]), np.array([True]), True),
+        (3, 3, True),
+        (np.float32([1e-30]), np.float32([0]), True),
+    ]
+    for first, second, equal in cases:
+        assert outputs_equal(first, second) is equal, (first, second)
+    far = x + np.float32(2e-5)
+    assert not outputs_equal(x, far, reduction_length=1)
+    assert outputs_equal(x, far, reduction_length=10_000)
+
+
+def test_tensor_functions_may_become_functions_over_buffers() -> None:
+    before = """func.func @add(%x: tensor<3x4xf32>, %y: tensor<3x4xf32>) -> tensor<3x4xf32> {
+      %z = graph.add %x, %y : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+      func.return %z : tensor<3x4xf32>
+    }"""
+    after = """func.func @add(%x: memref<3x4xf32>, %y: memref<3x4xf32>, %out: memref<3x4xf32>) {
+      tir.for %i in 3 { tir.for %j in 4 {
+        %a = memref.load %x[%i, %j] : memref<3x4xf32>
+        %b = memref.load %y[%i, %j] : memref<3x4xf32>
+        %c = arith.addf %a, %b : f32
+        memref.store %c, %out[%i, %j] : memref<3x4xf32>
+      } }
+      func.return
+    }"""
+    assert compare_modules(parse(before), parse(after)) is None
+    found = compare_modules(parse(before), parse(after.replace("arith.addf", "arith.subf")))
+    assert isinstance(found, Mismatch)
+    assert found.output == "result 0"
+
+
+def test_validator_names_the_pass() -> None:
+    module = scale()
+    validator = Validator(module)
+    validator.check("first-pass", scale(rows="6 vectorized"))
+    message = r"pass 'second-pass' changed the meaning of the program: @scale .* B\[5, 0\]"
+    with pytest.raises(CompileError, match=message):
+        validator.check("second-pass", scale(rows="5"))
+    assert validator.skipped == {}
+
+
+def test_validator_snapshots_results() -> None:
+    """The module may be rewritten in place after."""
+    module = scale()
+    validator = Validator(module)
+    for op in list(module.walk()):
+        if op.name == "arith.mulf":
+            op.operands[0] = op.operands[1]
+    with pytest.raises(CompileError, match="pass 'p' changed the meaning"):
+        validator.check("p", module)
+
+
+def test_validator_tells_what_it_skipped() -> None:
+    validator = Validator(scale(), max_work=50)
+    assert "the limit is 50" in validator.skipped["scale"]
+    validator = Validator(scale())
+    validator.check("rename", parse(MATMUL))
+    assert validator.skipped == {"scale": "after 'rename': the function is gone"}
+
+
+def test_errors_of_validated_programs_keep_their_place() -> None:
+    with pytest.raises(CompileError) as caught:
+        Validator(scale()).check("p", scale(rows="7"))
+    assert str(caught.value).startswith("test.mlir:6:12: error: pass 'p' changed the meaning of the program: @scale")
+
+
+def test_reference_runs_each_function_once() -> None:
+    reference = Reference(parse(MATMUL), tries=3)
+    assert [case.name for case in reference.cases] == ["matmul"] * 3
+    assert len({case.arguments[0].shape for case in reference.cases}) == 3
