@@ -41,7 +41,8 @@ def compute_nest(
     """The loops that compute `compute` into the buffers `outputs`, around a block called `label`; takes its region.
 
     `memory` has the buffer of each tensor that it reads. The computation has one of the forms that
-    `te-split-reductions` leaves.
+    `te-split-reductions` leaves. A reduction over no values at all stores the identity, without loops over its axes;
+    axes of dynamic extent must have at least one value, for `tir.init` runs with the first.
 
     ```mlir
     %Y = te.compute "Y" (%i) : tensor<4xf32> {
@@ -61,11 +62,12 @@ def compute_nest(
     """
     _erase_dead(compute.body.block)
     reduce = reduction_of(compute)
+    empty = reduce is not None and 0 in reduce.extents
     axes = [
         Axis(index.name_hint or f"i{index.index}", extent, SPATIAL)
         for index, extent in zip(compute.indices, compute.extents, strict=True)
     ]
-    if reduce is not None:
+    if reduce is not None and not empty:
         axes += [
             Axis(axis.name_hint or f"k{axis.index}", extent, REDUCE)
             for axis, extent in zip(reduce.axes, reduce.extents, strict=True)
@@ -76,8 +78,10 @@ def compute_nest(
     writer = _Writer(body, outputs, spatial, constants)
     if reduce is None:
         writer.store_elements()
+    elif empty:
+        writer.store_identity(reduce)
     else:
-        writer.reduce(reduce, list(compute.results))
+        writer.reduce(reduce)
     return _around(body, label, axes, compute)
 
 
@@ -145,19 +149,26 @@ class _Writer:
         for value, buffer in zip(self._yielded, self._outputs, strict=True):
             self._store(value, buffer, self._body)
 
-    def reduce(self, reduce: ReduceOp, results: Sequence[SSAValue]) -> None:
+    def store_identity(self, reduce: ReduceOp) -> None:
+        """What a reduction over nothing is."""
+        self._store_identity(reduce, self._body)
+        reduce.detach()
+        reduce.erase()
+
+    def _store_identity(self, reduce: ReduceOp, block: Block) -> None:
+        values = identity(reduce, self._constants.get, lambda op: self._append(op, block))
+        for value, buffer in zip(values, self._buffers_of(reduce), strict=True):
+            self._store(value, buffer, block)
+
+    def reduce(self, reduce: ReduceOp) -> None:
         """An init, and an update of the buffers by the values that the reduction's body gives.
 
-        `results` are those of the computation: `self._outputs` has their buffers, then those of the reduction's results
-        that are not yielded.
+        `outputs` has the buffers of what is yielded, then those of the reduction's other results.
         """
         self._location = reduce.location
-        buffers = self._buffers_of(reduce, len(results))
+        buffers = self._buffers_of(reduce)
         init = Block()
-        for value, buffer in zip(
-            identity(reduce, self._constants.get, lambda op: self._append(op, init)), buffers, strict=True
-        ):
-            self._store(value, buffer, init)
+        self._store_identity(reduce, init)
         inner = _take(reduce.body)
         terminator = inner.last_op
         if not isinstance(terminator, YieldOp):
@@ -188,9 +199,9 @@ class _Writer:
         load = LoadOp.create(operands=[buffer, *self._indices], result_types=[element])
         return self._append(load)
 
-    def _buffers_of(self, reduce: ReduceOp, yielded: int) -> list[SSAValue]:
+    def _buffers_of(self, reduce: ReduceOp) -> list[SSAValue]:
         """The buffer of each result of the reduction."""
-        spare = iter(self._outputs[yielded:])
+        spare = iter(self._outputs[len(self._yielded) :])
         positions = {value: position for position, value in enumerate(self._yielded)}
         return [self._outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]
 

@@ -1,0 +1,266 @@
+"""`te` and the reads of `tensor`: tensors computed element by element, in row-major order.
+
+Between ops a tensor is a NumPy array. Element regions read it as a flat list, which a tensor gets once, when a
+computation first reads it. Reductions combine in the order of their axes, the last one fastest, from the identity on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType
+
+from weft.dialects import te
+from weft.dialects.te_combiners import Combiner
+from weft.interp import scalar_functions as functions
+from weft.interp.elementwise import finished_scalar
+from weft.interp.emitter import BufferSource
+from weft.interp.memory import negative_extent
+from weft.interp.registry import emits
+from weft.interp.tir import wrong_shape
+from weft.interp.values import array_of, flat_list
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+    from weft.interp.emitter import Emitter
+
+_sources: WeakKeyDictionary[Emitter, dict[SSAValue, BufferSource]] = WeakKeyDictionary()
+"""The flat list and extents of the tensors that a function has read or computed."""
+
+
+def _known(emitter: Emitter) -> dict[SSAValue, BufferSource]:
+    return _sources.setdefault(emitter, {})
+
+
+def _source(emitter: Emitter, value: SSAValue, op: Operation) -> BufferSource:
+    """The flat list of a tensor, made by a line of the current scope where there is none yet."""
+    known = _known(emitter).get(value)
+    if known is not None and known.data:
+        return known
+    data = emitter.fresh(f"{value.name_hint or 'tensor'}_elements")
+    emitter.line(f"{data} = {emitter.helper(flat_list)}({emitter.value(value)})", op)
+    source = BufferSource(data, _extents(emitter, value, op), value.name_hint or "a tensor", _element_type(value))
+    if emitter.scope is emitter.root:
+        _known(emitter)[value] = source
+    return source
+
+
+def _element_type(value: SSAValue) -> Attribute:
+    return cast("TensorType[Attribute]", value.type).element_type
+
+
+def _extents(emitter: Emitter, value: SSAValue, op: Operation) -> tuple[int | str, ...]:
+    """The extents of a tensor, dynamic ones by a name."""
+    known = _known(emitter).get(value)
+    if known is not None:
+        return known.extents
+    extents: list[int | str] = []
+    for dimension, extent in enumerate(cast("TensorType[Attribute]", value.type).get_shape()):
+        if extent != DYNAMIC_INDEX:
+            extents.append(extent)
+            continue
+        name = emitter.fresh(f"{value.name_hint or 'tensor'}_{dimension}")
+        emitter.line(f"{name} = {emitter.value(value)}.shape[{dimension}]", op)
+        extents.append(name)
+    if emitter.scope is emitter.root:
+        # No data yet: the list is made when an element is read.
+        hint = value.name_hint or "a tensor"
+        _known(emitter)[value] = BufferSource("", tuple(extents), hint, _element_type(value))
+    return tuple(extents)
+
+
+@emits(tensor.ExtractOp)
+def emit_extract(emitter: Emitter, op: tensor.ExtractOp) -> None:
+    source = _source(emitter, op.tensor, op)
+    index = emitter.element(source, op.indices, op)
+    name = emitter.define(op.result)
+    emitter.line(f"{name} = {source.data}[{index}]", op)
+
+
+@emits(tensor.DimOp)
+def emit_dim(emitter: Emitter, op: tensor.DimOp) -> None:
+    """The extent by its own name, so that what is bounded by it is known to be."""
+    extents = _extents(emitter, op.source, op)
+    index = emitter.value(op.index)
+    if not index.isdigit():
+        raise CompileError.at(op, "the interpreter needs a constant dimension for 'tensor.dim'")
+    if int(index) >= len(extents):
+        raise CompileError.at(op, f"'tensor.dim' asks for dimension {index} of {op.source.type}")
+    extent = extents[int(index)]
+    emitter.bind(op.result, str(extent), (extent, extent) if isinstance(extent, int) else (0, None))
+
+
+@emits(te.AssumeShapeOp)
+def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
+    actual = _extents(emitter, op.tensor, op)
+    dynamic = iter([emitter.written(extent, op) for extent in op.extents])
+    stated = [extent if isinstance(extent, int) else next(dynamic) for extent in actual]
+    pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
+    if not pairs:
+        return
+    hint = op.tensor.name_hint or "a tensor"
+    lists = f"[{', '.join(map(str, actual))}], [{', '.join(map(str, stated))}]"
+    call = f"{emitter.helper(wrong_shape)}({emitter.operation_name(op)}, {hint!r}, {lists})"
+    emitter.line(f"if not ({' and '.join(f'{has} == {wanted}' for has, wanted in pairs)}): {call}", op)
+    if emitter.scope is emitter.root:
+        # From here on the extents go by the stated names: indices known to be below those are in bounds.
+        data = _known(emitter)[op.tensor].data
+        _known(emitter)[op.tensor] = BufferSource(data, tuple(stated), hint, _element_type(op.tensor))
+
+
+@emits(te.YieldOp)
+def emit_yield(emitter: Emitter, op: te.YieldOp) -> None:
+    """Written by the op that holds the region."""
+
+
+@emits(te.ComputeOp)
+def emit_compute(emitter: Emitter, op: te.ComputeOp) -> None:
+    for inner in op.walk():
+        if isinstance(inner, tensor.ExtractOp):
+            _source(emitter, inner.tensor, inner)
+        elif isinstance(inner, tensor.DimOp):
+            _extents(emitter, inner.source, inner)
+    extents = _written_extents(emitter, op, op.extents)
+    lists = [emitter.fresh(f"{result.name_hint or op.label}_elements") for result in op.results]
+    for name in lists:
+        emitter.line(f"{name} = []", op)
+    with ExitStack() as loops:
+        _open_loops(emitter, loops, op.body.block, extents, op, ())
+        emitter.region(op.body.block)
+        for name, value in zip(lists, op.yielded.values, strict=True):
+            emitter.line(f"{name}.append({emitter.written(value, op.yielded)})", op.yielded)
+    shape = "".join(f"{extent}, " for extent in extents)
+    for name, result in zip(lists, op.results, strict=True):
+        element = _element_type(result)
+        type_name = emitter.constant(element, "type")
+        emitter.line(f"{emitter.define(result)} = {emitter.helper(array_of)}({name}, ({shape}), {type_name})", op)
+        _known(emitter)[result] = BufferSource(name, tuple(extents), result.name_hint or op.label, element)
+
+
+def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Extent]) -> list[int | str]:
+    """Extents as numbers and names, after a check that they are not negative."""
+    texts = [extent if isinstance(extent, int) else emitter.written(extent, op) for extent in extents]
+    unsure = [
+        str(text)
+        for text, extent in zip(texts, extents, strict=True)
+        if not isinstance(extent, int) and (emitter.range_of(extent)[0] or -1) < 0
+    ]
+    if unsure:
+        call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(unsure)}])"
+        emitter.line(f"if min({', '.join(unsure)}, 0) < 0: {call}", op)
+    return texts
+
+
+def _open_loops(
+    emitter: Emitter,
+    loops: ExitStack,
+    block: Block,
+    extents: Sequence[int | str],
+    op: Operation,
+    carried: Sequence[str],
+) -> None:
+    """Enter a loop for each argument of `block`."""
+    for argument, extent in zip(block.args, extents, strict=True):
+        name = loops.enter_context(emitter.loop(argument, f"range({extent})", op, carried))
+        if isinstance(extent, int):
+            emitter.bind(argument, name, (0, max(extent - 1, 0)))
+        else:
+            emitter.bind(argument, name, (0, None), extent)
+
+
+@emits(te.ReduceOp)
+def emit_reduce(emitter: Emitter, op: te.ReduceOp) -> None:
+    accumulators = [emitter.define(result) for result in op.results]
+    extents = _written_extents(emitter, op, op.extents)
+    identity = _identity(emitter, op)
+    emitter.line(f"{', '.join(accumulators)} = {', '.join(identity)}", op)
+    with ExitStack() as loops:
+        _open_loops(emitter, loops, op.body.block, extents, op, accumulators)
+        emitter.region(op.body.block)
+        values = [emitter.written(value, op.yielded) for value in op.yielded.values]
+        combined = _combined(emitter, op, accumulators, values)
+        emitter.line(f"{', '.join(accumulators)} = {', '.join(combined)}", op)
+
+
+def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
+    if op.kind is Combiner.CUSTOM and op.identity is not None:
+        block = op.identity.block
+        emitter.region(block)
+        return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
+    numbers: Sequence[Any]
+    match op.kind:
+        case Combiner.SUM | Combiner.PROD:
+            one = op.kind is Combiner.PROD
+            numbers = [float(one) if isinstance(op.results[0].type, AnyFloat) else int(one)]
+        case Combiner.ANY | Combiner.ALL:
+            numbers = [op.kind is Combiner.ALL]
+        case Combiner.MIN | Combiner.ARGMIN:
+            numbers = [_end(result.type, 1) for result in op.results]
+        case _:
+            numbers = [_end(op.results[0].type, -1), *(_end(result.type, 1) for result in op.results[1:])]
+    return [emitter.constant(number, "number") if isinstance(number, float) else str(number) for number in numbers]
+
+
+def _end(type_: Attribute, sign: int) -> float | int:
+    """The greatest (`sign` 1) or least (-1) value of a type."""
+    if isinstance(type_, AnyFloat):
+        return sign * math.inf
+    half = 1 << (getattr(getattr(type_, "width", None), "data", 64) - 1)
+    return half - 1 if sign > 0 else -half
+
+
+_COMBINED = {
+    Combiner.SUM: "{0} + {1}",
+    Combiner.PROD: "{0} * {1}",
+    Combiner.ANY: "{0} or {1}",
+    Combiner.ALL: "{0} and {1}",
+}
+_NAMES = {
+    (Combiner.MIN, True): functions.minimum,
+    (Combiner.MAX, True): functions.maximum,
+    (Combiner.MIN, False): min,
+    (Combiner.MAX, False): max,
+}
+
+
+def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """The expressions of the accumulators after `new` values."""
+    kind, type_ = op.kind, op.results[0].type
+    match kind:
+        case Combiner.CUSTOM if op.combine is not None:
+            block = op.combine.block
+            for argument, name in zip(block.args, (*old, *new), strict=True):
+                emitter.bind(argument, name)
+            emitter.region(block)
+            return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
+        case Combiner.ARGMAX | Combiner.ARGMIN:
+            better = emitter.helper(best_of_largest if kind is Combiner.ARGMAX else best_of_least)
+            return [f"{better}({old[0]}, {old[1]}, {new[0]}, {new[1]})"]
+        case Combiner.MIN | Combiner.MAX:
+            return [f"{emitter.helper(_NAMES[kind, isinstance(type_, AnyFloat)])}({old[0]}, {new[0]})"]
+        case Combiner.SUM | Combiner.PROD:
+            return [finished_scalar(emitter, _COMBINED[kind].format(old[0], new[0]), type_)]
+        case _:
+            return [_COMBINED[kind].format(old[0], new[0])]
+
+
+def best_of_largest(value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
+    """The pair of the greater value, of the lesser index among equals; NaN is greatest."""
+    return min((value, index), (other, other_index), key=lambda pair: (*_rank(-pair[0]), pair[1]))
+
+
+def best_of_least(value: float, index: int, other: float, other_index: int) -> tuple[float, int]:
+    """The pair of the lesser value, of the lesser index among equals; NaN is least."""
+    return min((value, index), (other, other_index), key=lambda pair: (*_rank(pair[0]), pair[1]))
+
+
+def _rank(value: float) -> tuple[bool, float]:
+    """Orders numbers behind NaN."""
+    return (True, value) if value == value else (False, 0.0)
