@@ -1,5 +1,81 @@
-"""weft, a tensor compiler whose every stage is textual, verified SSA IR on xDSL."""
+"""weft, a tensor compiler whose every stage is textual, verified SSA IR on xDSL.
 
-from importlib.metadata import version
+    import weft
+    from weft import te
 
-__version__ = version("weft")
+    sch = weft.Schedule(te.create_func([A, B, C], name="mm_relu"))
+    lib = weft.build(sch.mod, target="llvm")
+    lib["mm_relu"](a, b, c)
+
+These are the public names; each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from weft import te
+    from weft.analysis.structural_equality import assert_structural_equal, structural_equal
+    from weft.interp.interpreter import Interpreter
+    from weft.runtime.library import Library
+    from weft.runtime.registry import get_func, register_func
+    from weft.runtime.threads import get_num_threads, set_num_threads
+    from weft.schedule.schedule import Schedule
+    from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
+    from weft.support.target import Target
+    from weft.tools.building import build, parse, parse_file
+
+__all__ = [
+    "CompileError",
+    "InternalError",
+    "Interpreter",
+    "Library",
+    "Schedule",
+    "ScheduleError",
+    "Target",
+    "WeftError",
+    "assert_structural_equal",
+    "build",
+    "get_func",
+    "get_num_threads",
+    "parse",
+    "parse_file",
+    "register_func",
+    "set_num_threads",
+    "structural_equal",
+    "te",
+]
+
+_PLACES = {
+    "CompileError": "weft.support.errors",
+    "InternalError": "weft.support.errors",
+    "Interpreter": "weft.interp.interpreter",
+    "Library": "weft.runtime.library",
+    "Schedule": "weft.schedule.schedule",
+    "ScheduleError": "weft.support.errors",
+    "Target": "weft.support.target",
+    "WeftError": "weft.support.errors",
+    "assert_structural_equal": "weft.analysis.structural_equality",
+    "build": "weft.tools.building",
+    "get_func": "weft.runtime.registry",
+    "get_num_threads": "weft.runtime.threads",
+    "parse": "weft.tools.building",
+    "parse_file": "weft.tools.building",
+    "register_func": "weft.runtime.registry",
+    "set_num_threads": "weft.runtime.threads",
+    "structural_equal": "weft.analysis.structural_equality",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("weft")
+    if name == "te":
+        return import_module("weft.te")
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'weft' has no attribute '{name}'")

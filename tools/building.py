@@ -1,17 +1,35 @@
-"""From a module at any level to functions that run here."""
+"""From text to modules, and from a module at any level to functions that run here."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from weft.tools.programs import functions_of, schedules_of
+from weft.tools.programs import context, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
     from weft.runtime.library import Library
     from weft.support.target import Target
+
+
+def parse(text: str, name: str = "<string>") -> ModuleOp:
+    """The verified module that `text` spells; errors point into it under `name`. Raises `CompileError`."""
+    from weft.support.locations import remember_text
+    from weft.tools.parsing import parse_text
+    from weft.tools.verify import verify_module
+
+    remember_text(name, text)
+    module = parse_text(context(), text, name)
+    verify_module(module)
+    return module
+
+
+def parse_file(file: str | Path) -> ModuleOp:
+    """The verified module in an `.mlir` file. Raises `CompileError` and `OSError`."""
+    return read_program(str(file))
 
 
 def lower_to_tir(module: ModuleOp) -> None:
@@ -23,21 +41,24 @@ def lower_to_tir(module: ModuleOp) -> None:
         LowerGraphPass().apply(Context(), module)
 
 
-def build(module: ModuleOp, target: Target, *, scheduled: bool = True) -> Library:
-    """Compile `module`, which is used up, after running the schedules in it (`scheduled`) or dropping them.
+def build(module: ModuleOp, target: Target | str = "llvm", *, scheduled: bool = True) -> Library:
+    """Compile a module of graph, te or tir functions for a target: `"llvm"`, `"llvm -mcpu=znver4"`, `Target(...)`.
 
-    Raises `CompileError`, and `ScheduleError` when a step of a schedule is refused.
+    Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False.
+    Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
     from weft.passes.lower_tir_to_low import LowerTirToLowPass
+    from weft.passes.schedule.replay import apply_schedule
     from weft.runtime.build import load_low_module
+    from weft.support.target import Target
 
+    machine = Target.parse(target) if isinstance(target, str) else target
+    module = module.clone()
     lower_to_tir(module)
     for schedule in schedules_of(module):
         if scheduled:
-            from weft.passes.schedule.replay import apply_schedule
-
             apply_schedule(module, schedule)
         schedule.detach()
         schedule.erase()
-    LowerTirToLowPass(target.kind).apply(Context(), module)
-    return load_low_module(module, target)
+    LowerTirToLowPass(machine.kind).apply(Context(), module)
+    return load_low_module(module, machine)
