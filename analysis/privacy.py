@@ -91,14 +91,17 @@ def _surely_same(write: Access, read: Access) -> bool:
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
     """An element (keys `("place", d)`) that `read` touches in some iteration and none of `writes` ever does.
 
-    The order in which they run is not looked at. None when there is none, or when that is not known exactly.
-    Raises `NotProved`.
+    The order in which they run is not looked at. Loops of the writes whose extent is a symbol are taken to run at least
+    once: a program is not wrong because a reduction over nothing would leave its result unwritten. None when there is
+    no such element, or when that is not known exactly. Raises `NotProved`.
     """
     if not is_exact(read) or not all(is_exact(write) for write in writes):
         return None
+    extents = {Index.of(loop.extent) for write in writes for loop in write.loops if not isinstance(loop.extent, int)}
+    running = [extent - 1 for extent in extents if all(is_symbol(value) for value in extent.values())]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
     keep = [*_symbols([read, *writes]), *places]
-    remaining = _touched(read, keep, frozenset())
+    remaining = _touched(read, keep, frozenset(), running)
     for write in writes:
         touched = _touched(write, keep, frozenset())
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
@@ -137,8 +140,11 @@ def _symbols(found: Sequence[Access]) -> list[Variable]:
     return list(seen)
 
 
-def _touched(access: Access, keep: list[Variable], common: Collection[SSAValue]) -> isl.Set:
-    """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place."""
+def _touched(
+    access: Access, keep: list[Variable], common: Collection[SSAValue], assumed: Sequence[Index] = ()
+) -> isl.Set:
+    """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
+    none of `assumed` is negative."""
     system = System()
 
     def naming(value: SSAValue) -> Variable:
@@ -147,6 +153,7 @@ def _touched(access: Access, keep: list[Variable], common: Collection[SSAValue])
         return variable
 
     add_domain(system, access.loops, access.conditions, naming)
+    system.positives.extend(system.row(index, naming) for index in assumed)
     for d, index in enumerate(access.indices or ()):
         place: Variable = ("place", d)
         system.bounds.setdefault(place, (None, None))
