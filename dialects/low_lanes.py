@@ -71,13 +71,25 @@ class _LaneCompareOp(IRDLOperation):
         lhs = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         rhs = parser.parse_unresolved_operand()
+        flags = cls.parse_flags(parser)
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
-        return cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), cls.predicates().index(name))
+        op = cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), cls.predicates().index(name))
+        op.properties.update(flags)
+        return op
+
+    @classmethod
+    def parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
+        """Properties that stand between the operands and the type."""
+        return {}
+
+    def print_flags(self, printer: Printer) -> None:
+        """Print what `parse_flags` reads."""
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.predicates()[self.predicate.value.data]}, ")
         printer.print_list([self.lhs, self.rhs], printer.print_ssa_value)
+        self.print_flags(printer)
         printer.print_string(" : ")
         printer.print_attribute(self.lhs.type)
 
@@ -95,13 +107,26 @@ class CmpiOp(_LaneCompareOp):
 
 @irdl_op_definition
 class CmpfOp(_LaneCompareOp):
-    """`arith.cmpf` on every lane."""
+    """`arith.cmpf` on every lane: `low.cmpf olt, %a, %b fastmath<nnan> : vector<8xf32>`."""
 
     name = "low.cmpf"
+
+    fastmath = prop_def(arith.FastMathFlagsAttr, default_value=arith.FastMathFlagsAttr("none"))
 
     @classmethod
     def predicates(cls) -> list[str]:
         return _CMPF
+
+    @classmethod
+    def parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
+        if parser.parse_optional_keyword("fastmath") is None:
+            return {}
+        return {"fastmath": arith.FastMathFlagsAttr(arith.FastMathFlagsAttr.parse_parameter(parser))}
+
+    def print_flags(self, printer: Printer) -> None:
+        if self.fastmath.data:
+            printer.print_string(" fastmath")
+            self.fastmath.print_parameter(printer)
 
 
 @irdl_op_definition

@@ -121,9 +121,15 @@ def _scan_value_op(op: Operation, lanes: Lanes) -> None:
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
     elif any(operand in lanes.varying for operand in op.operands):
-        if isinstance(op.results[0].type, IndexType) and not lanes.varies(Index.of(op.results[0]).simplified(range_of)):
-            return
-        lanes.varying.update(op.results)
+        if not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(range_of)):
+            lanes.varying.update(op.results)
+
+
+def is_traced(op: Operation) -> bool:
+    """Whether `Index.of` sees through `op`, so that its result says which values it varies with."""
+    if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
+        return False
+    return Index.of(op.results[0]).single_value is not op.results[0]
 
 
 def place_of(op: memref.LoadOp | memref.StoreOp) -> Index:

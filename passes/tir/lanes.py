@@ -24,7 +24,7 @@ from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import materialize
 from weft.passes.tir.guards import constraint_of
-from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, needs_an_active_lane
+from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
 from weft.passes.tir.nest import detached_ops, range_of
 from weft.support.errors import InternalError
 
@@ -249,7 +249,7 @@ class Vectorizer:
             op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(range_of)))
             self.dead.append(op)
             return
-        if _is_traced(op):
+        if is_traced(op):
             self.dead.append(op)
             return
         hint = op.results[0].name_hint
@@ -439,14 +439,6 @@ class Vectorizer:
         new = scf.IfOp(some, types, then, otherwise)
         self.emit(new)
         return list(new.results)
-
-
-def _is_traced(op: Operation) -> bool:
-    """Whether `Index.of` sees through `op`, so that nobody needs lanes of its result before they ask."""
-    if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
-        return False
-    index = Index.of(op.results[0])
-    return index.single_value is not op.results[0]
 
 
 def neutral_element(kind: vector.CombiningKindFlag, element: Attribute) -> float | int:

@@ -32,7 +32,9 @@ def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def index_constant(value: int) -> arith.ConstantOp:
-    return arith.ConstantOp.create(result_types=[_INDEX], properties={"value": IntegerAttr(value, _INDEX)})
+    op = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": IntegerAttr(value, _INDEX)})
+    op.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
+    return op
 
 
 def bool_constant(value: bool) -> arith.ConstantOp:
