@@ -27,7 +27,8 @@ def verify_module(module: ModuleOp) -> None:
     """Check every operation, and that every value is used inside its scope, after its definition.
 
     A module with tir blocks is also checked for what only integer sets can tell (`analysis/checks.py`): that bindings
-    cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place of the first failure.
+    cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place of the
+    first failure.
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)

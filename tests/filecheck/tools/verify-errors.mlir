@@ -5,10 +5,38 @@
 // CHECK: {{.*}}verify-errors.mlir:[[# @LINE + 6]]:5: error: block "X": iterator %v: spatial<128> is bound to values in 0..126, but its domain is 0..127: the loops do not cover it
 // CHECK-NEXT: {{^}}    tir.block "X"
 // CHECK-NEXT: {{^}}    ^^^^^^^^^{{$}}
-// CHECK-NEXT: {{.*}}verify-errors.mlir:21:8: error:
-func.func @f() {
+// CHECK-NEXT: {{.*}}verify-errors.mlir:[[# @LINE + 16]]:12: error: reads X out of bounds
+func.func @f(%X: memref<128xf32>, %one: f32) {
   tir.for %i in 127 { // expected-error@+1 {{the loops do not cover it}}
-    tir.block "X" iters(%v: spatial<128>) = [%i] { }
+    tir.block "X" iters(%v: spatial<128>) = [%i] {
+      memref.store %one, %X[%v] : memref<128xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+func.func @f(%X: memref<128xf32>, %Y: memref<130xf32>) {
+  tir.for %i in 130 {
+    tir.block "Y" iters(%v: spatial<130>) = [%i] {
+      // expected-error@+1 {{reads X out of bounds: in iteration (i=128) index 0 is 128, the buffer is memref<128xf32>}}
+      %x = memref.load %X[%v] : memref<128xf32>
+      memref.store %x, %Y[%v] : memref<130xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+func.func @f(%X: memref<8xf32>, %Y: memref<8xf32>) {
+  tir.for %i in 8 {
+    tir.block "Y" iters(%v: reduce<8>) = [%i] {
+      %x = memref.load %X[%v] : memref<8xf32>
+      // expected-error@+1 {{block "Y": reduce iterator %v is in index 0 of the output Y}}
+      memref.store %x, %Y[%v] : memref<8xf32>
+    }
   }
   func.return
 }
@@ -17,7 +45,7 @@ func.func @f() {
 
 // The scope of a value ends with the region that holds it, also for operations in generic form.
 func.func @f(%A: memref<4xf32>) {
-  // expected-error@+1 {{'memref.load' uses %c before its definition, the result of 'arith.constant' at line 22}}
+  // expected-error@+1 {{'memref.load' uses %c before its definition, the result of 'arith.constant' at line 50}}
   %p = memref.load %A[%c] : memref<4xf32>
   %c = arith.constant 0 : index
   func.return
@@ -25,7 +53,7 @@ func.func @f(%A: memref<4xf32>) {
 
 // -----
 
-func.func @f(%A: memref<4xf32>) { // expected-error@+1 {{'memref.load' uses %i outside its scope: it is an argument of 'tir.for' at line 30}}
+func.func @f(%A: memref<4xf32>) { // expected-error@+1 {{'memref.load' uses %i outside its scope: it is an argument of 'tir.for' at line 58}}
   %p = memref.load %A[%i] : memref<4xf32>
   tir.for %i in 4 {
   }
@@ -39,7 +67,7 @@ func.func @f(%c: i1) {
 ^bb1:
   %z = arith.constant 1 : index
   cf.br ^bb2
-^bb2: // expected-error@+1 {{'arith.addi' uses %z, the result of 'arith.constant' at line 40, which does not run on every way to this use}}
+^bb2: // expected-error@+1 {{'arith.addi' uses %z, the result of 'arith.constant' at line 68, which does not run on every way to this use}}
   %t = arith.addi %z, %z : index
   func.return
 }
@@ -60,7 +88,7 @@ func.func @f(%c: i1) {
 
 // Functions do not see values of the module.
 %z = arith.constant 1 : index
-func.func @f() { // expected-error@+1 {{'arith.addi' uses %z outside its scope: the result of 'arith.constant' at line 62, which 'func.func' does not see}}
+func.func @f() { // expected-error@+1 {{'arith.addi' uses %z outside its scope: the result of 'arith.constant' at line 90, which 'func.func' does not see}}
   %t = arith.addi %z, %z : index
   func.return
 }
