@@ -49,6 +49,8 @@ class Vectorizer:
         self.scopes: list[dict[object, SSAValue]] = [{}]
         """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
         self.mask: SSAValue | None = None
+        self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
+        """Masks that are constants."""
         self.dead: list[Operation] = []
         self.types: dict[Attribute, VectorType] = {}
         self.location = lanes.loop.location
@@ -253,8 +255,10 @@ class Vectorizer:
             self.dead.append(op)
             return
         hint = op.results[0].name_hint
-        if isinstance(op, arith.CmpiOp) and (mask := self.constant_mask(op)) is not None:
-            self.vectors[op.result] = mask
+        if (lanes := self.constant_lanes(op)) is not None:
+            mask = self.constant(i1, [int(lane) for lane in lanes])
+            self.known_masks[mask] = lanes
+            self.vectors[op.results[0]] = mask
             self.dead.append(op)
             return
         operands = [self.vector_of(operand) for operand in op.operands]
@@ -275,15 +279,20 @@ class Vectorizer:
     def select(self, mask: SSAValue, on: SSAValue, off: SSAValue) -> SSAValue:
         return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
 
-    def constant_mask(self, op: arith.CmpiOp) -> SSAValue | None:
-        """The mask of a comparison that only the lane decides."""
-        constraint = constraint_of(op)
+    def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
+        """The lanes of a condition that only the lane decides."""
+        if isinstance(op, arith.AndIOp):
+            sides = [self.known_masks.get(self.vectors.get(v, v)) for v in op.operands]
+            left, right = sides
+            if left is None or right is None:
+                return None
+            return tuple(one and other for one, other in zip(left, right, strict=True))
+        constraint = constraint_of(op) if isinstance(op, arith.CmpiOp) else None
         split = None if constraint is None else self.offsets(constraint.index.simplified(range_of))
         if constraint is None or split is None or not split[0].is_constant:
             return None
         values = [split[0].constant + offset for offset in split[1]]
-        lanes = [(v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values]
-        return self.constant(i1, [int(lane) for lane in lanes])
+        return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
 
     def load(self, op: memref.LoadOp) -> None:
         place = Index.of(op.indices[0]).simplified(range_of)
@@ -395,7 +404,14 @@ class Vectorizer:
         condition = self.vectors[op.cond]
         outer = self.mask
         self.dead.append(op)
+        lanes = self.known_masks.get(condition)
+        if lanes is not None and len(set(lanes)) == 1:
+            region = op.true_region if lanes[0] else op.false_region
+            if region.blocks:
+                self.vectors.update(zip(op.results, self.unguarded_branch(region.block), strict=True))
+            return
         on = condition if outer is None else self._arith(arith.AndIOp, outer, condition)
+        # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
         if op.false_region.blocks:
@@ -409,16 +425,19 @@ class Vectorizer:
         """The ops of `region` under `mask`; the lanes of what it yields."""
         outer, self.mask = self.mask, mask
         block = region.block
-        if needs_an_active_lane(block, self.lanes):
+        if mask not in self.known_masks and needs_an_active_lane(block, self.lanes):
             values = self.guarded_branch(block, mask, op)
         else:
-            ops = detached_ops(block)
-            for inner in ops[:-1]:
-                self.visit(inner)
-            values = [self.vector_of(value) for value in ops[-1].operands]
-            self.dead.append(ops[-1])
+            values = self.unguarded_branch(block)
         self.mask = outer
         return values
+
+    def unguarded_branch(self, block: Block) -> list[SSAValue]:
+        ops = detached_ops(block)
+        for inner in ops[:-1]:
+            self.visit(inner)
+        self.dead.append(ops[-1])
+        return [self.vector_of(value) for value in ops[-1].operands]
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
         """The same, run only when some lane is active."""

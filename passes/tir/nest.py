@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, TensorType, i1
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, TensorType, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from weft.analysis.index import Index
-from weft.dialects.index_map import Interval
+from weft.analysis.index import Atom, Index, Quotient
+from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS
 from weft.dialects.tir import ForOp, range_of_index
 from weft.passes.index_ops import materialize
@@ -164,6 +164,8 @@ def range_of(value: SSAValue) -> Interval:
         if isinstance(owner, ForOp) and owner.dynamic_extent is not None:
             high = Index.of(owner.dynamic_extent).range(range_of)[1]
             return 0, None if high is None else max(high - 1, 0)
+        if isinstance(owner, FuncOp):
+            return _range_of_parameter(owner, value)
         return range_of_index(value)
     op = value.owner
     if isinstance(op, memref.DimOp):
@@ -178,6 +180,13 @@ def range_of(value: SSAValue) -> Interval:
     return None, None
 
 
+def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:
+    """The extents that a flat function takes after its parameters are not negative."""
+    params = function.attributes.get(PARAMS)
+    is_extent = isinstance(params, ArrayAttr) and value.index >= len(params)
+    return (0, None) if is_extent else (None, None)
+
+
 def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp) -> Interval:
     sides = [Index.of(op.lhs).range(range_of), Index.of(op.rhs).range(range_of)]
     lows, highs = [s[0] for s in sides], [s[1] for s in sides]
@@ -186,6 +195,28 @@ def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp) -> Interval:
     if isinstance(op, arith.MinSIOp):
         return (min(known_lows) if len(known_lows) == 2 else None), (min(known_highs) if known_highs else None)
     return (max(known_lows) if known_lows else None), (max(known_highs) if len(known_highs) == 2 else None)
+
+
+def range_of_difference(left: Index, right: Index) -> Interval:
+    """The range of `left - right`, which also knows how far quotients of neighbouring indices lie apart.
+
+    `(x + d) floordiv c - x floordiv c` lies in `d floordiv c .. d ceildiv c`.
+    """
+    difference = (left - right).simplified(range_of)
+    rest: dict[Atom, int] = dict(difference.terms)
+    interval: Interval = (difference.constant, difference.constant)
+    quotients = [(atom, f) for atom, f in rest.items() if isinstance(atom, Quotient)]
+    for one, factor in quotients:
+        for other, opposite in quotients:
+            if factor <= 0 or opposite != -factor or other.divisor != one.divisor or not {one, other} <= rest.keys():
+                continue
+            distance = one.numerator - other.numerator
+            if distance.is_constant:
+                del rest[one], rest[other]
+                reach = (distance.constant // one.divisor, -(-distance.constant // one.divisor))
+                interval = add_intervals(interval, scale_interval(reach, factor))
+                break
+    return add_intervals(interval, Index(rest).range(range_of))
 
 
 def divided_up(index: Index, divisor: int) -> Index:

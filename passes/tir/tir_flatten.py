@@ -305,11 +305,12 @@ class _Flattener:
             old = self.function.args[position]
             new = Rewriter.replace_value_with_new_type(old, flat_type(buffer_type(old)))
             self.shapes[new] = self.shapes.pop(old)
-        for op in list(self.function.walk()):
-            self._flatten_op(op)
-        self.function.update_function_type()
+        # Before the body: from these attributes it is known that extents are not negative.
         self.function.attributes[PARAMS] = self.signature.params()
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
+        self.function.update_function_type()
+        for op in list(self.function.walk()):
+            self._flatten_op(op)
 
     def _add_symbols(self) -> dict[str, SSAValue]:
         block = self.function.body.block

@@ -137,7 +137,8 @@ class _IndexEmitter:
             return self._binary(arith.AddiOp, self.value(Index(dict(terms))), self.constant(index.constant))
         *before, (atom, factor) = terms
         if before:
-            return self._binary(arith.AddiOp, self.value(Index(dict(before))), self.value(Index({atom: factor})))
+            op_class = arith.AddiOp if factor > 0 else arith.SubiOp
+            return self._binary(op_class, self.value(Index(dict(before))), self.value(Index({atom: abs(factor)})))
         if factor != 1:
             return self._binary(arith.MuliOp, self.value(Index({atom: 1})), self.constant(factor))
         return self._atom(atom)

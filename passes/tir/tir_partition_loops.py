@@ -23,6 +23,7 @@ from weft.passes.tir.nest import (
     is_defined_inside,
     is_free_of_effects,
     range_of,
+    range_of_difference,
     tir_functions,
 )
 
@@ -252,7 +253,7 @@ def _extreme(
     result = start
     for bound in dict.fromkeys(bounds):
         bound = bound.simplified(range_of)
-        least, most = (bound - result).simplified(range_of).range(range_of)
+        least, most = range_of_difference(bound, result)
         smaller, larger = (bound, result) if chooser is arith.MinSIOp else (result, bound)
         if most is not None and most <= 0:
             result = smaller
