@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter, Rules
 
 
+_TRUTH: Final = bytes([0] + [1] * 255)
+"""What a byte of a truth value becomes: 0 stays, any other is 1."""
+
+
 def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     """`func.call` of a function of the module; functions at low level return nothing."""
     call = cast("func.CallOp", op)
@@ -56,6 +60,8 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
     data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else bytes(size)
     if len(data) != size:
         raise InternalError(f"memref.global @{name} of {size} bytes has a value of {len(data)}")
+    if type_.element == "i1":
+        data = data.translate(_TRUTH)  # xDSL writes all bits of true
     text = 'c"\\' + data.hex("\\").upper() + '"' if any(data) else "zeroinitializer"
     kind = "constant" if op.constant is not None else "global"
     alignment = max(BUFFER_ALIGNMENT, op.alignment.value.data if op.alignment is not None else 0)
