@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
-from weft.interp.emitter import Emitter, Options
+from weft.interp.emitter import Emitter
 from weft.interp.errors import InterpreterError
+from weft.interp.source import Options
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Writes the Python source of one function: names, lines, scopes, and what is known about integer ranges.
+"""Writes the ops of one function as Python: values, loops, buffers, and what is known about integer ranges.
 
 The source is built to run fast in CPython: one local variable per SSA value, memory as flat lists, strides folded into
 the index expression, and a bounds check only where the ranges do not prove the access in bounds.
@@ -6,12 +6,11 @@ the index expression, and a bounds check only where the ranges do not prove the 
 
 from __future__ import annotations
 
-import keyword
 import math
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, NoneAttr
@@ -21,8 +20,8 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from weft.dialects.index_map import Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
-from weft.interp.rounding import F32_CELL
-from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.interp.source import Options, Scope, SourceWriter
+from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -30,33 +29,6 @@ if TYPE_CHECKING:
 UNBOUNDED: Interval = (None, None)
 _MAX_NESTED_LOOPS = 16
 """CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
-_MAX_INDENT = 90
-"""CPython refuses more than 100 levels of indentation."""
-
-
-_ORDERS = ("forward", "reversed", "shuffled", "interleaved")
-
-
-@dataclass
-class Scope:
-    """Lines of one indentation level. `head` is written first: what inner scopes hoisted to this one."""
-
-    depth: int
-    loops: int = 0
-    """How many loops enclose this scope inside its Python function."""
-    head: list[tuple[str, Operation | None]] = field(default_factory=list[tuple[str, "Operation | None"]])
-    lines: list[tuple[str, Operation | None] | Scope] = field(
-        default_factory=list["tuple[str, Operation | None] | Scope"]
-    )
-
-    def flatten(self, into: list[tuple[str, Operation | None]]) -> None:
-        indent = " " * self.depth
-        into.extend((indent + text, op) for text, op in self.head)
-        for line in self.lines:
-            if isinstance(line, Scope):
-                line.flatten(into)
-            else:
-                into.append((indent + line[0], line[1]))
 
 
 @dataclass(frozen=True)
@@ -69,36 +41,11 @@ class BufferSource:
     element_type: Attribute
 
 
-@dataclass(frozen=True)
-class Options:
-    """How functions are compiled.
-
-    `order`: in which order `parallel` and `vectorized` loops run: "forward", "reversed", "shuffled" (by `seed`), or
-    "interleaved" (all iterations advance together, from store to store, so that races show).
-    `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
-    """
-
-    order: str = "forward"
-    seed: int = 0
-    check_uninitialised: bool = True
-
-    def __post_init__(self) -> None:
-        if self.order not in _ORDERS:
-            raise ValueError(f"unknown order '{self.order}' of parallel iterations{did_you_mean(self.order, _ORDERS)}")
-
-
-class Emitter:
-    """State of writing one function. See `registry` for how rules use it."""
+class Emitter(SourceWriter):
+    """Writes one function. See `registry` for how rules use it."""
 
     def __init__(self, options: Options, functions: Mapping[str, Callable[..., tuple[Any, ...]]]) -> None:
-        self.options = options
-        self.constants: dict[str, Any] = {"_cell": F32_CELL, "_functions": functions}
-        """Objects that the source uses by name."""
-        self.root = Scope(1)
-        self.scope = self.root
-        self.interleaved = False
-        """Whether lines are written into a generator that pauses around stores."""
-        self._taken: set[str] = {"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"}
+        super().__init__(options, functions)
         self._values: dict[SSAValue, str] = {}
         self._ranges: dict[SSAValue, Interval] = {}
         self._below: dict[SSAValue, str] = {}
@@ -106,21 +53,8 @@ class Emitter:
         self._unwritten: set[SSAValue] = set()
         self._home: dict[str, Scope] = {}
         self._hoisted: dict[tuple[str, int | str], str] = {}
-        self._constant_names: dict[int, str] = {}
 
-    # Names and values
-
-    def fresh(self, hint: str | None) -> str:
-        """A local name that nothing else has."""
-        base = re.sub(r"\W", "_", hint or "v", flags=re.ASCII).strip("_") or "v"
-        if base[0].isdigit() or keyword.iskeyword(base):
-            base = "v" + base
-        name, number = base, 0
-        while name in self._taken or keyword.iskeyword(name):
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name)
-        return name
+    # Values
 
     def define(self, value: SSAValue, interval: Interval | None = None, *, maybe_unwritten: bool = False) -> str:
         """A fresh local name for `value`, which the caller's next lines assign.
@@ -194,34 +128,10 @@ class Emitter:
         message = f"the interpreter cannot use a value of type {value.type} here"
         return CompileError(message) if owner is None else CompileError.at(owner, message)
 
-    def constant(self, thing: object, hint: str) -> str:
-        """A name for a Python object in the emitted code."""
-        name = self._constant_names.get(id(thing))
-        if name is None:
-            name = f"_{hint}_{len(self.constants)}"
-            self.constants[name] = thing
-            self._constant_names[id(thing)] = name
-        return name
-
-    def helper(self, function: object) -> str:
-        """The name of a Python function in the emitted code."""
-        return self.constant(function, getattr(function, "__name__", "helper"))
-
-    def operation_name(self, op: Operation) -> str:
-        """A name for `op` itself in the emitted code: an argument of helpers that raise errors about it."""
-        return self.constant(op, "op")
-
     @property
     def names(self) -> Mapping[SSAValue, str]:
         """The expressions of the values met so far."""
         return self._values
-
-    def callee(self, name: str) -> str:
-        """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.
-
-        Memrefs are passed as `Buffer`. It is compiled when first called; a missing one raises `CompileError` then.
-        """
-        return f"_functions[{name!r}]"
 
     # Integer facts
 
@@ -265,40 +175,7 @@ class Emitter:
     def affine_range(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Interval:
         return interval_of(expr, lambda dim: self.range_of(operands[dim]))
 
-    # Lines and scopes
-
-    def line(self, text: str, op: Operation | None = None) -> None:
-        """Write one line. Errors that it raises are told as errors of `op`."""
-        self.scope.lines.append((text, op))
-
-    @contextmanager
-    def store(self) -> Generator[None]:
-        """Around the line of a store: lets the other iterations of an interleaved loop run before it and after it.
-
-        So an update that loads, computes and stores is not one step, nor is a store that a load of the same reads.
-        """
-        if self.interleaved:
-            self.line("yield")
-        yield
-        if self.interleaved:
-            self.line("yield")
-
-    @contextmanager
-    def nested(self, header: str, op: Operation | None = None, *, loop: bool = False) -> Generator[Scope]:
-        """Write `header` and an indented scope for what is written inside the `with`."""
-        outer = self.scope
-        if outer.depth >= _MAX_INDENT and op is not None:
-            raise CompileError.at(op, f"the interpreter nests at most {_MAX_INDENT} regions")
-        self.line(header, op)
-        inner = Scope(outer.depth + 1, outer.loops + loop)
-        outer.lines.append(inner)
-        self.scope = inner
-        try:
-            yield inner
-        finally:
-            if not inner.lines and not inner.head:
-                inner.lines.append(("pass", None))
-            self.scope = outer
+    # Loops and operations
 
     @contextmanager
     def loop(self, variable: SSAValue, iterable: str, op: Operation, carried: Sequence[str] = ()) -> Generator[str]:
@@ -481,12 +358,6 @@ class Emitter:
         home.head.append((f"{name} = {product}", None))
         self._hoisted[key] = name
         return name
-
-    def source(self) -> list[tuple[str, Operation | None]]:
-        """All lines, with the op that each belongs to."""
-        lines: list[tuple[str, Operation | None]] = []
-        self.root.flatten(lines)
-        return lines
 
 
 def out_of_bounds(

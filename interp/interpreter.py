@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.func import FuncOp
 
 from weft.interp.compiler import CompiledFunction, Functions, compile_function, run_translated
-from weft.interp.emitter import Options
 from weft.interp.signature import Binding, Signature
+from weft.interp.source import Options
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
