@@ -28,6 +28,7 @@ from weft.dialects.graph import CallTirOp, ConstantOp, callee_of, dense_value
 from weft.dialects.graph_shapes import Expression, KnownExtent, ShapeError, lone_name, shape_of
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
+from weft.passes.graph.call_shapes import check_call_shapes
 from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.functions import fresh_name
 from weft.support.errors import CompileError, InternalError
@@ -180,6 +181,7 @@ class HostFunction:
             raise CompileError.at(
                 op, f"graph.call_tir: @{callee.sym_name.data} works on tensors, lower it first (pass lower-te-to-tir)"
             )
+        check_call_shapes(op, callee)
         for result in op.results:
             target = self._targets.pop(result, None)
             self._buffers[result] = self._allocate(op, result) if target is None else target

@@ -13,9 +13,9 @@ from xdsl.passes import ModulePass
 class LowerGraphPass(ModulePass):
     """`graph-infer-types`, `legalize-graph-to-te`, `lower-te-to-tir`, `lower-graph-to-tir`, in this order:
 
-    extents must be known before an operator can be defined over them; every callee must work on buffers before the graph
-    function allocates and passes them. The module then holds a function of block loops for each different operator, and
-    in the place of the graph function one that calls them.
+    extents must be known before an operator can be defined over them; every callee must work on buffers before the
+    graph function allocates and passes them. The module then holds a function of block loops for each different
+    operator, and in the place of the graph function one that calls them.
     """
 
     name = "lower-graph"

@@ -120,3 +120,20 @@ func.func @f(%t: tuple<tensor<4xf32>>) -> tensor<4xf32> {
   %y = graph.tuple_get %t[0] : tuple<tensor<4xf32>>
   func.return %y : tensor<4xf32>
 }
+
+// -----
+
+// A result that is smaller than what the callee writes.
+func.func @f(%x: tensor<2x3xf32>) -> tensor<2x2xf32> {
+  // expected-error@+1 {{graph.call_tir @g: dimension 1 of result 0 is 2, but the function states that it equals dimension 1 of operand 0, which is 3}}
+  %y = graph.call_tir @g(%x) : (tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return %y : tensor<2x2xf32>
+}
+func.func @g(%A: memref<?x?xf32>, %B: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %A, %c0 : memref<?x?xf32>
+  %n = memref.dim %A, %c1 : memref<?x?xf32>
+  tir.assume_shape %B[%m, %n] : memref<?x?xf32>
+  func.return
+}
