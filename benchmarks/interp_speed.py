@@ -84,9 +84,8 @@ def measure(title: str, text: str, instances: int, orders: Sequence[str] = ("for
             times.append(time.perf_counter() - start)
         best = min(times)
         how = title if order == "forward" else f"{title}, {order}"
-        print(
-            f"{how:38} {best:7.3f} s   {best / instances * 1e9:7.0f} ns an instance   compiled in {compiled * 1e3:.1f} ms"
-        )
+        each = best / instances * 1e9
+        print(f"{how:42} {best:7.3f} s {each:6.0f} ns an instance, compiled in {compiled * 1e3:.1f} ms")
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects import affine, func, scf
 from xdsl.dialects.builtin import MemRefType
 
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.values import Buffer
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
     from weft.dialects.index_map import Interval
     from weft.interp.emitter import Emitter
+
+
+FREE_KINDS = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
+"""Kinds of loops whose iterations may run in any order."""
 
 
 @emits(func.ReturnOp)
@@ -143,7 +149,7 @@ def emit_loop(
         count, last = emitter.written(extent, op), emitter.range_of(extent)[1]
         interval, below = (0, None if last is None else max(last - 1, 0)), count
     order = emitter.options.order
-    if free and order == "interleaved":
+    if free and order in ("interleaved", "privatised"):
         _emit_interleaved(emitter, variable, body, count, interval, below, op)
         return
     iterable = f"range({count})"
@@ -167,17 +173,18 @@ def _emit_interleaved(
 ) -> None:
     """All iterations as generators that advance in turn, from one store to the next.
 
-    A temporary that only this loop uses is private to each iteration: it holds nothing at its start, and lowering gives
-    each iteration its own.
+    A temporary that only this loop uses is private to each iteration, as lowering gives each its own.
     """
     lane = emitter.fresh("iteration")
     name = emitter.define(variable)
-    outside, emitter.interleaved = emitter.interleaved, True
+    outside = emitter.interleaved
+    emitter.interleaved = [*outside, name]
     with emitter.nested(f"def {lane}({name}):", op) as scope:
         scope.loops = 0
         emitter.bind(variable, name, interval, below)
         emitter.line("if False: yield")
-        shared = [(value, emitter.make_private(value)) for value in emitter.buffers_used_only_in(op)]
+        private = emitter.private_in(op, repeats)
+        shared = [(value, emitter.make_private(value, ", ".join(emitter.interleaved))) for value in private]
         emitter.region(body)
     for value, buffer in shared:
         emitter.restore(value, buffer)
@@ -186,6 +193,11 @@ def _emit_interleaved(
         emitter.line(f"yield from {emitter.helper(interleaved)}({lane}, {count})", op)
     else:
         emitter.line(f"for _ in {emitter.helper(interleaved)}({lane}, {count}): pass", op)
+
+
+def repeats(op: Operation) -> bool:
+    """Whether `op` is a loop that runs its body again and again on the same buffers."""
+    return isinstance(op, scf.ForOp) or (isinstance(op, ForOp) and op.kind.data not in FREE_KINDS)
 
 
 def interleaved(iteration: Callable[[int], Generator[None, None, None]], count: int) -> Generator[None, None, None]:

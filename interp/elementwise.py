@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
-from weft.interp.emitter import UNBOUNDED, interval_fits
+from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
 from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
 from weft.support.errors import CompileError
@@ -44,6 +44,16 @@ def lane_type(type_: Attribute) -> Attribute:
 def integer_width(type_: Attribute) -> int:
     """The width of an integer type; index counts as 64."""
     return type_.width.data if isinstance(type_, IntegerType) else 64
+
+
+def interval_fits(interval: Interval, type_: Attribute) -> bool:
+    """Whether integers in `interval` need no wrapping in `type_`."""
+    if isinstance(type_, IndexType):
+        return True
+    if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
+        return False
+    half = 1 << (type_.width.data - 1)
+    return -half <= interval[0] and interval[1] < half
 
 
 def elementwise(

@@ -6,14 +6,13 @@ the index expression, and a bounds check only where the ranges do not prove the 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr
 from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -50,6 +49,7 @@ class Emitter(SourceWriter):
         self._ranges: dict[SSAValue, Interval] = {}
         self._below: dict[SSAValue, str] = {}
         self._buffers: dict[SSAValue, BufferSource] = {}
+        self._private: dict[SSAValue, str] = {}
         self._unwritten: set[SSAValue] = set()
         self._home: dict[str, Scope] = {}
         self._hoisted: dict[tuple[str, int | str], str] = {}
@@ -245,25 +245,46 @@ class Emitter(SourceWriter):
         except KeyError:
             raise self.unsupported(value) from None
 
-    def buffers_used_only_in(self, op: Operation) -> list[SSAValue]:
-        """The temporaries, allocated outside of `op`, that nothing but ops inside it use."""
-        return [
-            value
-            for value in self._buffers
-            if isinstance(value.owner, AllocOp | AllocaOp)
-            and value.first_use is not None
-            and all(op.is_ancestor(use.operation) for use in value.uses)
-            and not op.is_ancestor(value.owner)
-        ]
+    def private_in(self, op: Operation, repeats: Callable[[Operation], bool]) -> list[SSAValue]:
+        """The temporaries of which each iteration of the parallel loop `op` has its own.
 
-    def make_private(self, value: SSAValue) -> BufferSource:
-        """Write a line that makes a new buffer of the same size for `value` to stand for; gives the old one."""
+        Nothing but ops inside `op` use them. When `op` stands in a loop that `repeats` it, they may carry values from
+        one run of `op` to the next: then they are private in order "privatised" alone.
+        """
+        found: list[SSAValue] = []
+        for value in self._buffers:
+            alloc = value.owner
+            if not isinstance(alloc, AllocOp | AllocaOp) or value.first_use is None or op.is_ancestor(alloc):
+                continue
+            if not all(op.is_ancestor(use.operation) for use in value.uses):
+                continue
+            parent = op.parent_op()
+            while parent is not None and not parent.is_ancestor(alloc) and not repeats(parent):
+                parent = parent.parent_op()
+            if self.options.order == "privatised" or parent is None or parent.is_ancestor(alloc):
+                found.append(value)
+        return found
+
+    def make_private(self, value: SSAValue, iteration: str) -> BufferSource:
+        """Let `value` stand for a buffer of the same size that belongs to an iteration; gives the shared one.
+
+        `iteration` names the variables of the loops that run interleaved here.
+        """
         old = self.buffer(value)
-        name = self.fresh(old.data)
+        name = self.fresh(old.hint)
         fill = "None" if self.options.check_uninitialised else "0"
-        self.line(f"{name} = [{fill}] * len({old.data})")
+        new = f"[{fill}] * len({old.data})"
+        kept = self._private.get(value)
+        self.line(f"{name} = {new}" if kept is None else f"{name} = {kept}.setdefault(({iteration},), {new})")
         self._buffers[value] = BufferSource(name, old.extents, old.hint, old.element_type)
         return old
+
+    def keep_private(self, value: SSAValue) -> None:
+        """Write a line, after the allocation of `value`, for what iterations keep of it in order "privatised"."""
+        if self.options.order == "privatised":
+            name = self.fresh(f"{self.buffer(value).data}_of")
+            self.line(f"{name} = {{}}")
+            self._private[value] = name
 
     def restore(self, value: SSAValue, buffer: BufferSource) -> None:
         """Let `value` stand for `buffer` again."""
@@ -380,21 +401,3 @@ def out_of_bounds(
 def unwritten() -> None:
     """Raise what arithmetic on None raises, so that the read of unwritten memory is told in the same way."""
     raise TypeError("a value is None")
-
-
-def interval_fits(interval: Interval, type_: Attribute) -> bool:
-    """Whether integers in `interval` need no wrapping in `type_`."""
-    if isinstance(type_, IndexType):
-        return True
-    if not isinstance(type_, IntegerType) or interval[0] is None or interval[1] is None:
-        return False
-    half = 1 << (type_.width.data - 1)
-    return -half <= interval[0] and interval[1] < half
-
-
-def literal(value: float | int | bool) -> str | None:
-    """The Python literal of a scalar, or None when there is no short one (infinities and NaN)."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    text = repr(value)
-    return f"({text})" if text.startswith("-") else text

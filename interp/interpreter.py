@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Interpreter:
     """Functions of `module`, callable by name.
 
-    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved": see `Options`) is how `parallel` and
+    `order` ("forward", "reversed", "shuffled" with `seed`, "interleaved", ...: see `Options`) is how `parallel` and
     `vectorized` loops run: a program is right only when all orders give the same. `check_uninitialised` makes reads of
     temporaries that were never written an error; without it they read as zero.
     """

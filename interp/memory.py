@@ -36,6 +36,7 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     count = " * ".join(str(extent) for extent in extents) or "1"
     emitter.line(f"{data} = [{fill}] * ({count})", op)
     emitter.bind_buffer(op.memref, data, extents)
+    emitter.keep_private(op.memref)
 
 
 def negative_extent(op: Operation, sizes: list[int]) -> None:

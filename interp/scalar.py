@@ -6,6 +6,7 @@ more, a float that does not fit the integer it is converted to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,7 +26,7 @@ from xdsl.dialects.builtin import (
 from weft.dialects.index_map import Interval, add_intervals
 from weft.interp import scalar_functions as functions
 from weft.interp.elementwise import assign, check_lane_type, elementwise, integer_width, lane_type
-from weft.interp.emitter import UNBOUNDED, literal
+from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
 from weft.interp.rounding import wrap
 from weft.interp.values import array_of, rounder
@@ -44,6 +45,14 @@ def scalar_constant(value: float | int, type_: Attribute) -> float | int | bool:
         width = integer_width(type_)
         return bool(int(value) & 1) if width == 1 else wrap(int(value), width)
     return rounder(type_)(float(value))
+
+
+def literal(value: float | int | bool) -> str | None:
+    """The Python literal of a scalar, or None when there is no short one (infinities and NaN)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    text = repr(value)
+    return f"({text})" if text.startswith("-") else text
 
 
 @emits(arith.ConstantOp)

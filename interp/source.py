@@ -15,7 +15,7 @@ from weft.support.errors import CompileError, did_you_mean
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
-_ORDERS = ("forward", "reversed", "shuffled", "interleaved")
+_ORDERS = ("forward", "reversed", "shuffled", "interleaved", "privatised")
 _MAX_INDENT = 90
 """CPython refuses more than 100 levels of indentation."""
 _RESERVED = frozenset({"range", "zip", "abs", "min", "max", "len", "float", "enumerate", "function"})
@@ -27,7 +27,8 @@ class Options:
     """How functions are compiled.
 
     `order`: in which order `parallel` and `vectorized` loops run: "forward", "reversed", "shuffled" (by `seed`), or
-    "interleaved" (all iterations advance together, from store to store, so that races show).
+    "interleaved" (all iterations advance together, from store to store, so that races show), or "privatised" (so too,
+    and each iteration has its own copy of every temporary that its loop alone uses, kept when the loop runs again).
     `check_uninitialised`: reads of memory that was never written raise; else such memory reads as zero.
     """
 
@@ -71,8 +72,8 @@ class SourceWriter:
         """Objects that the source uses by name."""
         self.scope = Scope(1)
         """Where lines are written."""
-        self.interleaved = False
-        """Whether lines are written into a generator that pauses around stores."""
+        self.interleaved: list[str] = []
+        """The variables of the loops around this place whose iterations pause around stores."""
         self.root = self.scope
         """The body of the function."""
         self._taken = set(_RESERVED)

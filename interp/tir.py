@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
-from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
-from weft.interp.control import assign_affine, emit_loop
+from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
     from weft.interp.emitter import Emitter
-
-FREE_KINDS = (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
-"""Kinds of loops whose iterations may run in any order."""
 
 
 @emits(tir.ForOp)

@@ -101,6 +101,45 @@ def test_temporaries_that_live_on_are_shared() -> None:
     assert run(text, "interleaved")[1] == 18
 
 
+@pytest.mark.parametrize("order", [*ORDERS, "privatised"])
+def test_temporaries_carry_values_between_runs_of_a_loop(order: str) -> None:
+    """Sums in a temporary of each parallel iteration, over an outer serial loop."""
+    text = """%T = memref.alloc() : memref<3xi64>
+    %c2 = arith.constant 2 : index
+    %zero = arith.constant 0 : i64
+    tir.for %k in 3 { tir.for %i in 3 parallel {
+      tir.block "T" iters(%vi: spatial<3>, %vk: reduce<3>) = [%i, %k] {
+        tir.init { memref.store %zero, %T[%vi] : memref<3xi64> }
+        %at = affine.apply affine_map<(d0, d1) -> (d0 * 3 + d1)> (%vi, %vk)
+        %a = memref.load %A[%at] : memref<9xi64>
+        %t = memref.load %T[%vi] : memref<3xi64>
+        %u = arith.addi %t, %a : i64
+        memref.store %u, %T[%vi] : memref<3xi64>
+        %last = arith.cmpi eq, %vk, %c2 : index
+        scf.if %last {
+          %first = affine.apply affine_map<(d0) -> (d0 * 3)> (%vi)
+          memref.store %u, %A[%first] : memref<9xi64>
+        }
+      }
+    } }"""
+    np.testing.assert_array_equal(run(text, order)[::3], [1 + 2 + 3, 4 + 5 + 6, 7 + 8 + 9])
+
+
+def test_copies_of_temporaries_are_kept_when_the_loop_runs_again() -> None:
+    """One temporary for all iterations: right only when each has its own."""
+    text = """%T = memref.alloc() : memref<1xi64>
+    tir.for %k in 2 { tir.for %i in 9 parallel {
+      %a = memref.load %A[%i] : memref<9xi64>
+      memref.store %a, %T[%c0] : memref<1xi64>
+      %t = memref.load %T[%c0] : memref<1xi64>
+      %b = arith.addi %t, %t : i64
+      memref.store %b, %A[%i] : memref<9xi64>
+    } }"""
+    for order in ("forward", "reversed", "privatised"):
+        np.testing.assert_array_equal(run(text, order), 4 * np.arange(1, 10))
+    assert run(text, "interleaved")[0] != 4
+
+
 def test_nested_parallel_loops_interleave() -> None:
     text = """tir.for %i in 3 parallel { tir.for %j in 3 vectorized {
       %k = affine.apply affine_map<(d0, d1) -> (d0 * 3 + d1)> (%i, %j)
@@ -108,7 +147,7 @@ def test_nested_parallel_loops_interleave() -> None:
       %b = arith.muli %a, %a : i64
       memref.store %b, %A[%k] : memref<9xi64>
     } }"""
-    for order in ORDERS:
+    for order in (*ORDERS, "privatised"):
         np.testing.assert_array_equal(run(text, order), np.arange(1, 10) ** 2)
 
 
