@@ -169,8 +169,13 @@ class _FunctionLowering:
         parameters: dict[int, BlockArgument] = dict(zip(self._order, block.args, strict=True))
         taken: set[str] = set()
         for position, source in enumerate(sources):
-            default = f"arg{position}" if position < len(self._old.args) else f"out{position - len(self._old.args)}"
-            parameters[position].name_hint = _unique(source.name_hint or default, taken)
+            inputs = len(self._old.args)
+            default = f"arg{position}" if position < inputs else f"out{position - inputs}"
+            hint = source.name_hint or default
+            while hint in taken:  # a number after an underscore would be no part of the name of a value
+                hint, default = default, f"{default}x"
+            taken.add(hint)
+            parameters[position].name_hint = hint
             parameters[position].location = self._function.location
         for position, argument in enumerate(self._old.args):
             if isinstance(argument.type, TensorType):

@@ -1,0 +1,168 @@
+// RUN: weft-opt %s --split-input-file -p lower-te-to-tir | filecheck %s
+
+// CHECK:       func.func @mm_relu(%A: memref<4x8xf32>, %B: memref<8x6xf32>, %C: memref<4x6xf32>) {
+// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %Y = memref.alloc() : memref<4x6xf32>
+// CHECK-NEXT:    tir.for %i in 4 {
+// CHECK-NEXT:      tir.for %j in 6 {
+// CHECK-NEXT:        tir.for %k in 8 {
+// CHECK-NEXT:          tir.block "Y" iters(%vi: spatial<4>, %vj: spatial<6>, %vk: reduce<8>) = [%i, %j, %k] {
+// CHECK-NEXT:            tir.init {
+// CHECK-NEXT:              memref.store %zero, %Y[%vi, %vj] : memref<4x6xf32>
+// CHECK-NEXT:            }
+// CHECK-NEXT:            %a = memref.load %A[%vi, %vk] : memref<4x8xf32>
+// CHECK-NEXT:            %b = memref.load %B[%vk, %vj] : memref<8x6xf32>
+// CHECK-NEXT:            %p = arith.mulf %a, %b : f32
+// CHECK-NEXT:            %[[OLD:.*]] = memref.load %Y[%vi, %vj] : memref<4x6xf32>
+// CHECK-NEXT:            %[[NEW:.*]] = arith.addf %[[OLD]], %p : f32
+// CHECK-NEXT:            memref.store %[[NEW]], %Y[%vi, %vj] : memref<4x6xf32>
+// CHECK:         tir.for
+// CHECK-NEXT:      tir.for
+// CHECK-NEXT:        tir.block "C" iters({{%vi(_1)?}}: spatial<4>, {{%vj(_1)?}}: spatial<6>) = [{{%i(_1)?, %j(_1)?}}] {
+// CHECK-NEXT:          %y = memref.load %Y[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
+// CHECK-NEXT:          %r = arith.maximumf %y, %zero : f32
+// CHECK-NEXT:          memref.store %r, %C[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
+// CHECK:         func.return
+// CHECK-NEXT:  }
+func.func @mm_relu(%A: tensor<4x8xf32>, %B: tensor<8x6xf32>) -> tensor<4x6xf32> {
+  %Y = te.compute "Y" (%i, %j) : tensor<4x6xf32> {
+    %s = te.reduce sum (%k in 8) : f32 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+      %b = tensor.extract %B[%k, %j] : tensor<8x6xf32>
+      %p = arith.mulf %a, %b : f32
+      te.yield %p : f32
+    }
+    te.yield %s : f32
+  }
+  %unused = te.compute "unused" (%i) : tensor<4xf32> {
+    %zero = arith.constant 0.0 : f32
+    te.yield %zero : f32
+  }
+  %C = te.compute "C" (%i, %j) : tensor<4x6xf32> {
+    %y = tensor.extract %Y[%i, %j] : tensor<4x6xf32>
+    %zero = arith.constant 0.0 : f32
+    %r = arith.maximumf %y, %zero : f32
+    te.yield %r : f32
+  }
+  func.return %C : tensor<4x6xf32>
+}
+
+// -----
+
+// Dynamic extents: those of arguments are asked for, those of results stated. A read under a condition stays under it.
+// CHECK-LABEL: func.func private @pad(%A: memref<?xf32>, %bias: memref<?xf32>, %P: memref<?xf32>) {
+// CHECK-DAG:     %c0 = arith.constant 0 : index
+// CHECK:         %n = memref.dim %A, %c0 : memref<?xf32>
+// CHECK-NEXT:    tir.assume_shape %bias[%n] : memref<?xf32>
+// CHECK-NEXT:    %m = affine.apply affine_map<(d0) -> ((d0 + 2))> (%n)
+// CHECK-NEXT:    tir.assume_shape %P[%m] : memref<?xf32>
+// CHECK-NEXT:    tir.for %i in %m {
+// CHECK-NEXT:      tir.block "P" iters(%vi: spatial<%m>) = [%i] {
+// CHECK:             scf.if %in -> (f32) {
+// CHECK-NEXT:          %at = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi)
+// CHECK-NEXT:          %a = memref.load %A[%at] : memref<?xf32>
+// CHECK:             memref.store %{{.*}}, %P[%vi] : memref<?xf32>
+func.func private @pad(%A: tensor<?xf32>, %bias: tensor<?xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %A, %c0 : tensor<?xf32>
+  te.assume_shape %bias[%n] : tensor<?xf32>
+  %m = affine.apply affine_map<(d0) -> (d0 + 2)>(%n)
+  %P = te.compute "P" (%i in %m) : tensor<?xf32> {
+    %low = arith.cmpi sge, %i, %c1 : index
+    %high = arith.cmpi sle, %i, %n : index
+    %in = arith.andi %low, %high : i1
+    %p = scf.if %in -> (f32) {
+      %at = affine.apply affine_map<(d0) -> (d0 - 1)>(%i)
+      %a = tensor.extract %A[%at] : tensor<?xf32>
+      scf.yield %a : f32
+    } else {
+      scf.yield %zero : f32
+    }
+    te.yield %p : f32
+  }
+  func.return %P : tensor<?xf32>
+}
+
+// -----
+
+// Pairs: one block updates both buffers; the one that is not returned is a temporary.
+// CHECK-LABEL: func.func @argmin(%A: memref<4x8xf32>, %at: memref<4xi32>) {
+// CHECK:         %v = memref.alloc() : memref<4xf32>
+// CHECK:           tir.block "at" iters(%vi: spatial<4>, %vk: reduce<8>)
+// CHECK-NEXT:        tir.init {
+// CHECK-NEXT:          memref.store %{{.*}}, %v[%vi] : memref<4xf32>
+// CHECK-NEXT:          memref.store %{{.*}}, %at[%vi] : memref<4xi32>
+// CHECK:             arith.cmpf olt
+// CHECK:             memref.store %{{.*}}, %v[%vi] : memref<4xf32>
+// CHECK-NEXT:        memref.store %{{.*}}, %at[%vi] : memref<4xi32>
+func.func @argmin(%A: tensor<4x8xf32>) -> tensor<4xi32> {
+  %at = te.compute "at" (%i) : tensor<4xi32> {
+    %v, %p = te.reduce argmin (%k in 8) : f32, i32 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+      %kk = arith.index_cast %k : index to i32
+      te.yield %a, %kk : f32, i32
+    }
+    te.yield %p : i32
+  }
+  func.return %at : tensor<4xi32>
+}
+
+// -----
+
+// Parameters in another order; an argument that is returned and a result that is returned twice are copied; names are
+// kept apart; a scalar has no loops.
+// CHECK-LABEL: func.func @order(%y: memref<f32>, %A: memref<2xf32>, %out1: memref<2xf32>, %x: f32, %out2: memref<f32>) {
+// CHECK-NEXT:    tir.block "y" iters() = [] {
+// CHECK-NEXT:      memref.store %x, %y[] : memref<f32>
+// CHECK-NEXT:    }
+// CHECK:         tir.for
+// CHECK-NEXT:      tir.block "out1_copy" iters(%vi0: spatial<2>) = [%i0] {
+// CHECK:         tir.block "out2_copy" iters() = [] {
+func.func @order(%A: tensor<2xf32>, %x: f32) -> (tensor<f32>, tensor<2xf32>, tensor<f32>)
+    attributes {te.parameter_order = array<i64: 2, 0, 3, 1, 4>} {
+  %y = te.compute "y" () : tensor<f32> {
+    te.yield %x : f32
+  }
+  func.return %y, %A, %y : tensor<f32>, tensor<2xf32>, tensor<f32>
+}
+
+// -----
+
+// A reduction over nothing is its identity.
+// CHECK-LABEL: func.func @empty
+// CHECK:         tir.for %i in 4 {
+// CHECK-NEXT:      tir.block "y" iters(%vi: spatial<4>) = [%i] {
+// CHECK-NEXT:        memref.store %{{.*}}, %y[%vi] : memref<4xf32>
+func.func @empty(%A: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = te.compute "y" (%i) : tensor<4xf32> {
+    %s = te.reduce max (%k in 0) : f32 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+      te.yield %a : f32
+    }
+    te.yield %s : f32
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// What is no function of tensor expressions stays.
+// CHECK-LABEL: func.func @graph
+// CHECK:         graph.relu
+// CHECK-LABEL: func.func @loops
+// CHECK-NEXT:    tir.for
+func.func @graph(%A: tensor<4xf32>) -> tensor<4xf32> {
+  %b = graph.relu %A : tensor<4xf32>
+  func.return %b : tensor<4xf32>
+}
+
+func.func @loops(%A: memref<4xf32>, %x: f32) {
+  tir.for %i in 4 {
+    tir.block "A" iters(%vi: spatial<4>) = [%i] {
+      memref.store %x, %A[%vi] : memref<4xf32>
+    }
+  }
+  func.return
+}

@@ -1,0 +1,105 @@
+// RUN: weft-opt %s --split-input-file -p te-split-reductions | filecheck %s
+
+// A computation that is one reduction stays.
+// CHECK-LABEL: func.func @plain
+// CHECK:         te.compute "y" (%i) : tensor<4xf32> {
+// CHECK-NEXT:      %s = te.reduce sum
+// CHECK-NOT:     te.compute
+func.func @plain(%A: tensor<4x8xf32>) -> tensor<4xf32> {
+  %y = te.compute "y" (%i) : tensor<4xf32> {
+    %s = te.reduce sum (%k in 8) : f32 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+      te.yield %a : f32
+    }
+    te.yield %s : f32
+  }
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// The temporary has the indices that the reduction depends on, here %i and not %j.
+// CHECK-LABEL: func.func @centred
+// CHECK:         %y_max = te.compute "y_max" (%i) : tensor<4xf32> {
+// CHECK-NEXT:      %s = te.reduce max (%k in 8) : f32 {
+// CHECK-NEXT:        %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+// CHECK-NEXT:        te.yield %a : f32
+// CHECK-NEXT:      }
+// CHECK-NEXT:      te.yield %s : f32
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %y = te.compute "y" ({{%i(_1)?}}, %j) : tensor<4x8xf32> {
+// CHECK-NEXT:      %x = tensor.extract %A[{{%i(_1)?}}, %j] : tensor<4x8xf32>
+// CHECK-NEXT:      {{%s(_1)?}} = tensor.extract %y_max[{{%i(_1)?}}] : tensor<4xf32>
+// CHECK-NEXT:      %d = arith.subf %x, {{%s(_1)?}} : f32
+func.func @centred(%A: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %y = te.compute "y" (%i, %j) : tensor<4x8xf32> {
+    %x = tensor.extract %A[%i, %j] : tensor<4x8xf32>
+    %s = te.reduce max (%k in 8) : f32 {
+      %a = tensor.extract %A[%i, %k] : tensor<4x8xf32>
+      te.yield %a : f32
+    }
+    %d = arith.subf %x, %s : f32
+    te.yield %d : f32
+  }
+  func.return %y : tensor<4x8xf32>
+}
+
+// -----
+
+// Under a condition: the temporary reads under it, and has the identity elsewhere.
+// CHECK-LABEL: func.func @guarded
+// CHECK:         %y_prod = te.compute "y_prod" (%i) : tensor<9xi32> {
+// CHECK-NEXT:      %in = arith.cmpi slt, %i, %c4 : index
+// CHECK-NEXT:      %s = te.reduce prod (%k in 8) : i32 {
+// CHECK-NEXT:        %[[V:.*]] = scf.if %in -> (i32) {
+// CHECK-NEXT:          %a = tensor.extract %A[%i, %k] : tensor<4x8xi32>
+// CHECK-NEXT:          scf.yield %a : i32
+// CHECK-NEXT:        } else {
+// CHECK-NEXT:          scf.yield %{{.*}} : i32
+// CHECK-NEXT:        }
+// CHECK-NEXT:        te.yield %[[V]] : i32
+// CHECK:         te.compute "y" ({{%i(_1)?}})
+// CHECK:           scf.if
+// CHECK-NEXT:        {{%s(_1)?}} = tensor.extract %y_prod[{{%i(_1)?}}] : tensor<9xi32>
+func.func @guarded(%A: tensor<4x8xi32>) -> tensor<9xi32> {
+  %c4 = arith.constant 4 : index
+  %none = arith.constant -1 : i32
+  %y = te.compute "y" (%i) : tensor<9xi32> {
+    %in = arith.cmpi slt, %i, %c4 : index
+    %r = scf.if %in -> (i32) {
+      %s = te.reduce prod (%k in 8) : i32 {
+        %a = tensor.extract %A[%i, %k] : tensor<4x8xi32>
+        te.yield %a : i32
+      }
+      scf.yield %s : i32
+    } else {
+      scf.yield %none : i32
+    }
+    te.yield %r : i32
+  }
+  func.return %y : tensor<9xi32>
+}
+
+// -----
+
+// A reduction within another: the outer axis that it depends on becomes an index of the temporary.
+// CHECK-LABEL: func.func @nested
+// CHECK:         te.compute "y_max" (%i, %j) : tensor<3x4xf32> {
+// CHECK-NEXT:      %m = te.reduce max (%k in 5)
+// CHECK:         te.compute "y" ({{%i(_1)?}}) : tensor<3xf32> {
+// CHECK-NEXT:      %s = te.reduce sum ({{%j(_1)?}} in 4) : f32 {
+// CHECK-NEXT:        {{%m(_1)?}} = tensor.extract %y_max[{{%i(_1)?, %j(_1)?}}] : tensor<3x4xf32>
+// CHECK-NOT:     te.compute
+func.func @nested(%A: tensor<3x4x5xf32>) -> tensor<3xf32> {
+  %y = te.compute "y" (%i) : tensor<3xf32> {
+    %s = te.reduce sum (%j in 4) : f32 {
+      %m = te.reduce max (%k in 5) : f32 {
+        %a = tensor.extract %A[%i, %j, %k] : tensor<3x4x5xf32>
+        te.yield %a : f32
+      }
+      te.yield %m : f32
+    }
+    te.yield %s : f32
+  }
+  func.return %y : tensor<3xf32>
+}
