@@ -36,12 +36,23 @@ func.func @mm_relu(%A: memref<128x128xf32>, %B: memref<128x128xf32>, %C: memref<
   func.return
 }
 
+// Tiles of 4x64 results stay in vector registers while k runs; each tile is rectified and written as soon as it is done.
 sched.func @schedule {
   %y = sched.get_block "Y" in @mm_relu : block
   %i, %j, %k = sched.get_loops %y : loop, loop, loop
-  %j0, %j1 = sched.split %j {factors = [0, 4]} : loop, loop
-  sched.reorder %j0, %k, %j1
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  %j0, %j1 = sched.split %j {factors = [0, 64]} : loop, loop
+  sched.reorder %i0, %j0, %k, %i1, %j1
   %c = sched.get_block "C" in @mm_relu : block
   sched.reverse_compute_at %c, %j0
   %init = sched.decompose_reduction %y, %k : block
+  sched.parallel %i0
+  sched.unroll %i1
+  sched.vectorize %j1
+  %ii, %ji, %i1i, %j1i = sched.get_loops %init : loop, loop, loop, loop
+  sched.unroll %i1i
+  sched.vectorize %j1i
+  %ic, %jc, %ax0, %ax1 = sched.get_loops %c : loop, loop, loop, loop
+  sched.unroll %ax0
+  sched.vectorize %ax1
 }
