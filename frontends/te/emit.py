@@ -232,12 +232,20 @@ class ElementEmitter:
         raise InternalError(f"no index value for {type(expr).__name__} {expr}")
 
     def _native(self, expr: Expr) -> SSAValue:
-        """The value of an expression that is no index expression."""
-        key = id(expr)
-        known = self._known(key)
-        if known is not None:
-            return known
-        return self._remember(key, self._write(expr))
+        """The value of an expression that is no index expression; without recursion, for sums can be long."""
+        pending = [expr]
+        while pending:
+            top = pending[-1]
+            if self._known(id(top)) is not None:
+                pending.pop()
+            elif missing := [part for part in _operands(top) if self._known(id(part)) is None]:
+                pending += reversed(missing)
+            else:
+                self._remember(id(top), self._write(pending.pop()))
+        value = self._known(id(expr))
+        if value is None:
+            raise InternalError(f"{expr} was not written")
+        return value
 
     def _write(self, expr: Expr) -> SSAValue:
         match expr:
@@ -346,6 +354,18 @@ class ElementEmitter:
         with self.inside(block):
             self.finish(YieldOp(*(self.value(expr) for expr in custom.identity)))
         return Region(block)
+
+
+def _operands(expr: Expr) -> list[Expr]:
+    """The parts whose values are computed just before that of `expr`, in order."""
+    match expr:
+        case Select() if expr.lazy:
+            parts = (expr.condition,)
+        case Binary() | Unary() | Compare() | Select() | Cast():
+            parts = expr.parts
+        case _:
+            return []
+    return [part for part in parts if not part.is_index and not isinstance(part, Const)]
 
 
 def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexType]:
