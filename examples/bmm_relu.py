@@ -1,7 +1,7 @@
 """Batched matrix multiplication with ReLU, transformed step by step into a given target program.
 
-The exercise: Y[n, i, j] = sum_k A[n, i, k] * B[n, k, j] and C = max(Y, 0) are turned by schedule primitives into exactly
-the loops of TARGET; `assert_structural_equal` decides. Then both versions are compiled, compared with NumPy and timed.
+The exercise: Y[n, i, j] = sum_k A[n, i, k] * B[n, k, j] and C = max(Y, 0) become, by schedule primitives, exactly the
+loops of TARGET; `assert_structural_equal` decides. Then both versions are compiled, compared with NumPy and timed.
 """
 
 from __future__ import annotations
