@@ -311,6 +311,10 @@ class Emitter(SourceWriter):
 
         With `last_lanes` > 1 the access covers that many elements along the last dimension, those that `mask` keeps.
         """
+        if len(indices) != len(buffer.extents):
+            raise CompileError.at(
+                op, f"'{op.name}' gives {len(indices)} indices for {len(buffer.extents)} dimensions of {buffer.hint}"
+            )
         checks: list[str] = []
         for position, (index, extent) in enumerate(zip(indices, buffer.extents, strict=True)):
             lanes = last_lanes if position == len(indices) - 1 else 1

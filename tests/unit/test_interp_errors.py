@@ -257,6 +257,12 @@ def test_ops_without_a_meaning() -> None:
         interpreter(text).call("f", floats(4))
 
 
+def test_indices_that_do_not_fit_the_buffer() -> None:
+    text = function('%a = "memref.load"(%A, %i) : (memref<4x6xf32>, index) -> f32', "%A: memref<4x6xf32>, %i: index")
+    with pytest.raises(CompileError, match=r"'memref.load' gives 1 indices for 2 dimensions of A"):
+        interpreter(text).compiled("f")
+
+
 def test_layouts_and_types_without_a_meaning() -> None:
     text = function("", "%A: memref<4xf32, strided<[2], offset: 0>>")
     with pytest.raises(CompileError, match="cannot use a value of type memref<4xf32, strided"):
