@@ -120,9 +120,13 @@ def _scan_value_op(op: Operation, lanes: Lanes) -> None:
         lanes.obstacle = f"{op.name} has no vector form"
     elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
         lanes.obstacle = "it holds vectors already"
-    elif any(operand in lanes.varying for operand in op.operands):
-        if not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(range_of)):
-            lanes.varying.update(op.results)
+    elif any(operand in lanes.varying for operand in op.operands) and _result_varies(op, lanes):
+        lanes.varying.update(op.results)
+
+
+def _result_varies(op: Operation, lanes: Lanes) -> bool:
+    """Whether an op on varying values gives varying ones: the lane may cancel out of index arithmetic."""
+    return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(range_of))
 
 
 def is_traced(op: Operation) -> bool:

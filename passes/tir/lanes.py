@@ -25,7 +25,7 @@ from weft.dialects.tir import ForOp
 from weft.passes.index_ops import materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
-from weft.passes.tir.nest import detached_ops, range_of
+from weft.passes.tir.nest import buffer_type, detached_ops, range_of
 from weft.support.errors import InternalError
 
 _INDEX = IndexType()
@@ -309,6 +309,9 @@ class Vectorizer:
             base = self.scalar(split[0])
             if self.mask is None:
                 new: Operation = vector.LoadOp(op.memref, [base], type_)
+            elif self.is_promotable(op.memref, split[0]):
+                lanes = self.value(vector.LoadOp(op.memref, [base], type_), hint)
+                new = low_lanes.SelectOp(self.mask, lanes, self.zeros(element))
             else:
                 new = vector.MaskedLoadOp(op.memref, [base], self.mask, self.zeros(element))
         elif split is not None and not any(split[1]) and self.mask is None:
@@ -335,8 +338,24 @@ class Vectorizer:
             self.emit(ScatterOp(lanes, op.memref, self.index_vector(place), self.mask))
         elif self.mask is None:
             self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])]))
+        elif self.is_promotable(op.memref, split[0]):
+            base = self.scalar(split[0])
+            old = self.value(vector.LoadOp(op.memref, [base], self.type_of(op.value.type)))
+            self.emit(vector.StoreOp(self.select(self.mask, lanes, old), op.memref, [base]))
         else:
             self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
+
+    def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
+        """Whether all lanes from `base` on lie in a buffer of the stack frame, which nobody else sees.
+
+        Then inactive lanes may touch memory as well, if they leave it as it was. LLVM keeps such a buffer in registers
+        only when no masked access to it is left.
+        """
+        if not isinstance(buffer.owner, memref.AllocaOp):
+            return False
+        low, high = base.range(range_of)
+        size = buffer_type(buffer).get_shape()[0]
+        return low is not None and high is not None and low >= 0 and high + self.count <= size
 
     def reduce(self, reduction: Reduction) -> SSAValue:
         """All lanes combined with the value that the load found."""
