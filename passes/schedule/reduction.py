@@ -83,7 +83,7 @@ class DecomposeReduction(Primitive):
     2. the loop is around the block, in the same scope
     3. no loop outside of `loop` has a reduce iterator bound to it
     4. nothing else below the loop touches what the block accumulates into
-    5. a guard of the block that depends on a reduce iterator's loop does not depend on the inner spatial loops too
+    5. a guard of the block that depends on a loop which only the updates keep does not depend on loops of the init too
 
     The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`.
 
@@ -133,7 +133,9 @@ class DecomposeReduction(Primitive):
         self._require_sole_use(subject)
         spatial = self._spatial_loops()
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
-        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, self._init_guards(reduced, spatial))
+        hidden = {loop.induction_variable for loop in loops[at:]} - spatial
+        known = {loop.induction_variable for loop in loops} - hidden
+        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, self._init_guards(hidden, known))
 
     def _bound_values(self, kind: IterKind) -> set[SSAValue]:
         bindings = Index.of_map(self.block.bindings.data, self.block.binding_operands)
@@ -152,12 +154,14 @@ class DecomposeReduction(Primitive):
                 owner = f'block "{access.block.label}"' if access.block else "another operation"
                 self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op, subject)
 
-    def _init_guards(self, reduced: set[SSAValue], spatial: set[SSAValue]) -> tuple[tuple[Index, Index], ...]:
+    def _init_guards(self, hidden: set[SSAValue], known: set[SSAValue]) -> tuple[tuple[Index, Index], ...]:
+        """The guards on loops that the init has around it (`known`). Those on loops that it has not (`hidden`: they are
+        inside `loop`, bound to reduce iterators or to none) hold for some instance of each element, so they go."""
         kept: list[tuple[Index, Index]] = []
         for left, right in guards_of(self.block):
-            if not (left.depends_on(reduced - spatial) or right.depends_on(reduced - spatial)):
+            if not (left.depends_on(hidden) or right.depends_on(hidden)):
                 kept.append((left, right))
-            elif left.depends_on(spatial) or right.depends_on(spatial):
+            elif left.depends_on(known) or right.depends_on(known):
                 self.refuse(5, f"the guard {left!r} < {right!r} mixes them", self.block, block_text(self.block))
         return tuple(kept)
 
