@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import func, scf
 
-from weft.backends.llvm.metadata import NO_VECTORIZE, UNROLL_FULL
+from weft.backends.llvm.metadata import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
 from weft.backends.llvm.types import I64
 from weft.dialects.low import UNROLL
 from weft.support.errors import CompileError, InternalError
@@ -96,7 +96,8 @@ def write_loop(
 
     latch = emitter.block
     next_, more = _advance(emitter, type_, variable, upper, step, hint)
-    hints = ([UNROLL_FULL] if UNROLL in op.attributes else []) + ([NO_VECTORIZE] if vectors else [])
+    unrolling = [UNROLL_FULL] if UNROLL in op.attributes else [NO_UNROLL] if vectors else []
+    hints = unrolling + ([NO_VECTORIZE] if vectors else [])
     emitter.line(f"br i1 {more}, label %{body_label}, label %{exit_label}{emitter.module.metadata.loop(*hints)}")
     phis = [f"  {variable} = phi {type_.text} [ {lower}, %{before} ], [ {next_}, %{latch} ]"]
     for name, carried_type, first, last in zip(carried_names, carried_types, initial, yielded, strict=True):

@@ -6,8 +6,10 @@ from typing import Final
 
 UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'
 """The loop is repeated completely; without it LLVM would weigh, or, with unrolling switched off, never unroll."""
+NO_UNROLL: Final = '!{!"llvm.loop.unroll.disable"}'
+"""The loop holds vectors already: it runs as the schedule says, which leaves the registers to its body."""
 NO_VECTORIZE: Final = '!{!"llvm.loop.vectorize.enable", i1 false}'
-"""The loop holds vectors already: LLVM's vectoriser, where a caller switches it on, must leave it alone."""
+"""The loop holds vectors already: LLVM's vectoriser must leave it alone."""
 NONTEMPORAL: Final = "!{i32 1}"
 
 

@@ -67,7 +67,8 @@ func.func @scale(%A: memref<?xf32>, %s: f32, %B: memref<?xf32>, %E: memref<4xi1>
 // CHECK:       !0 = !{!"llvm.loop.unroll.full"}
 // CHECK-NEXT:  !1 = !{!"llvm.loop.vectorize.enable", i1 false}
 // CHECK-NEXT:  ![[unrolled]] = distinct !{![[unrolled]], !0, !1}
-// CHECK-NEXT:  ![[plain]] = distinct !{![[plain]], !1}
+// CHECK-NEXT:  !3 = !{!"llvm.loop.unroll.disable"}
+// CHECK-NEXT:  ![[plain]] = distinct !{![[plain]], !3, !1}
 func.func @loops(%A: memref<64xf32>) {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
