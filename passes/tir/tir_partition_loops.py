@@ -224,7 +224,7 @@ def _is_inner(index: Index, loop: ForOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
-    """Cut `loop`; what can be cut further: loops, and blocks in which a loop of one iteration was dissolved."""
+    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops of dissolved bodies."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)
@@ -300,20 +300,20 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
         parent.insert_op_before(limited, loop)
     loop.detach()
     loop.erase()
-    if start != Index({}):
-        _shift(limited, start)
+    variable = Index({} if size == Index({}, 1) else {limited.induction_variable: 1})
+    if variable + start != Index({limited.induction_variable: 1}):
+        _replace_variable(limited, variable + start)
     return limited
 
 
-def _shift(loop: ForOp, start: Index) -> None:
-    """Replace the variable of `loop` by itself plus `start`."""
+def _replace_variable(loop: ForOp, index: Index) -> None:
+    """Let the body of `loop` use `index` in the place of the loop variable."""
     first = loop.body.block.first_op
-    if first is None:
-        return
     variable = loop.induction_variable
-    shifted = index_before(Index({variable: 1}) + start, first, variable.name_hint)
-    own = shifted.owner
-    variable.replace_uses_with_if(shifted, lambda use: use.operation is not own)
+    if first is None or variable.first_use is None:
+        return
+    new = index_before(index, first, variable.name_hint)
+    variable.replace_uses_with_if(new, lambda use: use.operation is not new.owner)
 
 
 def _settle(loop: ForOp) -> list[ForOp | Block]:
@@ -323,10 +323,7 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
     if parent is None:
         return []
     if loop.extent != 1:
-        return [loop]
-    variable = loop.induction_variable
-    if variable.first_use is not None and loop.body.block.first_op is not None:
-        variable.replace_all_uses_with(index_before(Index({}), loop.body.block.first_op))
+        return [loop.body.block]
     ops = list(loop.body.block.ops)
     for op in ops:
         op.detach()

@@ -1,0 +1,129 @@
+// RUN: weft-opt %s --split-input-file -p tir-lower-blocks,tir-partition-loops | filecheck %s
+
+// A split that does not divide: 31 full tiles, then two iterations, no condition left.
+
+func.func @split(%C: memref<126xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i0 in 32 {
+    tir.for %i1 in 4 {
+      tir.block "C" iters(%vi: spatial<126>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [126] {
+        memref.store %zero, %C[%vi] : memref<126xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @split
+// CHECK:         tir.for %i0 in 31 {
+// CHECK-NEXT:      tir.for %i1 in 4 {
+// CHECK-NOT:         scf.if
+// CHECK:         tir.for %i1 in 2 {
+// CHECK-NOT:         scf.if
+// CHECK:         func.return
+
+// -----
+
+// Padding: the middle needs no condition; where the condition is false, its other branch stays.
+
+func.func @padding(%A: memref<14xf32>, %C: memref<16xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i in 16 parallel {
+    tir.block "C" iters(%v: spatial<16>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 - 1)> (%v)
+      %c0 = arith.constant 0 : index
+      %c14 = arith.constant 14 : index
+      %p = arith.cmpi sge, %x, %c0 : index
+      %q = arith.cmpi slt, %x, %c14 : index
+      %inside = arith.andi %p, %q : i1
+      %r = scf.if %inside -> (f32) {
+        %a = memref.load %A[%x] : memref<14xf32>
+        scf.yield %a : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %r, %C[%v] : memref<16xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @padding
+// CHECK-NOT:     scf.if
+// CHECK:         memref.store %zero, %C
+// CHECK:         tir.for %{{.*}} in 14 parallel {
+// CHECK:           %a = memref.load %A
+// CHECK-NEXT:      memref.store %a, %C
+// CHECK:         memref.store %zero, %C
+// CHECK-NOT:     scf.if
+
+// -----
+
+// The first iteration is peeled off.
+
+func.func @first(%A: memref<8xf32>, %C: memref<8xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  tir.for %k in 8 {
+    %is_first = arith.cmpi eq, %k, %c0 : index
+    scf.if %is_first {
+      memref.store %zero, %C[%c0] : memref<8xf32>
+    }
+    %a = memref.load %A[%k] : memref<8xf32>
+    memref.store %a, %C[%k] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @first
+// CHECK:         memref.store %zero, %C
+// CHECK:         tir.for %{{.*}} in 7 {
+// CHECK-NOT:       scf.if
+// CHECK:           memref.store %a
+
+// -----
+
+// Dynamic extents: n floordiv 4 full tiles.
+
+func.func @dynamic(%C: memref<?xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %C, %c0 : memref<?xf32>
+  %tiles = affine.apply affine_map<(d0) -> (d0 ceildiv 4)> (%n)
+  tir.for %i0 in %tiles {
+    tir.for %i1 in 4 {
+      tir.block "C" iters(%vi: spatial<%n>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [%n] {
+        memref.store %zero, %C[%vi] : memref<?xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @dynamic
+// CHECK:         %[[full:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%n)
+// CHECK:         tir.for %i0 in %[[full]] {
+// CHECK-NEXT:      tir.for %i1 in 4 {
+// CHECK-NOT:         scf.if
+// CHECK:         %[[rest:.*]] = affine.apply {{.*}} (%n)
+// CHECK-NEXT:    tir.for %i0 in %[[rest]] {
+// CHECK:           tir.for %i1 in %
+// CHECK-NOT:         scf.if
+
+// -----
+
+// Lanes are never cut; where the guard changes inside a vector it stays, to become a mask.
+
+func.func @lanes(%C: memref<30xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i0 in 4 {
+    tir.for %i1 in 8 vectorized {
+      tir.block "C" iters(%vi: spatial<30>) = [%i0 * 8 + %i1] where [%i0 * 8 + %i1] < [30] {
+        memref.store %zero, %C[%vi] : memref<30xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @lanes
+// CHECK:         tir.for %i0 in 3 {
+// CHECK-NEXT:      tir.for %i1 in 8 vectorized {
+// CHECK-NOT:         scf.if
+// CHECK:         tir.for %i1 in 8 vectorized {
+// CHECK:           scf.if
