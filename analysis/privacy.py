@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, is_fixed, is_symbol, range_of
+from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_symbol, range_of
 from weft.analysis.dependence import add_domain, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
-
-if TYPE_CHECKING:
-    import islpy as isl
+from weft.dialects.tir_kinds import IterKind
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -53,7 +51,7 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     """
     if read.indices is None or not is_exact(read):
         return False
-    writes = [a for a in _before(read, found) if a.is_write and is_exact(a)]
+    writes = [a for a in _before(read, found, loop) if a.is_write and is_exact(a)]
     if any(_surely_same(write, read) for write in writes):
         return True
     if not writes:
@@ -61,21 +59,34 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     return _uncovered_is_empty(read, writes)
 
 
-def _before(read: Access, found: Sequence[Access]) -> list[Access]:
+def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
     """Writes that run before `read` in the same iteration of the loops around both.
 
-    The init of the read's own block counts without its condition: it runs at the first step of the reduction, and a
-    legal program has that step first.
+    The init of the read's own block counts without its condition where the first step of the reduction is in the same
+    iteration of `loop`: a legal program has that step first.
     """
     result: list[Access] = []
     for access in found:
         if access.op is read.op:
             break
         if access.in_init and access.block is read.block and not read.in_init:
-            result.append(replace(access, conditions=replace(access.conditions, zeros=())))
+            result.append(_without_first_step(access, loop))
         else:
             result.append(access)
     return result
+
+
+def _without_first_step(access: Access, loop: ForOp | None) -> Access:
+    """An access of an init as if it ran in every step of the reductions that `loop` runs as a whole."""
+    block = access.block
+    if block is None:
+        return access
+    steps = zip(Context.around(block).resolve_map(block), block.kinds, strict=True)
+    starts = {index for index, kind in steps if kind is IterKind.REDUCE}
+    at = -1 if loop is None else access.loops.index(loop)
+    outside = {around.induction_variable for around in access.loops[: at + 1]}
+    zeros = tuple(z for z in access.conditions.zeros if z not in starts or z.depends_on(outside))
+    return replace(access, conditions=replace(access.conditions, zeros=zeros))
 
 
 def _surely_same(write: Access, read: Access) -> bool:
