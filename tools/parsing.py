@@ -7,17 +7,19 @@ its first use, suggests near names for unknown operations, and turns every failu
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.parser import Parser
+from xdsl.parser import Parser, ParserState
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, PyRDLError, VerifyException
-from xdsl.utils.mlir_lexer import MLIRTokenKind
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import SourceLocation
 
 if TYPE_CHECKING:
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
     from xdsl.utils.lexer import Span
 
 _BETTER_MESSAGES = {
-    "Could not parse entire input!": "expected an operation",
-    " in block definition": "expected an operation or '}'",
-    "Expected shape type.": "expected an element type and the end of the shape",
+    "Could not parse entire input!": "expected an operation, got {found}",
+    " in block definition": "expected an operation or '}}', got {found}",
+    "Expected shape type.": "expected an element type and the end of the shape, got {found}",
+    "End of file reached before closing string literal.": "this string is not closed on its line, or holds a wrong "
+    "escape",
+    "Expected suffix identifier after {first_char}": "expected a name after the sign",
 }
-"""Messages of xDSL that do not say what was expected; ours also say what was found."""
+"""Messages of xDSL that do not say what was expected and found."""
 
 
 def parse_text(ctx: Context, text: str, name: str, *, line_offset: int = 0, implicit_module: bool = True) -> ModuleOp:
@@ -56,7 +61,9 @@ def parse_text(ctx: Context, text: str, name: str, *, line_offset: int = 0, impl
         raise CompileError(str(error), location=parser.place_of_operation()) from error
     except RecursionError:
         raise CompileError("nested too deeply to be read", location=parser.place_of_operation()) from None
-    except (ValueError, TypeError, KeyError, AssertionError, NotImplementedError, PyRDLError) as error:
+    except WeftError:
+        raise
+    except Exception as error:
         # A custom format met what its author did not think of: xDSL's formats use bare exceptions for bad input.
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise CompileError(
@@ -78,11 +85,18 @@ def decode_text(data: bytes, name: str) -> str:
         ) from None
 
 
+class _Lexer(MLIRLexer):
+    """xDSL's lexer, whose pattern for strings takes exponential time on one that is not closed."""
+
+    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
+
+
 class LocatedParser(Parser):
     """xDSL's parser, with places. Raises `ParseError`; `parse_text` makes `CompileError`s of them."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
-        super().__init__(ctx, text, name)
+        super().__init__(ctx, "", name)
+        self._resume_from(ParserState(_Lexer(Input(text, name))))
         self._line_offset = line_offset
         self._file = StringAttr(name)
         self._line_starts = [0]
@@ -213,7 +227,7 @@ def _placed(error: ParseError, line_offset: int) -> CompileError:
     span, message = error.span, error.msg.strip()
     better = _BETTER_MESSAGES.get(error.msg)
     if better is not None:
-        message = f"{better}, got {repr(span.text) if span.text else 'the end of the text'}"
+        message = better.format(found=repr(span.text) if span.text else "the end of the text")
     if isinstance(error, MultipleSpansParseError) and error.refs:
         other = error.refs[0][0]
         if "missing block declarations" in message:  # xDSL points at the end of the region

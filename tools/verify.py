@@ -51,14 +51,20 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         operation.verify(verify_nested_ops=False)
     except VerifyException as error:
         raise CompileError.at(operation, f"{_subject(operation, str(error))}{error}") from None
-    except ValueError as error:  # how verifiers fail on shapes of IR that their authors did not think of
+    except Exception as error:
+        # How verifiers fail on shapes of IR that their authors did not think of; xDSL's also raise bare exceptions.
+        if _is_ours(operation) and not isinstance(error, ValueError):
+            raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
 
 
 def _subject(operation: Operation, message: str) -> str:
     """Name the operation where the message does not; weft's own verifiers say what they speak of."""
-    ours = type(operation).__module__.startswith("weft.")
-    return "" if ours or operation.name in message else f"'{operation.name}': "
+    return "" if _is_ours(operation) or operation.name in message else f"'{operation.name}': "
+
+
+def _is_ours(operation: Operation) -> bool:
+    return type(operation).__module__.startswith("weft.")
 
 
 def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:

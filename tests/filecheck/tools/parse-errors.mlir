@@ -115,6 +115,16 @@ func.func @f() { // expected-error@+1 {{block ^bb7 is used but not defined in th
 
 // -----
 
+// A long string that is not closed is found at once.
+func.func @f() attributes {
+  // expected-error@+1 {{this string is not closed on its line, or holds a wrong escape}}
+  note = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa
+} {
+  func.return
+}
+
+// -----
+
 // A file that ends too early.
 // CHECK: error: expected an operation or '}', got the end of the text
 // expected-error@+3 {{got the end of the text}}
