@@ -59,7 +59,7 @@ ROUNDING = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-5, "float64": 1e-12
 
 
 def run(inputs: list[Any], outputs: list[Any], arrays: list[Any], *, compiled: bool = True) -> Any:
-    """Compute `outputs` from `inputs`: both levels agree bit by bit, machine code up to rounding. Returns the results."""
+    """Compute `outputs` from `inputs`: both levels agree bit by bit, machine code up to rounding."""
     te_module = te.create_te_func([*inputs, *outputs])
     te_module.verify()
     tir_module = te.create_func([*inputs, *outputs])

@@ -237,3 +237,10 @@ func.func @f(%A: tensor<?x4xf32>, %n: index) {
   te.assume_shape %A[%n, %n] : tensor<?x4xf32>
   func.return
 }
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error@+1 {{te.yield stands in a region of te.compute or te.reduce}}
+  te.yield %x : f32
+}
