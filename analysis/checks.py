@@ -68,7 +68,7 @@ def check_coverage(block: BlockOp) -> None:
     domain = domain_of(block)
     try:
         if _must_run_everywhere(block):
-            missed = missed_instance(domain)
+            missed = missed_instance(domain, loops_run=True)
             if missed is not None:
                 _report_missed(block, missed)
         if not _is_idempotent(block):

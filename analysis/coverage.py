@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import Conditions, is_symbol, range_of
+from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
-from weft.analysis.sets import Naming, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
 
 
@@ -57,30 +57,37 @@ def are_digits(domain: Domain) -> bool:
         inside = extent - index - 1
         if weight < extent.constant or (weight > extent.constant and inside not in domain.conditions.positives):
             return False
+    if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in domain.loops):
+        return False  # nothing runs when the loop does not
     keeps_inside = {extent - index - 1 for index, extent in zip(domain.bindings, domain.extents, strict=True)}
     return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
 
 
-def missed_instance(domain: Domain) -> Point | None:
+def missed_instance(domain: Domain, *, loops_run: bool = False) -> Point | None:
     """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
 
-    Raises `NotProved` when the question cannot be decided.
+    With `loops_run`, loops of symbolic extent are taken to run at least once. Raises `NotProved` when the question
+    cannot be decided.
     """
     if are_digits(domain):
         return None
     places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
     symbols = _symbols(domain)
     keep: list[Variable] = [*symbols, *places]
+    running = [Index.of(loop.extent) - 1 for loop in domain.loops if loops_run and not isinstance(loop.extent, int)]
+    assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
     reached = within_budget(lambda: _reached(domain).projection(keep))
-    wanted = within_budget(lambda: _box(domain, symbols).projection(keep))
+    wanted = within_budget(lambda: _box(domain, symbols, assumed).projection(keep))
     missed = within_budget(lambda: wanted.subtract(reached))
     if within_budget(missed.is_empty):
         return None
+    _require_free(symbols)
     return sample_point(missed, keep)
 
 
-def _symbols(domain: Domain) -> list[Variable]:
-    seen: dict[Variable, None] = {}
+def _symbols(domain: Domain) -> list[SSAValue]:
+    """The values that are the same for all loop points. Raises `NotProved` for others that are no loop values."""
+    seen: dict[SSAValue, None] = {}
     indices = [*domain.bindings, *domain.extents, *domain.conditions.positives, *domain.conditions.zeros]
     indices.extend(Index.of(loop.extent) for loop in domain.loops)
     own = {loop.induction_variable for loop in domain.loops} | {value for value, _ in domain.free_loops}
@@ -88,7 +95,17 @@ def _symbols(domain: Domain) -> list[Variable]:
         for value in index.values():
             if value not in own:
                 seen.setdefault(value)
+    for value in seen:
+        if not is_fixed(value):
+            raise NotProved(f"it depends on %{value.name_hint or '?'}, which is not affine in the loops")
     return list(seen)
+
+
+def _require_free(symbols: Sequence[SSAValue]) -> None:
+    """A point with values of computed symbols, such as a product of extents, proves nothing: raises `NotProved`."""
+    for value in symbols:
+        if not is_symbol(value):
+            raise NotProved(f"it depends on the value of %{value.name_hint or '?'}")
 
 
 def _naming(system: System, domain: Domain) -> Naming:
@@ -113,16 +130,15 @@ def _reached(domain: Domain) -> System:
     return system
 
 
-def _box(domain: Domain, symbols: list[Variable]) -> System:
+def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) -> System:
     system = System()
     naming = _naming(system, domain)
     for at, extent in enumerate(domain.extents):
         place = _declare_place(system, at, extent, naming)
         system.positives.append(Row({place: 1}, 0))
     for symbol in symbols:
-        if isinstance(symbol, SSAValue):
-            system.row(Index.of(symbol), naming)
-            system.positives.append(Row({symbol: 1}, 0) if is_symbol(symbol) else Row({}, 0))
+        system.declare(symbol, *range_of(symbol))
+    system.positives.extend(system.row(index, naming) for index in assumed)
     return system
 
 
@@ -144,6 +160,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
     """
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
+    symbols = _symbols(domain)
     shared = {loop.induction_variable for loop in fixed}
     own: set[SSAValue] = {loop.induction_variable for loop in domain.loops}
 
@@ -170,6 +187,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
         system.less(system.row(value, first), system.row(value, second))
         point = system.find_point()
         if point is not None:
+            _require_free(symbols)
             return _side(point, "first", own), _side(point, "second", own)
     return None
 
