@@ -298,7 +298,6 @@ class Vectorizer:
         place = Index.of(op.indices[0]).simplified(range_of)
         hint = op.res.name_hint
         if not self.lanes.varies(place):
-            op.operands = [op.memref, self.scalar(place)]
             self.emit(op)
             return
         self.dead.append(op)
@@ -328,7 +327,7 @@ class Vectorizer:
             value = op.value
             if op in self.lanes.reductions:
                 value = self.reduce(self.lanes.reductions[op])
-            op.operands = [value, op.memref, self.scalar(place)]
+            op.operands[0] = value
             self.emit(op)
             return
         self.dead.append(op)

@@ -348,10 +348,10 @@ class _Flattener:
         old = list(op.indices)
         total = Index({})
         stride = Index({}, 1)
-        for value, extent in zip(reversed(old), reversed(shape), strict=True):
-            total = total + _product(Index.of(value), stride, op)
-            if value is not old[0]:
-                stride = _product(Index.of(extent), stride, op)
+        for dimension in reversed(range(len(shape))):
+            total = total + _product(Index.of(old[dimension]), stride, op)
+            if dimension:
+                stride = _product(Index.of(shape[dimension]), stride, op)
         value = index_before(total.simplified(range_of), op)
         if isinstance(op, memref.LoadOp):
             op.operands = [op.memref, value]

@@ -132,8 +132,11 @@ class _IndexEmitter:
     def _sum(self, index: Index) -> SSAValue:
         if index.is_constant:
             return self.constant(index.constant)
+        index = _with_unsigned_divisions(index)
         terms = sorted(index.terms.items(), key=lambda term: self._depth(Index({term[0]: 1})))
         if index.constant:
+            if all(factor < 0 for _, factor in terms):
+                return self._binary(arith.SubiOp, self.constant(index.constant), self.value(-Index(dict(terms))))
             return self._binary(arith.AddiOp, self.value(Index(dict(terms))), self.constant(index.constant))
         *before, (atom, factor) = terms
         if before:
@@ -234,6 +237,23 @@ class _IndexEmitter:
             parent = block.parent_block()
             self.depths[block] = 0 if parent is None else self._block_depth(parent) + 1
         return self.depths[block]
+
+
+def _with_unsigned_divisions(index: Index) -> Index:
+    """The same index, its numerators raised by multiples of their divisors where they could be negative."""
+    terms: dict[Atom, int] = {}
+    constant = index.constant
+    for atom, factor in index.terms.items():
+        if isinstance(atom, SSAValue):
+            terms[atom] = factor
+            continue
+        low, _ = atom.numerator.range(range_of)
+        steps = 0 if low is None or low >= 0 else -(low // atom.divisor)
+        raised = type(atom)(atom.numerator + steps * atom.divisor, atom.divisor)
+        terms[raised] = terms.get(raised, 0) + factor
+        if isinstance(atom, Quotient):
+            constant -= factor * steps
+    return Index(terms, constant)
 
 
 def _is_product(value: SSAValue) -> bool:

@@ -224,7 +224,7 @@ def _is_inner(index: Index, loop: ForOp) -> bool:
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
-    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops of dissolved bodies."""
+    """Cut `loop`, once for all of its conditions; returns what else can be cut: bodies, and loops that were in them."""
     extent = Index.of(loop.extent)
     zero = Index({})
     low = _extreme(bounds.lows, zero, arith.MaxSIOp, loop)

@@ -716,3 +716,35 @@ func.func @axpy(%a: f32, %n: index, %X: memref<12xf32>, %Y: memref<12xf32>) {
   func.return
 }
 """)
+
+
+def test_diagonal_and_falling_quotients():
+    check_stages(
+        """
+func.func @f(%A: memref<6x6xf32>, %B: memref<24xf32>) {
+  tir.for %i in 6 {
+    %a = memref.load %A[%i, %i] : memref<6x6xf32>
+    memref.store %a, %B[%i] : memref<24xf32>
+  }
+  tir.for %f in 18 KIND {
+    %back = affine.apply affine_map<(d0) -> ((17 - d0) floordiv 3)> (%f)
+    %rest = affine.apply affine_map<(d0) -> ((d0 - 40) mod 6)> (%f)
+    %at = affine.apply affine_map<(d0) -> (d0 + 6)> (%f)
+    %a = memref.load %A[%back, %rest] : memref<6x6xf32>
+    memref.store %a, %B[%at] : memref<24xf32>
+  }
+  func.return
+}
+""".replace("KIND", "vectorized")
+    )
+    check_stages("""
+func.func @f(%A: memref<6x6xf32>, %B: memref<24xf32>) {
+  tir.for %f in 18 {
+    %back = affine.apply affine_map<(d0) -> ((17 - d0) floordiv 3)> (%f)
+    %rest = affine.apply affine_map<(d0) -> ((d0 - 40) mod 6)> (%f)
+    %a = memref.load %A[%back, %rest] : memref<6x6xf32>
+    memref.store %a, %B[%f] : memref<24xf32>
+  }
+  func.return
+}
+""")

@@ -1,0 +1,35 @@
+// RUN: weft-opt %s -p 'lower-tir-to-low{target=llvm}' | filecheck %s
+// RUN: weft-opt %s -p 'lower-tir-to-low{target=llvm},verify-level{level=low}' | filecheck %s
+// RUN: not weft-opt %s -p 'lower-tir-to-low{target=lvm}' 2>&1 | filecheck %s --check-prefix=TARGET
+// RUN: not weft-opt %s -p 'verify-level{level=low}' 2>&1 | filecheck %s --check-prefix=LEVEL
+// RUN: not weft-opt %s -p 'verify-level{level=lo}' 2>&1 | filecheck %s --check-prefix=NAME
+// RUN: weft-opt %s -p 'lower-tir-to-low' --validate | filecheck %s
+
+// TARGET: error: lower-tir-to-low: unknown target 'lvm', did you mean 'llvm'?
+// LEVEL: {{.*}}lower-tir-to-low.mlir:[[# @LINE + 6]]:3: error: tir.for may not stand at level 'low'
+// LEVEL-NEXT: tir.for %i in 16
+// NAME: error: unknown level 'lo', did you mean 'low'?
+
+func.func @relu(%A: memref<16xf32>, %B: memref<16xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i in 16 vectorized {
+    tir.block "B" iters(%v: spatial<16>) = [%i] {
+      %a = memref.load %A[%v] : memref<16xf32>
+      %b = arith.maximumf %a, %zero : f32
+      memref.store %b, %B[%v] : memref<16xf32>
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @relu : block
+}
+// CHECK-LABEL: @relu
+// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %[[at:.*]] = arith.constant 0 : index
+// CHECK-NEXT:    %a = vector.load %A[%[[at]]] : memref<16xf32>, vector<16xf32>
+// CHECK-NEXT:    %[[zeros:.*]] = vector.broadcast %zero : f32 to vector<16xf32>
+// CHECK-NEXT:    %b = arith.maximumf %a, %[[zeros]] : vector<16xf32>
+// CHECK-NEXT:    vector.store %b, %B[%[[at]]] : memref<16xf32>, vector<16xf32>
+// CHECK-NEXT:    func.return
+// CHECK-NOT:     sched.func

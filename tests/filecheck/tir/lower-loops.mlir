@@ -1,0 +1,48 @@
+// RUN: weft-opt %s --split-input-file -p tir-flatten,tir-lower-loops | filecheck %s
+
+// Sums are built from the outer loops inwards and shared; kinds become forms of loops.
+
+func.func @kinds(%A: memref<8x4x16xf32>, %B: memref<8x4x16xf32>) {
+  tir.for %i in 8 parallel {
+    tir.for %j in 4 {
+      tir.for %k in 16 unrolled {
+        %a = memref.load %A[%i, %j, %k] : memref<8x4x16xf32>
+        memref.store %a, %B[%i, %j, %k] : memref<8x4x16xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @kinds
+// CHECK:         low.parallel_for %i in %c8 {
+// CHECK-NEXT:      %[[i:.*]] = arith.muli %i, %c64 : index
+// CHECK-NEXT:      scf.for %j = %c0 to %c4 step %c1 {
+// CHECK-NEXT:        %[[j:.*]] = arith.muli %j, %c16 : index
+// CHECK-NEXT:        %[[ij:.*]] = arith.addi %[[i]], %[[j]] : index
+// CHECK-NEXT:        scf.for %k = %c0 to %c16 step %c1 {
+// CHECK-NEXT:          %[[ijk:.*]] = arith.addi %[[ij]], %k : index
+// CHECK-NEXT:          %a = memref.load %A[%[[ijk]]] : memref<512xf32>
+// CHECK-NEXT:          memref.store %a, %B[%[[ijk]]] : memref<512xf32>
+// CHECK-NEXT:        } {low.unroll}
+
+// -----
+
+// Ranges make quotients unsigned, or go.
+
+func.func @quotients(%A: memref<6x4xf32>, %B: memref<24xf32>) {
+  tir.for %f in 24 {
+    %i = affine.apply affine_map<(d0) -> (d0 floordiv 4)> (%f)
+    %j = affine.apply affine_map<(d0) -> (d0 mod 4)> (%f)
+    %a = memref.load %A[%i, %j] : memref<6x4xf32>
+    %back = affine.apply affine_map<(d0) -> (23 - d0)> (%f)
+    %third = affine.apply affine_map<(d0) -> (d0 floordiv 3)> (%back)
+    memref.store %a, %B[%third] : memref<24xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @quotients
+// CHECK:         scf.for %f
+// CHECK-NEXT:      %[[back:.*]] = arith.subi %c23, %f : index
+// CHECK-NEXT:      %[[third:.*]] = arith.divui %[[back]], %c3 : index
+// CHECK-NEXT:      %a = memref.load %A[%f] : memref<24xf32>
+// CHECK-NEXT:      memref.store %a, %B[%[[third]]] : memref<24xf32>

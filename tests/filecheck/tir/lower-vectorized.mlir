@@ -1,0 +1,148 @@
+// RUN: weft-opt %s --split-input-file -p tir-lower-blocks,tir-flatten,tir-lower-vectorized,low-canonicalize | filecheck %s
+
+func.func @strides(%A: memref<16x8xf32>, %B: memref<16x16xf32>, %C: memref<8x16xf32>) {
+  tir.for %i in 16 {
+    tir.for %j in 8 vectorized {
+      %a = memref.load %A[%i, %j] : memref<16x8xf32>
+      %b = memref.load %B[%i, %i] : memref<16x16xf32>
+      %p = arith.mulf %a, %b : f32
+      memref.store %p, %C[%j, %i] : memref<8x16xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @strides
+// CHECK:         %[[offsets:.*]] = arith.constant dense<[0, 16, 32, 48, 64, 80, 96, 112]> : vector<8xindex>
+// CHECK:         tir.for %i in 16 {
+// CHECK:           %a = vector.load %A[%{{.*}}] : memref<128xf32>, vector<8xf32>
+// CHECK:           %[[place:.*]] = affine.apply affine_map<(d0) -> ((d0 * 17))> (%i)
+// CHECK-NEXT:      %b = memref.load %B[%[[place]]] : memref<256xf32>
+// CHECK-NEXT:      %[[b:.*]] = vector.broadcast %b : f32 to vector<8xf32>
+// CHECK-NEXT:      %p = arith.mulf %a, %[[b]] : vector<8xf32>
+// CHECK-NEXT:      %[[i:i_.*]] = vector.broadcast %i : index to vector<8xindex>
+// CHECK-NEXT:      %[[places:.*]] = arith.addi %[[i]], %[[offsets]] : vector<8xindex>
+// CHECK-NEXT:      low.scatter %p, %C[%[[places]]] : vector<8xf32>, memref<128xf32>, vector<8xindex>
+
+// -----
+
+// A condition that differs between lanes is a mask; comparisons that only the lane decides are constants.
+
+func.func @masks(%A: memref<29xf32>, %B: memref<29xf32>) {
+  %n = arith.constant 29 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i in 8 vectorized {
+    %x = affine.apply affine_map<(d0) -> (d0 + 24)> (%i)
+    %inside = arith.cmpi slt, %x, %n : index
+    scf.if %inside {
+      %a = memref.load %A[%x] : memref<29xf32>
+      %positive = arith.cmpf ogt, %a, %zero : f32
+      %r = arith.select %positive, %a, %zero : f32
+      memref.store %r, %B[%x] : memref<29xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @masks
+// CHECK:         %[[mask:.*]] = arith.constant dense<[true, true, true, true, true, false, false, false]> : vector<8xi1>
+// CHECK:         %a = vector.maskedload %A[%{{.*}}], %[[mask]], %{{.*}} : memref<29xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+// CHECK:         %positive = low.cmpf ogt, %a, %{{.*}} : vector<8xf32>
+// CHECK:         %r = low.select %positive, %a, %{{.*}} : vector<8xf32>
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[mask]], %r
+
+// -----
+
+// Inner loops stay around vector operations; sums of integers over the lanes are reductions.
+
+func.func @reduction(%A: memref<4x8xi32>, %S: memref<4xi32>) {
+  tir.for %k in 8 vectorized {
+    tir.for %i in 4 {
+      %a = memref.load %A[%i, %k] : memref<4x8xi32>
+      %s = memref.load %S[%i] : memref<4xi32>
+      %r = arith.addi %s, %a : i32
+      memref.store %r, %S[%i] : memref<4xi32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @reduction
+// CHECK:         tir.for %i in 4 {
+// CHECK:           %a = vector.load %A
+// CHECK:           %s = memref.load %S[%i] : memref<4xi32>
+// CHECK:           %[[sum:.*]] = vector.reduction <add>, %a : vector<8xi32> into i32
+// CHECK-NEXT:      %r = arith.addi %s, %[[sum]] : i32
+// CHECK-NEXT:      memref.store %r, %S[%i] : memref<4xi32>
+
+// -----
+
+// The order of a float sum matters unless the loop says otherwise: unrolled, in order.
+
+func.func @in_order(%A: memref<8xf32>, %S: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  tir.for %k in 8 vectorized {
+    %a = memref.load %A[%k] : memref<8xf32>
+    %s = memref.load %S[%c0] : memref<1xf32>
+    %r = arith.addf %s, %a : f32
+    memref.store %r, %S[%c0] : memref<1xf32>
+  }
+  tir.for %k in 8 vectorized attributes {reassociate} {
+    %a = memref.load %A[%k] : memref<8xf32>
+    %s = memref.load %S[%c0] : memref<1xf32>
+    %r = arith.addf %s, %a : f32
+    memref.store %r, %S[%c0] : memref<1xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @in_order
+// CHECK:         tir.for %k in 8 unrolled {
+// CHECK:           arith.addf %s, %a : f32
+// CHECK:         }
+// CHECK:         vector.reduction <add>, %{{.*}} fastmath<reassoc> : vector<8xf32> into f32
+
+// -----
+
+// A division runs in no inactive lane.
+
+func.func @division(%A: memref<8xi32>, %B: memref<8xi32>) {
+  %zero = arith.constant 0 : i32
+  tir.for %i in 8 vectorized {
+    %b = memref.load %B[%i] : memref<8xi32>
+    %ok = arith.cmpi ne, %b, %zero : i32
+    scf.if %ok {
+      %a = memref.load %A[%i] : memref<8xi32>
+      %q = arith.divsi %a, %b : i32
+      memref.store %q, %A[%i] : memref<8xi32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @division
+// CHECK:         %[[ones:.*]] = arith.constant dense<1> : vector<8xi32>
+// CHECK:         %ok = low.cmpi ne, %b
+// CHECK:         %[[divisor:.*]] = low.select %ok, %b, %[[ones]] : vector<8xi32>
+// CHECK:         arith.divsi %a, %[[divisor]] : vector<8xi32>
+
+// -----
+
+// Each lane has its own copy of a buffer that is allocated in the loop.
+
+func.func @private(%A: memref<8x2xf32>, %B: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tir.for %i in 8 vectorized {
+    %T = memref.alloc() : memref<2xf32>
+    tir.for %k in 2 {
+      %a = memref.load %A[%i, %k] : memref<8x2xf32>
+      memref.store %a, %T[%k] : memref<2xf32>
+    }
+    %x = memref.load %T[%c0] : memref<2xf32>
+    %y = memref.load %T[%c1] : memref<2xf32>
+    %d = arith.subf %x, %y : f32
+    memref.store %d, %B[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @private
+// CHECK:         %T = memref.alloca() {alignment = 64 : i64} : memref<16xf32, "local">
+// CHECK:         tir.for %k in 2 {
+// CHECK:           vector.store %{{.*}}, %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>
+// CHECK:         vector.load %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>
