@@ -236,6 +236,7 @@ def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list
                 names.append(parameter.name)
         elif parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
             raise error(f"compute {label}: its function must take indices only, but needs {parameter.name}=")
+    names = [name if name.isascii() else f"i{d}" for d, name in enumerate(names)]
     if len(names) != rank:
         raise error(f"compute {label}: the shape has rank {rank}, but its function takes {len(names)} indices")
     return names

@@ -19,14 +19,14 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, is_temporary, undecided
-from weft.analysis.index import Index
+from weft.analysis.footprint import Span, box_of
+from weft.analysis.index import Index, exprs_of
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
@@ -40,11 +40,13 @@ from weft.analysis.structure import (
     writers_of,
 )
 from weft.dialects import sched
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp
+from weft.passes.schedule.compute_location import domain_from_span, loops_over
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.rewriting import nest, new_loop
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rewriting import nest, new_loop, set_guards
 from weft.support.errors import InternalError, Violation
 
 _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matrix_a|matrix_b|accumulator)")
@@ -123,31 +125,39 @@ def _dims_of(buffer: SSAValue) -> list[memref.DimOp]:
 
 
 def copy_block(
-    name: str, source: SSAValue, target: SSAValue, dynamic: Sequence[SSAValue], like: Operation
-) -> tuple[Operation, BlockOp]:
-    """A nest that copies a whole buffer element by element, and the block in it."""
+    name: str,
+    source: SSAValue,
+    target: SSAValue,
+    dynamic: Sequence[SSAValue],
+    like: Operation,
+    box: Sequence[Span | None] | None,
+) -> tuple[Operation, BlockOp, Sequence[tuple[Index, Index]]]:
+    """A nest that copies a box of a buffer (all of it without one) element by element, the block in it, and its guards.
+
+    The guards are set when the nest is in its place, where the ranges of its loops are known.
+    """
     shape = memref_type(source).get_shape()
     sizes = iter(dynamic)
     extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
+    if box is None:  # a loop a dimension, also where the extent is 1
+        loops = [new_loop(extent, f"ax{at}", like) for at, extent in enumerate(extents)]
+        bindings = [Index.of(loop.induction_variable) for loop in loops]
+        guards: list[tuple[Index, Index]] = []
+    else:
+        domains = [domain_from_span(span, Index({}), extent) for span, extent in zip(box, extents, strict=True)]
+        loops, bindings, guards = loops_over(domains, extents, like)
+    exprs, operands = exprs_of(bindings)
     body = Block(arg_types=[IndexType()] * len(shape))
     for at, variable in enumerate(body.args):
         variable.name_hint = f"v{at}"
     load = memref.LoadOp.get(source, body.args)
     store = memref.StoreOp.get(load.res, target, body.args)
     body.add_ops([load, store])
-    loops = [new_loop(extent, f"ax{at}", like) for at, extent in enumerate(extents)]
-    block = BlockOp(
-        name,
-        [SPATIAL] * len(shape),
-        extents,
-        [AffineDimExpr(at) for at in range(len(shape))],
-        [loop.induction_variable for loop in loops],
-        Region(body),
-    )
+    block = BlockOp(name, [SPATIAL] * len(shape), extents, exprs, operands, Region(body))
     for op in (block, load, store):
         op.location = like.location
     outermost = nest(loops, [block])
-    return (block if outermost is None else outermost), block
+    return (block if outermost is None else outermost), block, guards
 
 
 def insert_alloc(
@@ -194,13 +204,15 @@ def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A buffer, its copy's name and scope, the blocks to redirect, and the op before or after which the copy runs."""
+    """A buffer, its copy's scope, the blocks to redirect, the op before or after which the copy runs, and what it
+    copies (all when `box` is None)."""
 
     buffer: SSAValue
     scope: str
     redirected: tuple[BlockOp, ...]
     reading: bool
     place: Operation
+    box: tuple[Span | None, ...] | None = None
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         name = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
@@ -210,8 +222,9 @@ class CachePlan(Plan):
         insert_alloc(rewriter, self.buffer, alloc, extents.operations)
         redirect(self.redirected, self.buffer, alloc.memref)
         source, target = (self.buffer, alloc.memref) if self.reading else (alloc.memref, self.buffer)
-        nest_op, block = copy_block(name, source, target, extents.values, self.anchor)
+        nest_op, block, guards = copy_block(name, source, target, extents.values, self.anchor, self.box)
         rewriter.insert([nest_op], InsertPoint.before(self.place) if self.reading else InsertPoint.after(self.place))
+        set_guards(block, guards)
         return (block,)
 
 
@@ -229,15 +242,17 @@ def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], inde
 
 
 @dataclass(frozen=True)
-class CacheRead(Primitive):
+class CacheRead(MovingPrimitive):
     """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
     1. the block reads that many buffers (accumulators of the block itself are not counted)
     2. the scope is a memory scope
     3. the buffer has at most one writer in the scope, and it runs before every reader
+    4. parallel and vectorized loops have independent iterations afterwards too
 
-    The copy runs right after that writer, or at the start of the scope. The new block is called `<buffer>_<scope>`, its
+    The copy runs right after that writer, or at the start of the scope. Where loops are around both the writer and
+    the readers, an iteration of the innermost of them copies the box that it reads. The new block is called `<buffer>_<scope>`, its
     loops ax0, ax1, ...; move it with `compute_at`.
 
     ```mlir
@@ -254,13 +269,15 @@ class CacheRead(Primitive):
         "the block reads that many buffers",
         "the scope is a memory scope",
         "the buffer has at most one writer, before every reader",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 4
 
     block: BlockOp
     index: int
     scope: str
 
-    def plan(self) -> CachePlan:
+    def draft(self) -> CachePlan:
         block, subject = self.block, block_text(self.block)
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
         self.require(2, why_not_scope(self.scope), block, subject)
@@ -286,7 +303,14 @@ class CacheRead(Primitive):
         following = place.next_op
         if following is None:
             raise InternalError("a reader follows the writer, but nothing does")
-        return CachePlan(block, buffer, self.scope, readers, reading=True, place=following)
+        box = self._box(buffer, readers, common) if isinstance(common, ForOp) else None
+        return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box)
+
+    def _box(self, buffer: SSAValue, readers: Sequence[BlockOp], loop: ForOp) -> tuple[Span | None, ...]:
+        """What an iteration of a loop around all readers reads: the rest may not have been written yet."""
+        reads = [a for reader in readers for a in accesses(reader) if a.buffer is buffer]
+        found = box_of(reads, loop)
+        return tuple(found) if found else (None,) * len(memref_type(buffer).get_shape())
 
     def _first_nest(self, scope: Operation) -> Operation:
         """The first loop or block of the scope: the copy of something nobody writes comes before."""

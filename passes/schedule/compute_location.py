@@ -33,7 +33,8 @@ from weft.analysis.structure import (
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops, nest, new_loop, set_guards
 from weft.support.errors import Violation
 
@@ -60,20 +61,7 @@ class MovePlan(Plan):
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         block = self.block
         old_parent = block.parent_op()
-        loops: list[ForOp] = []
-        bindings: list[Index] = []
-        guards: list[tuple[Index, Index]] = []
-        extents = block.extents
-        for position, domain in enumerate(self.domains):
-            index = domain.lower
-            if domain.extent != 1:
-                new = new_loop(domain.extent, f"ax{len(loops)}", self.loop)
-                loops.append(new)
-                index = index + Index.of(new.induction_variable)
-            bindings.append(index)
-            if domain.clipped:
-                guards.append((index, Index.of(extents[position])))
-                guards.append((Index({}, -1), index))
+        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop)
         block.detach()
         outermost = nest(loops, [block])
         point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
@@ -84,6 +72,26 @@ class MovePlan(Plan):
         set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
         erase_empty_loops(old_parent)
         return ()
+
+
+def loops_over(
+    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation
+) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
+    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
+    loops: list[ForOp] = []
+    bindings: list[Index] = []
+    guards: list[tuple[Index, Index]] = []
+    for domain, extent in zip(domains, extents, strict=True):
+        index = domain.lower
+        if domain.extent != 1:
+            new = new_loop(domain.extent, f"ax{len(loops)}", like)
+            loops.append(new)
+            index = index + Index.of(new.induction_variable)
+        bindings.append(index)
+        if domain.clipped:
+            guards.append((index, Index.of(extent)))
+            guards.append((Index({}, -1), index))
+    return loops, bindings, guards
 
 
 def iterator_of_dimension(block: BlockOp, store_or_load: Access) -> list[tuple[int, Index] | None]:
@@ -128,7 +136,7 @@ def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue) ->
     return IterDomain(lower, span.extent, clipped=not inside)
 
 
-class _Move(Primitive):
+class _Move(MovingPrimitive):
     """What both directions share."""
 
     block: BlockOp
@@ -166,6 +174,7 @@ class ComputeAt(_Move):
     4. every block that reads what it writes is under the loop
     5. every element it stores is indexed by one iterator a dimension
     6. no block it changes places with writes what it reads or writes
+    7. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
 
@@ -188,12 +197,14 @@ class ComputeAt(_Move):
         "every consumer is under the loop",
         "every element it stores is indexed by one iterator a dimension",
         "no block it changes places with writes what it reads or writes",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 7
 
     block: BlockOp
     loop: ForOp
 
-    def plan(self) -> MovePlan:
+    def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
         self.require_scope(1)
         self.require_block_kind(2)
@@ -258,6 +269,7 @@ class ReverseComputeAt(_Move):
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration
     7. no block it changes places with touches what it writes, or writes what it reads
+    8. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
 
@@ -281,12 +293,14 @@ class ReverseComputeAt(_Move):
         "what an iteration consumes is final",
         "every instance of the block runs in some iteration",
         "no block it changes places with touches what it writes, or writes what it reads",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 8
 
     block: BlockOp
     loop: ForOp
 
-    def plan(self) -> MovePlan:
+    def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
         self.require_scope(1)
         self.require_block_kind(2)

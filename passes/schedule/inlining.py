@@ -29,6 +29,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
 from weft.support.errors import InternalError, Violation
 
@@ -254,7 +255,7 @@ class ReverseComputeInlinePlan(Plan):
 
 
 @dataclass(frozen=True)
-class ReverseComputeInline(Primitive):
+class ReverseComputeInline(MovingPrimitive):
     """A consumer disappears into its only producer: what was stored to the temporary is consumed on the spot.
 
     Requirements:
@@ -264,6 +265,7 @@ class ReverseComputeInline(Primitive):
     4. every load of the temporary has the same indices, which can be inverted, unconditionally
     5. the producer runs the same elements as the block: equal domains
     6. nothing between producer and block touches what the block writes, or writes what it reads
+    7. parallel and vectorized loops have independent iterations afterwards too
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -282,11 +284,13 @@ class ReverseComputeInline(Primitive):
         "every load of the temporary has the same indices, which can be inverted",
         "the producer runs the same elements as the block",
         "nothing between producer and block touches what it writes, or writes what it reads",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 7
 
     block: BlockOp
 
-    def plan(self) -> ReverseComputeInlinePlan:
+    def draft(self) -> ReverseComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
         self.require(1, why_not_complete(block), block, subject)
         if block.guard is not None and not guard_keeps_inside(block):

@@ -12,13 +12,14 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.accesses import accesses
 from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
-from weft.analysis.independence import reordered_conflict
+from weft.analysis.independence import broken_concurrency, reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import take_operations
 from weft.support.errors import CompileError, Violation
 
@@ -86,14 +87,15 @@ class ReorderPlan(Plan):
 
 
 @dataclass(frozen=True)
-class Reorder(Primitive):
+class Reorder(MovingPrimitive):
     """Loops of one chain into the given order; loops of the chain that are not named keep their places.
 
     Requirements:
     1. the loops are different and lie in one chain, each loop of the chain holding only the next
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: of two instances that touch the same element, one writing, the first stays first. Only
-       the updates of one reduction may change places, and its init stays before them.
+       the updates of one reduction may change places, and its init stays before them
+    4. parallel and vectorized loops have independent iterations afterwards too
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 { ... } }
@@ -108,11 +110,13 @@ class Reorder(Primitive):
         "the loops lie in one chain",
         "no extent depends on a loop that moves inside",
         "dependences stay forward",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 4
 
     loops: tuple[ForOp, ...]
 
-    def plan(self) -> ReorderPlan:
+    def draft(self) -> ReorderPlan:
         if not self.loops:
             raise CompileError("reorder needs at least one loop, got none")
         old = self._chain()
@@ -125,6 +129,8 @@ class Reorder(Primitive):
             if Index.of(loop.extent).depends_on(inside):
                 self.refuse(2, f"the extent of %{loop.induction_variable.name_hint} depends on a loop inside", loop)
         self.require(3, self._inversion(old, new), old[0])
+        if old != new:
+            self.require(4, broken_concurrency(old, new), old[0])
         return ReorderPlan(old[0], old, new)
 
     def _chain(self) -> tuple[ForOp, ...]:

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import te
+from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 
 DTYPES = ["bool", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"]
@@ -577,7 +578,7 @@ def test_symbolic_shapes_that_disagree_are_told() -> None:
     C = te.compute((n,), lambda i: A[i] + B[i], name="C")
     four, five = np.zeros(4, np.float32), np.zeros(5, np.float32)
     for module, outputs in ((te.create_te_func([A, B, C]), []), (te.create_func([A, B, C]), [np.zeros(4, np.float32)])):
-        with pytest.raises(Exception, match="shape"):
+        with pytest.raises((InterpreterError, ValueError), match=r"shape|extent"):
             Interpreter(module).call("main", four, five, *outputs)
 
 
@@ -623,3 +624,23 @@ def test_rank_zero_inputs_and_many_dimensions() -> None:
     out = te.compute(A.shape, lambda *i: A(*i) * s(), name="out")
     a = data((2,) * 6, "float32", 1)
     np.testing.assert_array_equal(run([s, A], [out], [np.array(3, np.float32), a]), a * 3)
+
+
+def test_reads_out_of_bounds_are_told_at_both_levels() -> None:
+    A = te.placeholder((4,), "int32", "A")
+    C = te.compute((4,), lambda i: A[i + 1], name="C")
+    a = np.arange(4, dtype=np.int32)
+    with pytest.raises(InterpreterError, match=r"A.*4"):
+        Interpreter(te.create_te_func([A, C])).call("main", a)
+    with pytest.raises(InterpreterError, match=r"A.*4"):
+        Interpreter(te.create_func([A, C])).call("main", a, np.zeros(4, np.int32))
+
+
+def test_compiled_reductions_over_an_empty_dynamic_axis_give_the_identity() -> None:
+    M, K = te.var("M"), te.var("K")
+    A, r = te.placeholder((M, K), name="A"), te.reduce_axis((0, K), "r")
+    C = te.compute((M,), lambda i: te.max(A[i, r], axis=r), name="C")
+    result, empty = np.ones(3, np.float32), np.zeros((3, 0), np.float32)
+    weft.build(te.create_func([A, C]))["main"](empty, result)
+    np.testing.assert_array_equal(result, np.full(3, -np.inf))
+    np.testing.assert_array_equal(Interpreter(te.create_te_func([A, C])).call("main", empty), result)

@@ -88,6 +88,14 @@ def test_equal_names_of_hidden_tensors_are_told_apart() -> None:
     assert 'tir.block "relu_1" ' in text
 
 
+def test_names_that_ir_cannot_keep_become_names_that_it_can() -> None:
+    first, second = te.placeholder((4,), name="x_1"), te.placeholder((4,), name="x_2")
+    total = te.compute((4,), lambda ι: first[ι] + second[ι], name="total_1")
+    text = str(te.create_func([first, second, total]))
+    assert "(%x1: memref<4xf32>, %x2: memref<4xf32>, %total1: memref<4xf32>)" in text
+    assert 'tir.block "total_1" iters(%vi0: spatial<4>) = [%i0]' in text
+
+
 def test_functions_are_independent_of_each_other() -> None:
     tensors = mm_relu()
     first, second = te.create_func(tensors, name="f"), te.create_func(tensors, name="f")

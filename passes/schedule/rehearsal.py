@@ -1,0 +1,86 @@
+"""Primitives that move blocks or loops: what they do is tried on a copy when loops run in parallel there.
+
+`parallel` and `vectorize` prove that the iterations of a loop are independent, as the program is then. A block that
+later comes under such a loop, or a loop that changes places with it, may undo that.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import fields, replace
+from typing import ClassVar
+
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.independence import dependent_iterations
+from weft.analysis.structure import function_of
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
+from weft.support.errors import InternalError, Violation
+
+KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
+
+
+class MovingPrimitive(Primitive):
+    """A primitive with one more requirement, `INDEPENDENCE`, that is asked of the result.
+
+    Subclasses write `draft()`, which is `plan()` without that requirement.
+    """
+
+    INDEPENDENCE: ClassVar[int]
+
+    @abstractmethod
+    def draft(self) -> Plan:
+        """Check every other requirement, and say what to do."""
+
+    def plan(self) -> Plan:
+        plan = self.draft()
+        function = function_of(plan.anchor)
+        parallel = [op for op in function.walk() if _runs_in_parallel(op)]
+        if parallel:
+            self._rehearse(function)
+        return plan
+
+    def _rehearse(self, function: FuncOp) -> None:
+        """Apply the primitive to a copy of the function, and look at the loops there."""
+        copy = function.clone()
+        twins = dict(zip(function.walk(), copy.walk(), strict=True))
+        originals = {twin: original for original, twin in twins.items()}
+        arguments: dict[str, object] = {}
+        for field in fields(self):  # pyright: ignore[reportArgumentType]
+            value: object = getattr(self, field.name)
+            arguments[field.name] = (
+                tuple(_twin(part, twins) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                if isinstance(value, tuple)
+                else _twin(value, twins)
+            )
+        rehearsed: MovingPrimitive = replace(self, **arguments)  # pyright: ignore[reportArgumentType, reportAssignmentType]
+        plan = rehearsed.draft()
+        PlanPattern(plan).match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
+        for op in copy.walk():
+            if not isinstance(op, ForOp) or not _runs_in_parallel(op):
+                continue
+            loop = originals.get(op)
+            violation = dependent_iterations(op, f"and %{op.induction_variable.name_hint} is {op.kind.data.value}")
+            if violation is None or not isinstance(loop, ForOp) or dependent_iterations(loop, "") is not None:
+                continue
+            self._refuse_rehearsed(violation, loop)
+
+    def _refuse_rehearsed(self, violation: Violation, loop: ForOp) -> None:
+        legal = violation.legal or f"make %{loop.induction_variable.name_hint} {loop.kind.data.value} afterwards"
+        self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop)
+
+
+def _runs_in_parallel(op: Operation) -> bool:
+    return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED)
+
+
+def _twin(value: object, twins: dict[Operation, Operation]) -> object:
+    if not isinstance(value, Operation):
+        return value
+    if value not in twins:
+        raise InternalError(f"{value.name} is not in the function that is copied")
+    return twins[value]
