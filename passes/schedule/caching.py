@@ -252,8 +252,8 @@ class CacheRead(MovingPrimitive):
     4. parallel and vectorized loops have independent iterations afterwards too
 
     The copy runs right after that writer, or at the start of the scope. Where loops are around both the writer and
-    the readers, an iteration of the innermost of them copies the box that it reads. The new block is called `<buffer>_<scope>`, its
-    loops ax0, ax1, ...; move it with `compute_at`.
+    the readers, an iteration of the innermost of them copies the box that it reads. The new block is called
+    `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with `compute_at`.
 
     ```mlir
     tir.block "C" ... { memref.load %A[%vi] ... }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -154,7 +155,9 @@ class DecomposeReduction(Primitive):
                 owner = f'block "{access.block.label}"' if access.block else "another operation"
                 self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op, subject)
 
-    def _init_guards(self, hidden: set[SSAValue], known: set[SSAValue]) -> tuple[tuple[Index, Index], ...]:
+    def _init_guards(
+        self, hidden: Collection[SSAValue], known: Collection[SSAValue]
+    ) -> tuple[tuple[Index, Index], ...]:
         """The guards on loops that the init has around it (`known`). Those on loops that it has not (`hidden`: they are
         inside `loop`, bound to reduce iterators or to none) hold for some instance of each element, so they go."""
         kept: list[tuple[Index, Index]] = []

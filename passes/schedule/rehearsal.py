@@ -50,14 +50,14 @@ class MovingPrimitive(Primitive):
         twins = dict(zip(function.walk(), copy.walk(), strict=True))
         originals = {twin: original for original, twin in twins.items()}
         arguments: dict[str, object] = {}
-        for field in fields(self):  # pyright: ignore[reportArgumentType]
+        for field in fields(self):
             value: object = getattr(self, field.name)
             arguments[field.name] = (
                 tuple(_twin(part, twins) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
                 if isinstance(value, tuple)
                 else _twin(value, twins)
             )
-        rehearsed: MovingPrimitive = replace(self, **arguments)  # pyright: ignore[reportArgumentType, reportAssignmentType]
+        rehearsed: MovingPrimitive = replace(self, **arguments)
         plan = rehearsed.draft()
         PlanPattern(plan).match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
         for op in copy.walk():

@@ -12,7 +12,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.accesses import accesses
 from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
-from weft.analysis.independence import broken_concurrency, reordered_conflict
+from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
@@ -129,8 +129,6 @@ class Reorder(MovingPrimitive):
             if Index.of(loop.extent).depends_on(inside):
                 self.refuse(2, f"the extent of %{loop.induction_variable.name_hint} depends on a loop inside", loop)
         self.require(3, self._inversion(old, new), old[0])
-        if old != new:
-            self.require(4, broken_concurrency(old, new), old[0])
         return ReorderPlan(old[0], old, new)
 
     def _chain(self) -> tuple[ForOp, ...]:
