@@ -1,0 +1,362 @@
+"""Random schedules: steps of every primitive over the blocks and loops that there are, most of them sensible.
+
+A draw is *sensible* when what it asks for has a chance (a loop of the block, a factor near the extent, a consumer's
+loop); one in ten is *wild*: any handles, expired ones too, and any numbers. Refusals must leave the module as it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+from programs import Program
+from xdsl.dialects import memref
+
+from weft import CompileError, Schedule, ScheduleError
+from weft.analysis.structure import (
+    buffers_read,
+    buffers_written,
+    consumers_of,
+    is_inside,
+    loops_around,
+    producers_of,
+)
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.schedule.schedule import BlockHandle, LoopHandle
+
+T = TypeVar("T")
+MAX_STEPS = 12
+SCOPES = ("global", "local", "shared", "global.copy")
+WILD = 0.1
+
+
+class RefusalChangedModule(Exception):
+    """A primitive was refused, yet the module is not what it was."""
+
+
+@dataclass
+class Statistics:
+    """How often each primitive was drawn and accepted."""
+
+    accepted: Counter[str] = field(default_factory=Counter[str])
+    refused: Counter[str] = field(default_factory=Counter[str])
+    reasons: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, other: Statistics) -> None:
+        self.accepted.update(other.accepted)
+        self.refused.update(other.refused)
+        self.reasons.update(other.reasons)
+
+    def share(self, primitive: str) -> float:
+        """The share of its draws that was accepted."""
+        drawn = self.accepted[primitive] + self.refused[primitive]
+        return self.accepted[primitive] / drawn if drawn else 0.0
+
+    def __str__(self) -> str:
+        lines = [f"{'primitive':<24}{'accepted':>9}{'refused':>9}{'share':>7}"]
+        for name in PRIMITIVES:
+            lines.append(f"{name:<24}{self.accepted[name]:>9}{self.refused[name]:>9}{self.share(name):>7.0%}")
+        return "\n".join(lines)
+
+
+class RecordingSchedule(Schedule):
+    """A schedule that remembers the step it tried last, for when that step breaks something."""
+
+    attempt: sched.StepOp | None = None
+
+    def _record(self, step: sched.StepOp) -> sched.StepOp:
+        self.attempt = step.clone()
+        recorded = super()._record(step)
+        self.attempt = None
+        return recorded
+
+    def run_step(self, step: sched.StepOp) -> sched.StepOp:
+        """Run a step over handles of this schedule; returns it with as many results as there are now."""
+        return self._record(step)
+
+
+class Fuzzer:
+    """A schedule of a program that grows by random steps."""
+
+    def __init__(self, program: Program, seed: int) -> None:
+        self.random = np.random.default_rng((seed, 1))
+        self.sch = RecordingSchedule(program.module)
+        self.statistics = Statistics()
+        self.blocks = [self.sch.get_block(op.label) for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
+        self.loops: list[LoopHandle] = []
+
+    def run(self, steps: int) -> None:
+        """Draw until so many steps were accepted, or three times as many were drawn."""
+        for _ in range(3 * steps):
+            if sum(self.statistics.accepted.values()) >= steps:
+                return
+            self.step(self.choose(list(PRIMITIVES)))
+
+    def step(self, primitive: str) -> None:
+        """Try the primitive once, with random arguments; nothing when nothing is there to be drawn."""
+        draw = PRIMITIVES[primitive](self)
+        if draw is None:
+            return
+        before = str(self.sch.mod)
+        try:
+            draw()
+        except (ScheduleError, CompileError) as error:
+            self.statistics.refused[primitive] += 1
+            number = error.requirement if isinstance(error, ScheduleError) else 0
+            self.statistics.reasons[f"{primitive} {number}"] += 1
+            if not str(error).startswith("error: "):  # rendering it may fail too
+                raise AssertionError(f"a refusal that is not told: {error!r}") from error
+            if str(self.sch.mod) != before:
+                raise RefusalChangedModule(f"{error}\nbefore:\n{before}\nafter:\n{self.sch.mod}") from error
+            self.sch.attempt = None
+        else:
+            self.statistics.accepted[primitive] += 1
+
+    def steps(self) -> tuple[sched.StepOp, ...]:
+        """All steps so far, and the one that broke something if one did."""
+        done = [op for op in self.sch.trace.body.block.ops if isinstance(op, sched.StepOp)]
+        return (*done, *(() if self.sch.attempt is None else (self.sch.attempt,)))
+
+    # What to draw from.
+
+    def chance(self, probability: float) -> bool:
+        return bool(self.random.random() < probability)
+
+    def choose(self, options: Sequence[T]) -> T:
+        return options[int(self.random.integers(len(options)))]
+
+    def number(self, low: int, high: int) -> int:
+        """A number from `low` to `high`, both included."""
+        return int(self.random.integers(low, high + 1))
+
+    def live_blocks(self) -> list[BlockHandle]:
+        """Blocks that are still there."""
+        return [handle for handle in self.blocks if self.op(handle) is not None]
+
+    def op(self, handle: BlockHandle | LoopHandle) -> BlockOp | ForOp | None:
+        try:
+            found = self.sch.get(handle)
+        except CompileError:
+            return None
+        return found if isinstance(found, BlockOp | ForOp) else None
+
+    def block_op(self, handle: BlockHandle) -> BlockOp:
+        found = self.sch.get(handle)
+        assert isinstance(found, BlockOp)
+        return found
+
+    def loop_op(self, handle: LoopHandle) -> ForOp:
+        found = self.sch.get(handle)
+        assert isinstance(found, ForOp)
+        return found
+
+    def block(self, wanted: Callable[[BlockOp], bool] = lambda _: True) -> BlockHandle | None:
+        """A live block that has a property; any when the draw is wild."""
+        found = self.live_blocks()
+        if not self.chance(WILD):
+            found = [handle for handle in found if wanted(self.block_op(handle))]
+        return self.choose(found) if found else None
+
+    def loops_of(self, block: BlockHandle) -> list[LoopHandle]:
+        """The loops around a block, remembered for wild draws."""
+        found = self.sch.get_loops(block)
+        self.loops = [*self.loops[-20:], *found]
+        return found
+
+    def some_loops(self, serial: bool = True) -> list[LoopHandle]:
+        """The loops around some block, outermost first; in wild draws any handles, in any order."""
+        if self.loops and self.chance(WILD):
+            return [self.choose(self.loops) for _ in range(self.number(1, 3))]
+        block = self.block()
+        loops = [] if block is None else self.loops_of(block)
+        return [loop for loop in loops if self.loop_op(loop).kind.data is LoopKind.SERIAL] if serial else loops
+
+    def nest(self) -> list[LoopHandle]:
+        """A run of loops of a perfect nest; usually serial ones."""
+        loops = self.some_loops(serial=self.chance(0.9))
+        if not loops or any(self.op(loop) is None for loop in loops):
+            return loops
+        start = self.number(0, len(loops) - 1)
+        run = [loops[start]]
+        for loop in loops[start + 1 :]:
+            body = self.loop_op(run[-1]).body.block
+            if body.first_op is not self.loop_op(loop) or body.last_op is not body.first_op:
+                break
+            run.append(loop)
+        return run
+
+    # The primitives: each gives what to do, or None when there is nothing to do it on.
+
+    def split(self) -> Callable[[], object] | None:
+        loops = self.some_loops()
+        if not loops:
+            return None
+        loop = self.choose(loops)
+        op = self.op(loop)
+        extent = op.extent if isinstance(op, ForOp) and isinstance(op.extent, int) else 7
+        factors: list[int | None] = [self.number(1, min(extent + 1, 8)) for _ in range(self.number(1, 2))]
+        if self.chance(0.75):
+            factors.insert(self.number(0, len(factors)), None)
+        elif not self.chance(WILD):
+            known = int(np.prod([factor or 1 for factor in factors]))
+            factors.insert(self.number(0, len(factors)), -(-extent // known) + self.number(0, 1))
+        return lambda: self.loops.extend(self.sch.split(loop, factors))
+
+    def fuse(self) -> Callable[[], object] | None:
+        run = self.nest()
+        if len(run) < 2:
+            return None
+        loops = run[: self.number(2, len(run))]
+        return lambda: self.loops.append(self.sch.fuse(*loops))
+
+    def tile(self) -> Callable[[], object] | None:
+        run = self.nest()
+        if not run:
+            return None
+        loops = run[: self.number(1, min(3, len(run)))]
+        factors = [self.number(1, 6) for _ in loops]
+        return lambda: self.loops.extend(self.sch.tile(*loops, factors=factors))
+
+    def reorder(self) -> Callable[[], object] | None:
+        run = self.nest()
+        if len(run) < 2:
+            return None
+        order = [int(at) for at in self.random.permutation(len(run))[: self.number(2, len(run))]]
+        return lambda: self.sch.reorder(*(run[at] for at in order))
+
+    def _of_kind(self, outermost: float) -> LoopHandle | None:
+        """A serial loop, drawn from one end with some probability."""
+        loops = self.some_loops()
+        if not loops:
+            return None
+        return self.choose(loops) if self.chance(0.4) else loops[0 if self.chance(outermost) else -1]
+
+    def parallel(self) -> Callable[[], object] | None:
+        loop = self._of_kind(0.8)
+        return None if loop is None else lambda: self.sch.parallel(loop)
+
+    def vectorize(self) -> Callable[[], object] | None:
+        loop = self._of_kind(0.2)
+        return None if loop is None else lambda: self.sch.vectorize(loop)
+
+    def unroll(self) -> Callable[[], object] | None:
+        loop = self._of_kind(0.3)
+        return None if loop is None else lambda: self.sch.unroll(loop)
+
+    def compute_at(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: writes_temporary(op) and bool(consumers_of(op)))
+        if block is None:
+            return None
+        loop = self._loop_of_all(block, consumers_of(self.block_op(block)))
+        return None if loop is None else lambda: self.sch.compute_at(block, loop)
+
+    def reverse_compute_at(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: bool(producers_of(op)))
+        if block is None:
+            return None
+        loop = self._loop_of_all(block, producers_of(self.block_op(block)))
+        return None if loop is None else lambda: self.sch.reverse_compute_at(block, loop)
+
+    def _loop_of_all(self, block: BlockHandle, others: Sequence[BlockOp]) -> LoopHandle | None:
+        """A loop around all of some blocks that is not around `block`; any loop when the draw is wild."""
+        own = self.block_op(block)
+        if not others or self.chance(WILD):
+            loops = self.some_loops(serial=False)
+        else:
+            handle = next((h for h in self.live_blocks() if self.op(h) is others[0]), None)
+            shared = [
+                loop
+                for loop in loops_around(others[0])
+                if all(is_inside(other, loop) for other in others) and not is_inside(own, loop)
+            ]
+            found = [] if handle is None or not shared else self.loops_of(handle)
+            loops = [loop for loop in found if self.op(loop) in shared]
+        return self.choose(loops) if loops else None
+
+    def compute_inline(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: writes_temporary(op) and op.init is None and bool(consumers_of(op)))
+        return None if block is None else lambda: self.sch.compute_inline(block)
+
+    def reverse_compute_inline(self) -> Callable[[], object] | None:
+        def consumes_alone(op: BlockOp) -> bool:
+            producers = producers_of(op)
+            return any(writes_temporary(p) and p.init is None and consumers_of(p) == [op] for p in producers)
+
+        block = self.block(consumes_alone)
+        return None if block is None else lambda: self.sch.reverse_compute_inline(block)
+
+    def cache_read(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: bool(buffers_read(op)))
+        if block is None:
+            return None
+        index = self.number(0, max(0, len(buffers_read(self.block_op(block))) - 1))
+        scope = self.scope()
+        return lambda: self.blocks.append(self.sch.cache_read(block, index, scope))
+
+    def cache_write(self) -> Callable[[], object] | None:
+        block = self.block()
+        if block is None:
+            return None
+        scope = self.scope()
+        return lambda: self.blocks.append(self.sch.cache_write(block, 0, scope))
+
+    def set_scope(self) -> Callable[[], object] | None:
+        block = self.block(writes_temporary)
+        scope = self.scope()
+        return None if block is None else lambda: self.sch.set_scope(block, 0, scope)
+
+    def scope(self) -> str:
+        return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
+
+    def decompose_reduction(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: op.init is not None)
+        if block is None:
+            return None
+        loops = self.loops_of(block)
+        if not loops:
+            return None
+        at = self.number(0, max(0, self._first_reduce_loop(block))) if self.chance(0.8) else len(loops) - 1
+        return lambda: self.blocks.append(self.sch.decompose_reduction(block, loops[at]))
+
+    def _first_reduce_loop(self, block: BlockHandle) -> int:
+        """The position of the outermost loop that a reduce iterator is bound to."""
+        op = self.block_op(block)
+        reduced = {
+            value
+            for expr, kind in zip(op.bindings.data.results, op.kinds, strict=True)
+            if kind is IterKind.REDUCE
+            for at, value in enumerate(op.binding_operands)
+            if at in expr.used_dims()
+        }
+        values = [loop.induction_variable for loop in loops_around(op)]
+        return next((at for at, value in enumerate(values) if value in reduced), 0)
+
+
+def writes_temporary(block: BlockOp) -> bool:
+    """Whether all that a block writes was allocated in the function."""
+    return all(isinstance(buffer.owner, memref.AllocOp) for buffer in buffers_written(block))
+
+
+PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
+    "split": Fuzzer.split,
+    "fuse": Fuzzer.fuse,
+    "tile": Fuzzer.tile,
+    "reorder": Fuzzer.reorder,
+    "parallel": Fuzzer.parallel,
+    "vectorize": Fuzzer.vectorize,
+    "unroll": Fuzzer.unroll,
+    "compute_at": Fuzzer.compute_at,
+    "reverse_compute_at": Fuzzer.reverse_compute_at,
+    "compute_inline": Fuzzer.compute_inline,
+    "reverse_compute_inline": Fuzzer.reverse_compute_inline,
+    "cache_read": Fuzzer.cache_read,
+    "cache_write": Fuzzer.cache_write,
+    "set_scope": Fuzzer.set_scope,
+    "decompose_reduction": Fuzzer.decompose_reduction,
+}
+"""Every primitive, by name; `registry.PRIMITIVES` has the same names (checked by a test)."""
