@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import conflict_between, undecided
-from weft.analysis.sets import NotProved
+from xdsl.dialects import memref
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import Access, accesses, is_fixed, range_of
+from weft.analysis.dependence import buffer_name, conflict_between, undecided
+from weft.analysis.index import Index
+from weft.analysis.sets import Naming, NotProved, System, Variable
 from weft.analysis.structure import child_blocks, child_towards, precedes, scope_of
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
 
 
@@ -65,3 +70,64 @@ def _conflict(mine: Access, theirs: Access) -> Violation | None:
     except NotProved as error:
         return undecided(error)
     return None if conflict is None else conflict.violation("and would change places")
+
+
+def shared_element(block: BlockOp) -> Violation | None:
+    """Two instances with different spatial iterators that store to one element: their order decides who wins.
+
+    A block that moves runs its instances in another order, so there may be none. None when that is proved.
+    """
+    spatial = [
+        (variable, extent)
+        for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)
+        if kind is IterKind.SPATIAL and extent != 1
+    ]
+    for op in block.walk():
+        if isinstance(op, memref.StoreOp):
+            indices = [Index.of(i) for i in op.indices]
+            own = {(index - index.constant).single_value for index in indices}
+            if all(variable in own for variable, _ in spatial):
+                continue
+            violation = _shared_by(op, indices, spatial)
+            if violation is not None:
+                return violation
+    return None
+
+
+def _shared_by(
+    store: memref.StoreOp, indices: Sequence[Index], spatial: Sequence[tuple[SSAValue, int | SSAValue]]
+) -> Violation | None:
+    for at, (differing, _) in enumerate(spatial):
+        system = System()
+        first, second = (_instance(system, role, spatial) for role in ("first", "second"))
+        for index in indices:
+            system.equal(system.row(index, first), system.row(index, second))
+        for earlier, _ in spatial[:at]:
+            system.equal(system.row(Index.of(earlier), first), system.row(Index.of(earlier), second))
+        system.less(system.row(Index.of(differing), first), system.row(Index.of(differing), second))
+        try:
+            point = system.find_point()
+        except NotProved as error:
+            return undecided(error)
+        if point is None:
+            continue
+        instances = {
+            f"{role} instance": {v.name_hint or "?": point.get((role, v), 0) for v, _ in spatial}
+            for role in ("first", "second")
+        }
+        texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
+        reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(store.memref)}"
+        return Violation(f"{reason}, so their order matters", "refuted", instances)
+    return None
+
+
+def _instance(system: System, role: str, spatial: Sequence[tuple[SSAValue, int | SSAValue]]) -> Naming:
+    extents = dict(spatial)
+
+    def name(value: SSAValue) -> Variable:
+        variable: Variable = value if is_fixed(value) else (role, value)
+        extent = extents.get(value)
+        system.declare(variable, *((0, extent - 1) if isinstance(extent, int) else range_of(value)))
+        return variable
+
+    return name

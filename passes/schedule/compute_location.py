@@ -17,7 +17,7 @@ from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import add_domain, buffer_name, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of, hull
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import blocks_passed, passing_conflict
+from weft.analysis.motion import blocks_passed, passing_conflict, shared_element
 from weft.analysis.sets import NotProved, System, Variable
 from weft.analysis.structure import (
     buffers_written,
@@ -161,6 +161,7 @@ class _Move(MovingPrimitive):
         if complete is not None and reduction is not None:
             reason = reduction if self.block.init is not None else complete
             self.refuse(requirement, reason, self.block, block_text(self.block))
+        self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class ComputeAt(_Move):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction, and its loops are its own
+    2. the block is complete or a reduction, and its instances store to different elements
     3. the block writes temporaries only
     4. every block that reads what it writes is under the loop
     5. every element it stores is indexed by one iterator a dimension
@@ -263,7 +264,7 @@ class ReverseComputeAt(_Move):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction, and its loops are its own
+    2. the block is complete or a reduction, and its instances store to different elements
     3. every block that writes what it reads is under the loop
     4. each element it reads of a producer is indexed by one iterator a dimension, and the producers fill a box
     5. what an iteration consumes is final: no later iteration writes it

@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.accesses import range_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.motion import passing_conflict
+from weft.analysis.motion import passing_conflict, shared_element
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
@@ -295,6 +295,7 @@ class ReverseComputeInline(MovingPrimitive):
         self.require(1, why_not_complete(block), block, subject)
         if block.guard is not None and not guard_keeps_inside(block):
             self.refuse(1, "a guard leaves elements out", block, subject)
+        self.require(1, shared_element(block), block, subject)
         buffer, producer = self._producer(subject)
         self.require(3, why_not_complete(producer), producer, subject)
         store = single_store(self, 3, producer)
