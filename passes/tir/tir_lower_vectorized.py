@@ -105,7 +105,8 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
                 loop.parent.insert_op_after(user, loop)
         elif isinstance(user, memref.LoadOp | memref.StoreOp):
             place = Index.of(user.indices[0]) * count + Index({loop.induction_variable: 1})
-            user.operands[-1] = index_before(place.simplified(range_of), user)
+            last = len(user.operands) - 1  # xDSL appends all operands again for the position -1
+            user.operands[last] = index_before(place.simplified(range_of), user)
     extent = type_.get_shape()[0]
     wide = MemRefType(type_.element_type, [extent * count if extent >= 0 else extent], type_.layout, type_.memory_space)
     op.detach()
