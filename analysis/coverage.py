@@ -76,8 +76,8 @@ def missed_instance(domain: Domain, *, loops_run: bool = False) -> Point | None:
     keep: list[Variable] = [*symbols, *places]
     running = [Index.of(loop.extent) - 1 for loop in domain.loops if loops_run and not isinstance(loop.extent, int)]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
-    reached = within_budget(lambda: _reached(domain).projection(keep))
-    wanted = within_budget(lambda: _box(domain, symbols, assumed).projection(keep))
+    reached = _reached(domain).projection(keep)
+    wanted = _box(domain, symbols, assumed).projection(keep)
     missed = within_budget(lambda: wanted.subtract(reached))
     if within_budget(missed.is_empty):
         return None

@@ -169,4 +169,4 @@ def _touched(
         place: Variable = ("place", d)
         system.bounds.setdefault(place, (None, None))
         system.equal(Row({place: 1}, 0), system.row(index, naming))
-    return within_budget(lambda: system.projection(keep))
+    return system.projection(keep)

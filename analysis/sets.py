@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
@@ -136,7 +137,7 @@ class System:
         """Whether no point satisfies the constraints. Raises `NotProved` past the budget."""
         if self._obviously_empty():
             return True
-        return within_budget(lambda: self._basic_set(self._variables()).is_empty())
+        return within_budget(self._basic_set(self._variables()).is_empty)
 
     def _obviously_empty(self) -> bool:
         """Whether intervals alone show that there is no point (no isl involved)."""
@@ -171,12 +172,15 @@ class System:
         return _from_rows(len(variables), position, self.zeros, rows)
 
     def projection(self, keep: list[Variable]) -> isl.Set:
-        """The set of values that `keep` takes over all points, in that order of dimensions."""
+        """The set of values that `keep` takes over all points, in that order of dimensions.
+
+        Raises `NotProved` past the budget.
+        """
         import islpy as isl
 
         variables = [*keep, *(v for v in self._variables() if v not in keep)]
-        basic = self._basic_set(variables)
-        return isl.Set.from_basic_set(basic).project_out(isl.dim_type.set, len(keep), len(variables) - len(keep))
+        points = isl.Set.from_basic_set(self._basic_set(variables))
+        return within_budget(lambda: points.project_out(isl.dim_type.set, len(keep), len(variables) - len(keep)))
 
 
 def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) -> int | None:
@@ -200,20 +204,30 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
 
     context = isl.DEFAULT_CONTEXT
 
-    def matrix(rows: list[Row]) -> isl.Mat:
+    def matrix(rows: list[Row], are_zero: bool) -> isl.Mat:
         result = isl.Mat.alloc(context, 0, dims + 1).add_zero_rows(len(rows))
         for at, row in enumerate(rows):
+            common = _common_factor(row, are_zero)
             for variable, factor in row.terms.items():
-                result = result.set_element_val(at, position[variable], factor)
+                result = result.set_element_val(at, position[variable], factor // common)
             if row.constant:
-                result = result.set_element_val(at, dims, row.constant)
+                result = result.set_element_val(at, dims, row.constant // common)
         return result
 
     kind = isl.dim_type
     space = isl.Space.set_alloc(context, 0, dims)
     return isl.BasicSet.from_constraint_matrices(
-        space, matrix(zeros), matrix(positives), kind.set, kind.div, kind.param, kind.cst
+        space, matrix(zeros, True), matrix(positives, False), kind.set, kind.div, kind.param, kind.cst
     )
+
+
+def _common_factor(row: Row, is_zero: bool) -> int:
+    """What every coefficient of a row can be divided by, the constant rounded down; 1 when a zero row would change.
+
+    isl expects rows without common factors: its `lexmin` may find a set with them empty that is not.
+    """
+    common = gcd(*row.terms.values())
+    return 1 if common == 0 or (is_zero and row.constant % common) else common
 
 
 def within_budget(question: Callable[[], _T]) -> _T:
@@ -238,13 +252,21 @@ def _sample(basic: isl.BasicSet, variables: list[Variable]) -> Point | None:
 
     if within_budget(basic.is_empty):
         return None
+    point = _smallest_point(basic) or within_budget(basic.sample_point)
+    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}
+
+
+def _smallest_point(basic: isl.BasicSet) -> isl.Point | None:
+    """The lexicographically smallest point, when it can be found."""
+    import islpy as isl
+
     try:
         point = within_budget(lambda: basic.lexmin().sample_point())
     except NotProved:
-        point = within_budget(basic.sample_point)
-    except isl.Error:  # lexmin of a set unbounded below
-        point = within_budget(basic.sample_point)
-    return {v: point.get_coordinate_val(isl.dim_type.set, at).to_python() for at, v in enumerate(variables)}
+        return None
+    except isl.Error:  # the set is unbounded below
+        return None
+    return None if point.is_void() else point
 
 
 def sample_point(points: isl.Set, variables: Sequence[Variable]) -> Point:
