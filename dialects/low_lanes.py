@@ -285,10 +285,8 @@ class IndexCastOp(_LaneCastOp):
     name = "low.index_cast"
 
     def converts(self, source: Attribute, target: Attribute) -> bool:
-        return (
-            isinstance(source, IntegerType | IndexType)
-            and isinstance(target, IntegerType | IndexType)
-            and source != target
+        return (isinstance(source, IndexType) and isinstance(target, IntegerType)) or (
+            isinstance(source, IntegerType) and isinstance(target, IndexType)
         )
 
 

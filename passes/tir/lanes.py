@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import cast
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     AnyFloat,
-    DenseIntOrFPElementsAttr,
     IndexType,
     IntegerType,
-    VectorType,
     i1,
 )
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.index import Index
 from weft.dialects import low_lanes
 from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.tir import ForOp
-from weft.passes.index_ops import materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
+from weft.passes.tir.lane_values import LaneValues
 from weft.passes.tir.nest import buffer_type, detached_ops, range_of
-from weft.support.errors import InternalError
 
 _INDEX = IndexType()
 
 
-class Vectorizer:
+class Vectorizer(LaneValues):
     """Replaces a loop that `analyse` found no obstacle in.
 
     Ops whose operands are the same for all lanes move as they are. Index arithmetic that differs between lanes is not
@@ -39,21 +34,13 @@ class Vectorizer:
     """
 
     def __init__(self, lanes: Lanes, count: int) -> None:
-        self.lanes = lanes
-        self.loop = lanes.loop
-        self.variable = lanes.loop.induction_variable
-        self.count = count
-        self.vectors: dict[SSAValue, SSAValue] = {}
-        """The vector of a value that differs between lanes."""
-        self.ops: list[Operation] = []
-        self.scopes: list[dict[object, SSAValue]] = [{}]
-        """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
+        super().__init__(lanes, count)
         self.mask: SSAValue | None = None
+        """The lanes that run, where not all do."""
         self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
         """Masks that are constants."""
         self.dead: list[Operation] = []
-        self.types: dict[Attribute, VectorType] = {}
-        self.location = lanes.loop.location
+        """Ops of the body that have been replaced: erased at the end, for what follows may still trace through them."""
 
     def run(self) -> None:
         """Put the vector form in the place of the loop."""
@@ -66,164 +53,6 @@ class Vectorizer:
             op.drop_all_references()
         self.loop.detach()
         self.loop.drop_all_references()
-
-    # Emission
-
-    def emit(self, op: Operation, hint: str | None = None) -> SSAValue | None:
-        op.location = self.location
-        self.ops.append(op)
-        if not op.results:
-            return None
-        if hint is not None:
-            op.results[0].name_hint = hint
-        return op.results[0]
-
-    def value(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Emit `op` and return its only result."""
-        result = self.emit(op, hint)
-        if result is None:
-            raise InternalError(f"{op.name} has no result")
-        return result
-
-    @contextmanager
-    def scope(self) -> Generator[list[Operation]]:
-        """Collect the ops that are emitted inside, in a region of their own."""
-        outer, self.ops = self.ops, []
-        self.scopes.append({})
-        try:
-            yield self.ops
-        finally:
-            self.scopes.pop()
-            self.ops = outer
-
-    def known(self, key: object) -> SSAValue | None:
-        for scope in reversed(self.scopes):
-            if key in scope:
-                return scope[key]
-        return None
-
-    def remember(self, key: object, value: SSAValue) -> SSAValue:
-        self.scopes[-1][key] = value
-        return value
-
-    # Values
-
-    def type_of(self, element: Attribute) -> VectorType:
-        if element not in self.types:
-            self.types[element] = VectorType(element, [self.count])
-        return self.types[element]
-
-    def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
-        """A vector of constants; one element stands for all lanes."""
-        key = ("constant", element, tuple(elements))
-        if (found := self.known(key)) is not None:
-            return found
-        type_ = self.type_of(element)
-        # from_list is typed for either kind of element, not for both.
-        data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * self.count)
-        dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
-        op = arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
-        return self.remember(key, self.value(op))
-
-    def zeros(self, element: Attribute) -> SSAValue:
-        return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
-
-    def scalar(self, index: Index) -> SSAValue:
-        """The value of an index that is the same for all lanes."""
-        if (found := self.known(index)) is not None:
-            return found
-        value, ops = materialize(index)
-        for op in ops:
-            self.emit(op)
-        return self.remember(index, value)
-
-    def broadcast(self, value: SSAValue) -> SSAValue:
-        if (found := self.known(value)) is not None:
-            return found
-        op = vector.BroadcastOp.create(operands=[value], result_types=[self.type_of(value.type)])
-        return self.remember(value, self.value(op, value.name_hint))
-
-    def vector_of(self, value: SSAValue) -> SSAValue:
-        """The lanes of any value of the body."""
-        if value in self.vectors:
-            return self.vectors[value]
-        if value not in self.lanes.varying:
-            return self.broadcast(value)
-        if isinstance(value.type, IndexType):
-            return self.index_vector(Index.of(value).simplified(range_of))
-        raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
-
-    def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
-        """`index` as one index for all lanes plus a constant for each, or None when it is not that."""
-        factor = index.coefficient(self.variable)
-        rest = index - Index({self.variable: factor})
-        if not self.lanes.varies(rest):
-            return rest, tuple(factor * lane for lane in range(self.count))
-        if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
-            return None
-        at_lane = [
-            index.substitute({self.variable: Index({}, lane)}, range_of).simplified(range_of)
-            for lane in range(self.count)
-        ]
-        distances = [at - at_lane[0] for at in at_lane]
-        if all(d.is_constant for d in distances):
-            return at_lane[0], tuple(d.constant for d in distances)
-        return None
-
-    def index_vector(self, index: Index) -> SSAValue:
-        """The lanes of an index."""
-        if (found := self.known(("lanes", index))) is not None:
-            return found
-        split = self.offsets(index)
-        if split is not None:
-            base, offsets = split
-            if base.is_constant:
-                return self.constant(_INDEX, [base.constant + o for o in offsets])
-            result = self.broadcast(self.scalar(base))
-            if any(offsets):
-                result = self._arith(arith.AddiOp, result, self.constant(_INDEX, offsets))
-        else:
-            result = self._sum_of_terms(index)
-        return self.remember(("lanes", index), result)
-
-    def _arith(self, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
-        properties: dict[str, Attribute] = {}
-        if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow):
-            properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
-        return self.value(op_class.create(operands=operands, result_types=[operands[0].type], properties=properties))
-
-    def _sum_of_terms(self, index: Index) -> SSAValue:
-        """Lanes of an index that is not affine in the lane: term by term."""
-        shared: dict[Atom, int] = {}
-        total: SSAValue | None = None
-        for atom, factor in index.terms.items():
-            if not self.lanes.varies(Index({atom: 1})):
-                shared[atom] = factor
-                continue
-            term = self._atom_vector(atom)
-            if factor != 1:
-                term = self._arith(arith.MuliOp, term, self.constant(_INDEX, [factor]))
-            total = term if total is None else self._arith(arith.AddiOp, total, term)
-        rest = Index(shared, index.constant)
-        if total is None:
-            return self.broadcast(self.scalar(rest))
-        return total if rest == Index({}) else self._arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
-
-    def _atom_vector(self, atom: Atom) -> SSAValue:
-        if atom is self.variable:
-            return self.constant(_INDEX, range(self.count))
-        if isinstance(atom, SSAValue):
-            return self.vectors[atom]
-        numerator = self.index_vector(atom.numerator)
-        divisor = self.constant(_INDEX, [atom.divisor])
-        low, _ = atom.numerator.range(range_of)
-        unsigned = low is not None and low >= 0
-        if isinstance(atom, Quotient):
-            return self._arith(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
-        if unsigned:
-            return self._arith(arith.RemUIOp, numerator, divisor)
-        quotient = self._arith(arith.FloorDivSIOp, numerator, divisor)
-        return self._arith(arith.SubiOp, numerator, self._arith(arith.MuliOp, quotient, divisor))
 
     # Ops
 
@@ -428,13 +257,13 @@ class Vectorizer:
             if region.blocks:
                 self.vectors.update(zip(op.results, self.unguarded_branch(region.block), strict=True))
             return
-        on = condition if outer is None else self._arith(arith.AndIOp, outer, condition)
+        on = condition if outer is None else self.arith(arith.AndIOp, outer, condition)
         # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
         if op.false_region.blocks:
-            inverse = self._arith(arith.XOrIOp, condition, self.constant(i1, [1]))
-            off = inverse if outer is None else self._arith(arith.AndIOp, outer, inverse)
+            inverse = self.arith(arith.XOrIOp, condition, self.constant(i1, [1]))
+            off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
             self.vectors[result] = self.select(condition, yes, no)

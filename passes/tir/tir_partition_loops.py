@@ -8,7 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
@@ -120,13 +120,16 @@ class _Partitioner:
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
+        vector = _vectorized_loop_around(loop)
         for op in loop.body.walk():
             if not isinstance(op, scf.IfOp):
                 continue
             alone = _is_alone(loop, op)
             for comparison, constraint in comparisons(op.cond):
                 edge = _edge_of(loop, constraint)
-                if edge is None or comparison in bounds.proved or not _is_inside(comparison, loop):
+                if edge is None or comparison in bounds.proved or not loop.is_ancestor(comparison):
+                    continue
+                if vector is not None and _differs_between_lanes(edge, vector):
                     continue
                 vanishes = alone and edge.exact and edge.value
                 if vanishes or self._worth_copying(loop, edge):
@@ -157,8 +160,22 @@ def _is_symbol(value: SSAValue) -> bool:
     return home is not None and isinstance(home.parent_op(), FuncOp)
 
 
-def _is_inside(op: Operation, loop: ForOp) -> bool:
-    return loop.is_ancestor(op)
+def _vectorized_loop_around(loop: ForOp) -> ForOp | None:
+    parent = loop.parent_op()
+    while parent is not None:
+        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
+            return parent
+        parent = parent.parent_op()
+    return None
+
+
+def _differs_between_lanes(edge: _Edge, vector: ForOp) -> bool:
+    """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
+    values = [v for bound in (edge.low, edge.high) if bound is not None for v in bound.values()]
+    return any(
+        value is vector.induction_variable or (isinstance(value, OpResult) and is_defined_inside(value, vector))
+        for value in values
+    )
 
 
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
