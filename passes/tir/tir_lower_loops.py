@@ -15,7 +15,7 @@ from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.tir.nest import index_constant, range_of
+from weft.passes.tir.nest import detached_ops, index_constant, range_of
 from weft.support.errors import CompileError, InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
@@ -58,6 +58,9 @@ def lower_loops(function: FuncOp) -> None:
 def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     kind = loop.kind.data
     extent = loop.extent
+    if extent == 1 and kind is not LoopKind.THREAD_BINDING:
+        _dissolve(loop, emitter)
+        return
     bound = emitter.constant(extent) if isinstance(extent, int) else extent
     body = loop.detach_region(loop.body)
     if kind is LoopKind.THREAD_BINDING:
@@ -73,6 +76,15 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     new.location = loop.location
     if loop.parent is not None:
         loop.parent.insert_op_before(new, loop)
+    loop.detach()
+    loop.erase()
+
+
+def _dissolve(loop: ForOp, emitter: _IndexEmitter) -> None:
+    """A loop of one iteration is its body."""
+    loop.induction_variable.replace_all_uses_with(emitter.constant(0))
+    if loop.parent is not None:
+        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
     loop.detach()
     loop.erase()
 
