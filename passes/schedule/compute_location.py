@@ -438,34 +438,25 @@ class ReverseComputeAt(_Move):
         )
 
     def _require_all_instances(self, domains: Sequence[IterDomain], subject: str) -> None:
+        """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
-        bindings: list[Index] = []
-        free: list[tuple[SSAValue, int]] = []
-        for domain, value, extent in zip(domains, values.args, block.extents, strict=True):
-            if not isinstance(domain.extent, int) or not isinstance(extent, int):
-                bindings.append(Index({}))  # runs over its whole domain
-                continue
-            bindings.append(domain.lower + Index.of(value))
-            free.append((value, domain.extent))
-        static = [
-            at for at, e in enumerate(block.extents) if isinstance(e, int) and isinstance(domains[at].extent, int)
-        ]
-        loops = tuple([*loops_around(self.loop), self.loop])
-        domain_of_block = Domain(
-            loops,
-            tuple(bindings[at].simplified(range_of) for at in static),
-            tuple(Index.of(block.extents[at]) for at in static),
+        partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
+        bindings = [domains[at].lower + Index.of(values.args[at]) for at in partial]
+        question = Domain(
+            (*loops_around(self.loop), self.loop),
+            tuple(index.simplified(range_of) for index in bindings),
+            tuple(Index.of(block.extents[at]) for at in partial),
             Conditions(),
-            tuple(free),
+            tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
         )
         try:
-            missed = missed_instance(domain_of_block)
+            missed = missed_instance(question, loops_run=True)
         except NotProved as error:
             self.refuse(6, undecided(error), block, subject)
         if missed is None:
             return
-        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(static)}
+        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
         text = ", ".join(f"{name}={value}" for name, value in point.items())
         self.refuse(
             6, Violation(f"instance ({text}) would run in none", counterexample={"instance": point}), block, subject
