@@ -86,17 +86,20 @@ def _stages(program: Program, scheduled: ModuleOp, trace: sched.FuncOp, seed: in
         _unequal(scheduled, replayed.mod)
         or (None if str(replayed.trace) == str(trace) else "the trace of the replay is another"),
     )
-    before = str(scheduled)
-    library = weft.build(scheduled)
-    yield "build", None if str(scheduled) == before else "the given module was changed"
-    yield "llvm", _run(program, library, times=2 if LoopKind.PARALLEL in kinds else 1)
     low = scheduled.clone()
     LowerTirToLowPass("llvm").apply(Context(), low)
     verify_level(low, "low")
+    yield "lower", None
     yield "low", _interpret(program, low)
-    if seed % 4 in (0, 1):
-        level = 3 * (seed % 4)
-        yield f"llvm -opt-level={level}", _run(program, load_low_module(low, weft.Target(opt_level=level)))
+    times = 2 if LoopKind.PARALLEL in kinds else 1
+    yield "llvm", _run(program, load_low_module(low, weft.Target()), times)
+    level = {0: 0, 1: 3}.get(seed % 8)
+    if level is not None:
+        yield f"llvm -opt-level={level}", _run(program, load_low_module(low, weft.Target(opt_level=level)), times)
+    if seed % 8 == 2:
+        before = str(scheduled)
+        yield "build", _run(program, weft.build(scheduled), times)
+        yield "module after build", None if str(scheduled) == before else "the given module was changed"
 
 
 def _interpret(program: Program, module: ModuleOp, order: str = "forward", seed: int = 0) -> str | None:

@@ -89,6 +89,8 @@ class Fuzzer:
         self.statistics = Statistics()
         self.blocks = [self.sch.get_block(op.label) for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
         self.loops: list[LoopHandle] = []
+        self.printed: str | None = None
+        """The module as text, while it is known."""
 
     def run(self, steps: int) -> None:
         """Draw until so many steps were accepted, or three times as many were drawn."""
@@ -102,7 +104,8 @@ class Fuzzer:
         draw = PRIMITIVES[primitive](self)
         if draw is None:
             return
-        before = str(self.sch.mod)
+        before = self.printed or str(self.sch.mod)
+        self.printed = None
         try:
             draw()
         except (ScheduleError, CompileError) as error:
@@ -114,6 +117,7 @@ class Fuzzer:
             if str(self.sch.mod) != before:
                 raise RefusalChangedModule(f"{error}\nbefore:\n{before}\nafter:\n{self.sch.mod}") from error
             self.sch.attempt = None
+            self.printed = before
         else:
             self.statistics.accepted[primitive] += 1
 

@@ -1,0 +1,258 @@
+"""What fuzzing of schedules found: each case is a program with the schedule that broke it, as small as it got."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+import weft
+from weft.dialects import sched
+from weft.interp.compare import compare_modules
+from weft.passes.schedule.replay import apply_schedule
+from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
+from weft.passes.verify_level import verify_level
+from weft.runtime.library import Library
+
+
+def parsed(text: str) -> tuple[ModuleOp, sched.FuncOp]:
+    """A module, and the schedule that stood in it."""
+    module = weft.parse(text)
+    steps = next(op for op in module.ops if isinstance(op, sched.FuncOp))
+    steps.detach()
+    return module, steps
+
+
+def check(text: str) -> ModuleOp:
+    """The scheduled module is well formed, and means what the program means, interpreted and as machine code."""
+    module, steps = parsed(text)
+    scheduled = module.clone()
+    apply_schedule(scheduled, steps)
+    verify_level(scheduled, "tir")
+    assert compare_modules(module, scheduled, orders=("forward", "reversed", "shuffled", "interleaved")) is None
+    reference, library = weft.build(module), weft.build(scheduled)
+    assert all(np.array_equal(a, b) for a, b in zip(run(module, reference), run(module, library), strict=True))
+    return scheduled
+
+
+def run(module: ModuleOp, library: Library) -> list[np.ndarray]:
+    """What the only function leaves in its arrays, which held small whole numbers."""
+    random = np.random.default_rng(0)
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    name = function.sym_name.data
+    arrays = [random.integers(-3, 4, a.shape).astype(a.dtype) for a in library[name].signature.args]
+    library[name](*arrays)
+    return arrays
+
+
+def refusal(text: str) -> str:
+    """Why the last step of the schedule is refused; the module stays as it was before that step."""
+    module, steps = parsed(text)
+    last = steps.body.block.last_op
+    assert last is not None
+    last.detach()
+    replay = apply_schedule(module, steps)
+    before = str(module)
+    assert isinstance(last, sched.StepOp)
+    with pytest.raises(weft.ScheduleError) as refused:
+        replay.run(last)
+    assert str(module) == before
+    return str(refused.value)
+
+
+MATMUL_RELU = """
+func.func @main(%A: memref<7x9xi32>, %B: memref<9x5xi32>, %C: memref<7x5xi32>) {
+  %zero = arith.constant 0 : i32
+  %Y = memref.alloc() : memref<7x5xi32>
+  tir.for %i in 7 { tir.for %j in 5 { tir.for %k in 9 {
+    tir.block "Y" iters(%vi: spatial<7>, %vj: spatial<5>, %vk: reduce<9>) = [%i, %j, %k] {
+      tir.init { memref.store %zero, %Y[%vi, %vj] : memref<7x5xi32> }
+      %a = memref.load %A[%vi, %vk] : memref<7x9xi32>
+      %b = memref.load %B[%vk, %vj] : memref<9x5xi32>
+      %0 = arith.muli %a, %b : i32
+      %1 = memref.load %Y[%vi, %vj] : memref<7x5xi32>
+      %2 = arith.addi %1, %0 : i32
+      memref.store %2, %Y[%vi, %vj] : memref<7x5xi32>
+    }
+  } } }
+  tir.for %i in 7 { tir.for %j in 5 {
+    tir.block "C" iters(%vi: spatial<7>, %vj: spatial<5>) = [%i, %j] {
+      %y = memref.load %Y[%vi, %vj] : memref<7x5xi32>
+      %3 = arith.maxsi %y, %zero : i32
+      memref.store %3, %C[%vi, %vj] : memref<7x5xi32>
+    }
+  } }
+  func.return
+}
+"""
+
+ROWS = """
+func.func @main(%A: memref<7x15xi32>, %F: memref<7x15xi32>) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %D = memref.alloc() : memref<7x15xi32>
+  %S = memref.alloc() : memref<7xi32>
+  tir.for %i in 7 { tir.for %j in 15 {
+    tir.block "D" iters(%vi: spatial<7>, %vj: spatial<15>) = [%i, %j] {
+      %a = memref.load %A[%vi, %vj] : memref<7x15xi32>
+      %0 = arith.addi %a, %one : i32
+      memref.store %0, %D[%vi, %vj] : memref<7x15xi32>
+    }
+  } }
+  tir.for %i in 7 { tir.for %r in 15 {
+    tir.block "S" iters(%vi: spatial<7>, %vr: reduce<15>) = [%i, %r] {
+      tir.init { memref.store %zero, %S[%vi] : memref<7xi32> }
+      %d = memref.load %D[%vi, %vr] : memref<7x15xi32>
+      %1 = memref.load %S[%vi] : memref<7xi32>
+      %2 = arith.addi %1, %d : i32
+      memref.store %2, %S[%vi] : memref<7xi32>
+    }
+  } }
+  tir.for %i in 7 { tir.for %j in 15 {
+    tir.block "F" iters(%vi: spatial<7>, %vj: spatial<15>) = [%i, %j] {
+      %d = memref.load %D[%vi, %vj] : memref<7x15xi32>
+      %s = memref.load %S[%vi] : memref<7xi32>
+      %3 = arith.muli %d, %s : i32
+      memref.store %3, %F[%vi, %vj] : memref<7x15xi32>
+    }
+  } }
+  func.return
+}
+"""
+
+
+def test_the_init_of_a_decomposed_reduction_keeps_no_guard_on_loops_of_the_updates() -> None:
+    """The outer part of a loop that was split too far is bound to no iterator, but guarded."""
+    scheduled = check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %i, %j, %k = sched.get_loops %y : loop, loop, loop
+  %k0, %k1 = sched.split %k {factors = [0, 9]} : loop, loop
+  %k00, %k01 = sched.tile %k0 {factors = [6]} : loop, loop
+  %init = sched.decompose_reduction %y, %j : block
+}"""
+    )
+    init = str(scheduled).split('tir.block "Y_init"')[1].split("{")[0]
+    assert "where" not in init
+
+
+def test_a_reduction_does_not_move_under_a_parallel_loop_that_it_reduces_over() -> None:
+    message = refusal(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %a = sched.cache_read %y {index = 0, scope = "global.copy"} : block
+  %ax0, %ax1 = sched.get_loops %a : loop, loop
+  sched.parallel %ax1
+  sched.reverse_compute_at %y, %ax1
+}"""
+    )
+    assert "requirement 8, loops that run in parallel stay independent" in message
+    assert 'of block "Y" writes Y[0, 0]' in message
+    assert "and %ax1 is parallel" in message
+
+
+def test_a_reduction_does_not_move_under_a_vectorized_loop_that_it_reduces_over() -> None:
+    message = refusal(
+        ROWS
+        + """
+sched.func @steps {
+  %d = sched.get_block "D" : block
+  %s = sched.get_block "S" : block
+  %i, %j = sched.get_loops %d : loop, loop
+  sched.vectorize %j
+  sched.reverse_compute_at %s, %j
+}"""
+    )
+    assert "requirement 8, loops that run in parallel stay independent" in message
+    assert "and %j is vectorized" in message
+
+
+def test_blocks_still_move_under_parallel_loops_that_stay_independent() -> None:
+    scheduled = check(
+        ROWS
+        + """
+sched.func @steps {
+  %d = sched.get_block "D" : block
+  %s = sched.get_block "S" : block
+  %f = sched.get_block "F" : block
+  %i, %j = sched.get_loops %d : loop, loop
+  sched.parallel %i
+  sched.reverse_compute_at %s, %i
+  sched.reverse_compute_at %f, %i
+}"""
+    )
+    assert str(scheduled).count("parallel") == 1
+
+
+def test_a_copy_between_writer_and_reader_in_one_loop_holds_what_is_read() -> None:
+    """It copied the whole buffer in each iteration, unwritten elements too, and then relu was taken of those."""
+    scheduled = check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %c = sched.get_block "C" : block
+  %i, %j = sched.get_loops %c : loop, loop
+  sched.compute_at %y, %j
+  %y_local = sched.cache_read %c {index = 0, scope = "local"} : block
+  sched.reverse_compute_inline %c
+}"""
+    )
+    assert 'tir.block "Y_local" iters(%v0: spatial<7>, %v1: spatial<5>) = [%i, %j]' in str(scheduled)
+
+
+def test_a_buffer_a_lane_leaves_its_accesses_whole() -> None:
+    """The inner vectorised loop keeps the outer one from becoming vectors, after its buffers were given lanes."""
+    text = """
+func.func @main(%A: memref<13x13xi8>, %D: memref<13x13xi8>) {
+  tir.for %i in 13 vectorized {
+    %M = memref.alloc() : memref<1xi8>
+    %c = arith.constant 0 : index
+    tir.block "M" iters(%vi: spatial<13>) = [%i] {
+      %a = memref.load %A[%vi, %vi] : memref<13x13xi8>
+      memref.store %a, %M[%c] : memref<1xi8>
+    }
+    tir.for %j in 13 vectorized {
+      tir.block "D" iters(%vi: spatial<13>, %vj: spatial<13>) = [%i, %j] {
+        %m = memref.load %M[%c] : memref<1xi8>
+        memref.store %m, %D[%vi, %vj] : memref<13x13xi8>
+      }
+    }
+  }
+  func.return
+}
+"""
+    module = weft.parse(text)
+    a, d = np.arange(169, dtype=np.int8).reshape(13, 13), np.zeros((13, 13), np.int8)
+    weft.build(module)["main"](a, d)
+    assert np.array_equal(d, np.repeat(a.diagonal()[:, None], 13, 1))
+
+
+def test_lanes_of_a_flat_buffer() -> None:
+    """The pass alone, on flat buffers."""
+    module = weft.parse(
+        """
+func.func @main(%D: memref<64xi8>) {
+  tir.for %i in 8 vectorized {
+    %M = memref.alloca() : memref<1xi8>
+    %c = arith.constant 0 : index
+    %seven = arith.constant 7 : i8
+    memref.store %seven, %M[%c] : memref<1xi8>
+    tir.for %j in 8 vectorized {
+      %m = memref.load %M[%c] : memref<1xi8>
+      %p = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%i, %j)
+      memref.store %m, %D[%p] : memref<64xi8>
+    }
+  }
+  func.return
+}
+"""
+    )
+    LowerVectorizedPass().apply(Context(), module)
+    module.verify()
