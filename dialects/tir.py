@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     IndexType,
-    IntegerAttr,
     StringAttr,
     i32,
     i64,
@@ -26,7 +25,6 @@ from xdsl.ir import (
     Block,
     BlockArgument,
     Dialect,
-    Operation,
     Region,
     SSAValue,
 )
@@ -35,7 +33,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -54,18 +51,9 @@ from weft.dialects.index_map import (
     parse_index_map,
     print_index_map,
 )
-from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKindAttr
+from weft.dialects.tir_loop import ForOp, verify_single_block
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
-
-
-def _verify_single_block(op: Operation, region: Region, arguments: int) -> None:
-    if len(region.blocks) != 1:
-        raise VerifyException(f"{op.name} holds exactly one block of operations, got {len(region.blocks)}")
-    if len(region.block.args) != arguments:
-        raise VerifyException(f"{op.name} body takes {arguments} index arguments, got {len(region.block.args)}")
-    for argument in region.block.args:
-        if not isinstance(argument.type, IndexType):
-            raise VerifyException(f"{op.name} body arguments are index values, got {argument.type}")
 
 
 def _filled(region: Region) -> Region:
@@ -73,118 +61,6 @@ def _filled(region: Region) -> Region:
     if not region.blocks:
         region.add_block(Block())
     return region
-
-
-@irdl_op_definition
-class ForOp(IRDLOperation):
-    """A loop from 0 to `extent`, step 1.
-
-    ```mlir
-    tir.for %i in 128 { ... }
-    tir.for %i in %n parallel attributes {note = 1 : i64} { ... }
-    tir.for %i in 64 thread_binding<"threadIdx.x"> { ... }
-    ```
-    """
-
-    name = "tir.for"
-
-    dynamic_extent = opt_operand_def(IndexType)
-    static_extent = opt_prop_def(IntegerAttr)
-    kind = prop_def(LoopKindAttr)
-    thread_axis = opt_prop_def(StringAttr)
-    body = region_def()
-
-    traits = traits_def(NoTerminator())
-
-    def __init__(
-        self,
-        extent: int | SSAValue,
-        body: Region,
-        kind: LoopKind = LoopKind.SERIAL,
-        thread_axis: str | None = None,
-        annotations: Mapping[str, Attribute] | None = None,
-    ) -> None:
-        static = IntegerAttr(extent, i64) if isinstance(extent, int) else None
-        super().__init__(
-            operands=[None if isinstance(extent, int) else extent],
-            properties={
-                "static_extent": static,
-                "kind": LoopKindAttr(kind),
-                "thread_axis": None if thread_axis is None else StringAttr(thread_axis),
-            },
-            attributes=dict(annotations or {}),
-            regions=[body],
-        )
-
-    @staticmethod
-    def around(
-        extent: int | SSAValue,
-        operations: Sequence[Operation] = (),
-        name_hint: str | None = None,
-        kind: LoopKind = LoopKind.SERIAL,
-    ) -> ForOp:
-        """A loop around `operations`, with a fresh loop variable."""
-        body = Block(arg_types=[IndexType()])
-        body.args[0].name_hint = name_hint
-        body.add_ops(operations)
-        return ForOp(extent, Region(body), kind)
-
-    @property
-    def extent(self) -> int | SSAValue:
-        """The number of iterations, static or a value."""
-        if self.static_extent is not None:
-            return self.static_extent.value.data
-        if self.dynamic_extent is None:
-            raise VerifyException("tir.for has neither a static nor a dynamic extent")
-        return self.dynamic_extent
-
-    @property
-    def induction_variable(self) -> BlockArgument:
-        return self.body.block.args[0]
-
-    def verify_(self) -> None:
-        if (self.static_extent is None) == (self.dynamic_extent is None):
-            raise VerifyException("tir.for needs either a static or a dynamic extent")
-        if self.static_extent is not None and self.static_extent.value.data < 0:
-            raise VerifyException(f"tir.for extent must not be negative, got {self.static_extent.value.data}")
-        if (self.kind.data is LoopKind.THREAD_BINDING) != (self.thread_axis is not None):
-            raise VerifyException("tir.for has a thread axis exactly when its kind is thread_binding")
-        _verify_single_block(self, self.body, 1)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ForOp:
-        variable = parser.parse_argument(expect_type=False)
-        parser.parse_keyword("in")
-        extent: int | SSAValue | None = parser.parse_optional_integer(allow_boolean=False)
-        if extent is None:
-            extent = parser.parse_operand(IndexType())
-        kind, thread_axis = LoopKind.SERIAL, None
-        for candidate in LoopKind:
-            if parser.parse_optional_keyword(str(candidate)) is not None:
-                kind = candidate
-                break
-        if kind is LoopKind.THREAD_BINDING:
-            with parser.in_angle_brackets():
-                thread_axis = parser.parse_str_literal()
-        annotations = parser.parse_optional_attr_dict_with_keyword()
-        body = parser.parse_region((variable.resolve(IndexType()),))
-        return cls(extent, body, kind, thread_axis, annotations.data if annotations else None)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.induction_variable)
-        printer.print_string(" in ")
-        if isinstance(self.extent, int):
-            printer.print_string(str(self.extent))
-        else:
-            printer.print_ssa_value(self.extent)
-        if self.kind.data is not LoopKind.SERIAL:
-            printer.print_string(f" {self.kind.data.value}")
-        if self.thread_axis is not None:
-            printer.print_string(f'<"{self.thread_axis.data}">')
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 def range_of_index(value: SSAValue) -> Interval:
@@ -324,7 +200,7 @@ class BlockOp(IRDLOperation):
     def verify_(self) -> None:
         count = len(self.iter_kinds)
         extents = self.static_extents.get_values()
-        _verify_single_block(self, self.body, count)
+        verify_single_block(self, self.body, count)
         if len(extents) != count:
             raise VerifyException(f'block "{self.label}" declares {count} iterators but {len(extents)} extents')
         if sum(e == DYNAMIC_INDEX for e in extents) != len(self.extent_operands):
@@ -503,7 +379,7 @@ class InitOp(IRDLOperation):
         super().__init__(regions=[body])
 
     def verify_(self) -> None:
-        _verify_single_block(self, self.body, 0)
+        verify_single_block(self, self.body, 0)
 
     @classmethod
     def parse(cls, parser: Parser) -> InitOp:

@@ -11,8 +11,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import ancestors
 from weft.dialects import sched
-from weft.dialects.tir import ForOp, LoopKindAttr
-from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.schedule.primitive import Plan, Primitive
 
 

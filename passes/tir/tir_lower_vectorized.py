@@ -12,8 +12,8 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
-from weft.dialects.tir import ForOp, LoopKindAttr
-from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.tir.lane_analysis import analyse
 from weft.passes.tir.lanes import Vectorizer
 from weft.passes.tir.nest import (
