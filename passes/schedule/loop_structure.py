@@ -22,12 +22,14 @@ from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.schedule.reorder import permute_chain, why_not_perfect, why_not_tileable
 from weft.passes.schedule.rewriting import (
     guards_of,
+    insert_in,
     nest,
     new_loop,
     replace_loop_value,
     set_guards,
     take_operations,
 )
+from weft.passes.schedule.visibility import outermost_place
 from weft.support.errors import CompileError, InternalError, Violation
 
 
@@ -56,7 +58,8 @@ class SplitPlan(Plan):
                 extents.append(extent)
             else:
                 value, operations = materialize(extent)
-                rewriter.insert(operations, InsertPoint.before(loop))
+                place = outermost_place(loop, extent)
+                insert_in(place.block, operations, place.before)
                 extents.append(value)
         loops = [new_loop(extent, f"{hint}{at}", loop) for at, extent in enumerate(extents)]
         loops[0].attributes.update(loop.attributes)
@@ -166,7 +169,7 @@ class FusePlan(Plan):
         outermost = self.loops[0]
         extent: int | SSAValue = outermost.extent
         for loop in self.loops[1:]:
-            extent = self._product(extent, loop.extent, rewriter)
+            extent = self._product(extent, loop.extent)
         hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
         fused = new_loop(extent, hint, outermost)
         fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
@@ -175,36 +178,36 @@ class FusePlan(Plan):
         rewriter.erase(outermost)
         return (fused,)
 
-    def _product(self, a: int | SSAValue, b: int | SSAValue, rewriter: PatternRewriter) -> int | SSAValue:
+    def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
         if isinstance(a, int) and isinstance(b, int):
             return a * b
+        place = outermost_place(self.loops[0], Index.of(a) + Index.of(b))
         values: list[SSAValue] = []
         for side in (a, b):
             value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])
-            rewriter.insert(operations, InsertPoint.before(self.loops[0]))
+            insert_in(place.block, operations, place.before)
             values.append(value)
         product = arith.MuliOp(values[0], values[1])
-        rewriter.insert([product], InsertPoint.before(self.loops[0]))
+        insert_in(place.block, [product], place.before)
         return product.result
 
     def _delinearize(self, fused: ForOp) -> None:
         """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
         body = fused.body.block
+        first = body.first_op
         rest: Index = Index.of(fused.induction_variable)
         for loop in reversed(self.loops[1:]):
             if isinstance(loop.extent, int):
-                replace_loop_value(loop.induction_variable, rest % loop.extent, body)
+                replace_loop_value(loop.induction_variable, rest % loop.extent, body, first)
                 rest = rest // loop.extent
                 continue
             value, operations = materialize(rest)
             remainder = arith.RemSIOp(value, loop.extent)
             quotient = arith.DivSIOp(value, loop.extent)
-            for op in reversed([*operations, remainder, quotient]):
-                first = body.first_op
-                body.add_op(op) if first is None else body.insert_op_before(op, first)
-            replace_loop_value(loop.induction_variable, Index.of(remainder.result), body)
+            insert_in(body, [*operations, remainder, quotient], first)
+            replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
             rest = Index.of(quotient.result)
-        replace_loop_value(self.loops[0].induction_variable, rest, body)
+        replace_loop_value(self.loops[0].induction_variable, rest, body, first)
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,11 @@ def always_less(left: Index, right: Index) -> bool:
     return low is not None and low > 0
 
 
-def replace_loop_value(value: SSAValue, index: Index, body: Block) -> None:
-    """Replace every use of a loop value by `index`. `body` is a block in which the index can be computed."""
+def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Operation | None = None) -> None:
+    """Replace every use of a loop value by `index`.
+
+    `body` is a block in which the index can be computed: before `before`, or at its start.
+    """
     users = dict.fromkeys(use.operation for use in value.uses)
     others: list[Operation] = []
     for user in users:
@@ -88,16 +91,20 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block) -> None:
     if not others:
         return
     new, operations = materialize(index)
-    first = body.first_op
-    for op in operations:
-        if first is None:
-            body.add_op(op)
-        else:
-            body.insert_op_before(op, first)
+    insert_in(body, operations, before or body.first_op)
     for user in others:
         for at, operand in enumerate(user.operands):
             if operand is value:
                 user.operands[at] = new
+
+
+def insert_in(body: Block, operations: Sequence[Operation], before: Operation | None) -> None:
+    """Insert operations before an operation of a block, or at its end."""
+    for op in operations:
+        if before is None:
+            body.add_op(op)
+        else:
+            body.insert_op_before(op, before)
 
 
 def erase_empty_loops(op: Operation | None) -> None:

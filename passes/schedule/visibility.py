@@ -1,0 +1,115 @@
+"""Are the values that an operation uses known at the place it moves to?
+
+Constants and temporaries of static shape depend on nothing: they can be defined at the start of the function instead.
+Everything else must stand before the new place, in a region around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref
+from xdsl.ir import Block, Operation, SSAValue
+
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors, function_of, is_inside
+from weft.dialects.tir import BlockOp, ForOp
+
+
+@dataclass(frozen=True)
+class Place:
+    """The point before an operation of a block, or the end of the block."""
+
+    block: Block
+    before: Operation | None
+
+    @staticmethod
+    def before_op(op: Operation) -> Place:
+        if op.parent is None:
+            raise ValueError(f"{op.name} is in no block")
+        return Place(op.parent, op)
+
+    def sees(self, value: SSAValue) -> bool:
+        """Whether `value` may be used here."""
+        owner = value.owner
+        home = owner if isinstance(owner, Block) else owner.parent
+        block: Block | None = self.block
+        following = self.before
+        while block is not None and block is not home:
+            following = block.parent_op()
+            block = None if following is None else following.parent
+        if block is None:
+            return False
+        return isinstance(owner, Block) or following is None or _stands_before(owner, following)
+
+
+def _stands_before(first: Operation, second: Operation) -> bool:
+    op = second.prev_op
+    while op is not None:
+        if op is first:
+            return True
+        op = op.prev_op
+    return False
+
+
+def values_used_by(op: Operation) -> list[SSAValue]:
+    """The values from outside that the regions of `op` use, each once."""
+    used = dict.fromkeys(operand for inner in op.walk() if inner is not op for operand in inner.operands)
+    return [value for value in used if not _is_defined_in(value, op)]
+
+
+def _is_defined_in(value: SSAValue, op: Operation) -> bool:
+    owner = value.owner
+    holder = owner.parent_op() if isinstance(owner, Block) else owner
+    return holder is not None and is_inside(holder, op)
+
+
+def values_of_block(block: BlockOp) -> list[SSAValue]:
+    """What a block uses besides its bindings and guards."""
+    return [*block.extent_operands, *values_used_by(block)]
+
+
+def _can_be_lifted(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, arith.ConstantOp) or (isinstance(owner, memref.AllocOp) and not owner.operands)
+
+
+def why_not_visible(values: Iterable[SSAValue], place: Place) -> str | None:
+    """Why some of `values` cannot be used at a place, or None when all can (some after `lift`)."""
+    for value in values:
+        if not place.sees(value) and not _can_be_lifted(value):
+            name = f"%{value.name_hint}" if value.name_hint else f"the result of {_owner_name(value)}"
+            return f"it uses {name}, which is not known there"
+    return None
+
+
+def _owner_name(value: SSAValue) -> str:
+    return "a loop" if isinstance(value.owner, Block) else value.owner.name
+
+
+def lift(values: Iterable[SSAValue], place: Place) -> None:
+    """Define constants and temporaries that are not known at a place at the start of the function instead."""
+    for value in values:
+        owner = value.owner
+        if isinstance(owner, Operation) and _can_be_lifted(value) and not place.sees(value):
+            entry = function_of(owner).body.blocks[0]
+            first = entry.first_op
+            owner.detach()
+            if first is None:
+                entry.add_op(owner)
+            else:
+                entry.insert_op_before(owner, first)
+
+
+def outermost_place(loop: ForOp, index: Index) -> Place:
+    """As far outside of `loop`, in its scope, as `index` can be computed: the nest of loops stays perfect."""
+    place = Place.before_op(loop)
+    for parent in ancestors(loop):
+        if not isinstance(parent, ForOp):
+            break
+        further = Place.before_op(parent)
+        if not all(further.sees(value) for value in index.values()):
+            break
+        place = further
+    return place
