@@ -387,7 +387,7 @@ class CacheWrite(Primitive):
             for store in stores:
                 if store.indices is None or not store.conditions.exact:
                     continue
-                missed = missed_instance(Domain(store.loops, store.indices, shape, store.conditions))
+                missed = missed_instance(Domain(store.loops, store.indices, shape, store.conditions), loops_run=True)
                 if missed is None:
                     return None
                 if len(stores) == 1:
