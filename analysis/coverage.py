@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 
 
@@ -85,8 +86,11 @@ def missed_instance(domain: Domain, *, loops_run: bool = False) -> Point | None:
     return sample_point(missed, keep)
 
 
-def _symbols(domain: Domain) -> list[SSAValue]:
-    """The values that are the same for all loop points. Raises `NotProved` for others that are no loop values."""
+def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
+    """The values that are the same for all points in one iteration of the `fixed` loops.
+
+    Raises `NotProved` for others that are no loop values.
+    """
     seen: dict[SSAValue, None] = {}
     indices = [*domain.bindings, *domain.extents, *domain.conditions.positives, *domain.conditions.zeros]
     indices.extend(Index.of(loop.extent) for loop in domain.loops)
@@ -96,16 +100,28 @@ def _symbols(domain: Domain) -> list[SSAValue]:
             if value not in own:
                 seen.setdefault(value)
     for value in seen:
-        if not is_fixed(value):
-            raise NotProved(f"it depends on %{value.name_hint or '?'}, which is not affine in the loops")
+        if any(_is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
+            raise NotProved(f"it depends on {_value_text(value)}, which is not affine in the loops")
     return list(seen)
+
+
+def _is_defined_in(value: SSAValue, loop: ForOp) -> bool:
+    owner = value.owner
+    holder = owner.parent_op() if isinstance(owner, Block) else owner
+    return holder is not None and is_inside(holder, loop)
+
+
+def _value_text(value: SSAValue) -> str:
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"
 
 
 def _require_free(symbols: Sequence[SSAValue]) -> None:
     """A point with values of computed symbols, such as a product of extents, proves nothing: raises `NotProved`."""
     for value in symbols:
         if not is_symbol(value):
-            raise NotProved(f"it depends on the value of %{value.name_hint or '?'}")
+            raise NotProved(f"it depends on what {_value_text(value)} is")
 
 
 def _naming(system: System, domain: Domain) -> Naming:
@@ -160,7 +176,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
     """
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
-    symbols = _symbols(domain)
+    symbols = _symbols(domain, fixed)
     shared = {loop.induction_variable for loop in fixed}
     own: set[SSAValue] = {loop.induction_variable for loop in domain.loops}
 

@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import range_of
+from weft.analysis.accesses import accesses, range_of
 from weft.analysis.index import Index
-from weft.analysis.structure import child_blocks
+from weft.analysis.structure import child_blocks, is_inside
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -38,6 +38,14 @@ def why_not_serial(loop: ForOp) -> str | None:
     if loop.kind.data is LoopKind.SERIAL:
         return None
     return f"loop %{loop.induction_variable.name_hint or '?'} is {loop.kind.data.value}"
+
+
+def unguarded_access(loop: ForOp) -> Operation | None:
+    """Something that touches memory below `loop` and is in no block there: no guard can keep it from running."""
+    for access in accesses(loop):
+        if not any(is_inside(block, loop) for block in access.blocks):
+            return access.op
+    return None
 
 
 @dataclass(frozen=True)
@@ -88,6 +96,7 @@ class Split(Primitive):
     1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
     2. at most one factor is 0 (inferred) and the others are positive
     3. the product of the factors covers the extent
+    4. when the product is more than the extent, all that touches memory below the loop is in blocks, which get a guard
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
     below gets a guard.
@@ -106,6 +115,7 @@ class Split(Primitive):
         "the loop is serial",
         "at most one factor is inferred and the others are positive",
         "the factors cover the extent",
+        "what touches memory below the loop can be guarded",
     )
 
     loop: ForOp
@@ -137,6 +147,8 @@ class Split(Primitive):
                 ),
                 self.loop,
             )
+        if known > 1:
+            self._require_guardable()
         outer = (Index.of(extent) + (known - 1)) // known
         return SplitPlan(self.loop, (outer, *self.factors[1:]), guarded=known > 1)
 
@@ -156,7 +168,14 @@ class Split(Primitive):
                 ),
                 self.loop,
             )
+        if total > extent:
+            self._require_guardable()
         return SplitPlan(self.loop, tuple(factors), guarded=total > extent)
+
+    def _require_guardable(self) -> None:
+        access = unguarded_access(self.loop)
+        if access is not None:
+            self.refuse(4, f"{access.name} is in no block below the loop", access)
 
 
 @dataclass(frozen=True)
@@ -280,6 +299,7 @@ class Tile(Primitive):
     2. the loops are serial
     3. one positive factor a loop
     4. dependences stay forward: no dependence runs backwards inside a tile
+    5. where a factor does not divide its extent, all that touches memory below the loop is in blocks
 
     ```mlir
     tir.for %i in 128 { tir.for %j in 128 { ... } }
@@ -295,6 +315,7 @@ class Tile(Primitive):
         "the loops are serial",
         "one positive factor a loop",
         "dependences stay forward",
+        "what touches memory below the loops can be guarded",
     )
 
     loops: tuple[ForOp, ...]
@@ -309,4 +330,9 @@ class Tile(Primitive):
         if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):
             self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
         self.require(4, why_not_tileable(self.loops), self.loops[0])
+        for loop, factor in zip(self.loops, self.factors, strict=True):
+            divides = factor == 1 or (isinstance(loop.extent, int) and loop.extent % factor == 0)
+            access = None if divides else unguarded_access(loop)
+            if access is not None:
+                self.refuse(5, f"{access.name} is in no block below %{loop.induction_variable.name_hint}", access)
         return TilePlan(self.loops[0], self.loops, self.factors)

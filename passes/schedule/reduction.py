@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,13 +12,19 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
+from weft.analysis.checks import domain_of
+from weft.analysis.coverage import repeated_instance
+from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_written, loops_around, why_not_reduction
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
+from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
+from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,11 @@ class DecomposeReductionPlan(Plan):
     loop: ForOp
     repeated: tuple[ForOp, ...]
     guards: tuple[tuple[Index, Index], ...]
+    used: tuple[SSAValue, ...]
+    """What the init block uses from outside."""
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        lift(self.used, Place.before_op(self.loop))
         loops = [
             new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
         ]
@@ -85,6 +94,8 @@ class DecomposeReduction(Primitive):
     3. no loop outside of `loop` has a reduce iterator bound to it
     4. nothing else below the loop touches what the block accumulates into
     5. a guard of the block that depends on a loop which only the updates keep does not depend on loops of the init too
+    6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
+    7. what the init uses is known before the loop
 
     The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`.
 
@@ -106,6 +117,8 @@ class DecomposeReduction(Primitive):
         "no loop outside has a reduce iterator bound to it",
         "nothing else below the loop touches the accumulator",
         "guards are on spatial or on reduce loops",
+        "an iteration of the loops outside runs each instance once",
+        "what the init uses is known before the loop",
     )
 
     block: BlockOp
@@ -136,7 +149,45 @@ class DecomposeReduction(Primitive):
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
         hidden = {loop.induction_variable for loop in loops[at:]} - spatial
         known = {loop.induction_variable for loop in loops} - hidden
-        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, self._init_guards(hidden, known))
+        guards = self._init_guards(hidden, known)
+        self._require_once(loops[:at], subject)
+        used = self._values_of_init(init, repeated, guards)
+        self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, guards, used)
+
+    def _require_once(self, outside: Sequence[ForOp], subject: str) -> None:
+        domain = domain_of(self.block)
+        fixed = [loop for loop in domain.loops if loop in outside]
+        try:
+            repeated = repeated_instance(domain, fixed)
+        except NotProved as error:
+            self.refuse(6, undecided(error), self.block, subject)
+        if repeated is None:
+            return
+        points = {
+            f"{role} iteration": {
+                loop.induction_variable.name_hint or "?": point.get(loop.induction_variable, 0) for loop in domain.loops
+            }
+            for role, point in zip(("first", "second"), repeated, strict=True)
+        }
+        texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
+        detail = f"iterations {texts[0]} and {texts[1]} run the same instance"
+        self.refuse(6, Violation(detail, counterexample=points), self.block, subject)
+
+    def _values_of_init(
+        self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
+    ) -> tuple[SSAValue, ...]:
+        """Everything that the init block will use, but its own loops and iterators."""
+        own = {*self.block.iter_vars, *(loop.induction_variable for loop in repeated)}
+        bindings = zip(
+            Index.of_map(self.block.bindings.data, self.block.binding_operands), self.block.kinds, strict=True
+        )
+        indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
+        indices += [side for guard in guards for side in guard]
+        used = [v for index in indices for v in index.values()]
+        used += [*self.block.extent_operands, *values_used_by(init)]
+        used += [loop.extent for loop in repeated if not isinstance(loop.extent, int)]
+        return tuple(dict.fromkeys(value for value in used if value not in own))
 
     def _bound_values(self, kind: IterKind) -> set[SSAValue]:
         bindings = Index.of_map(self.block.bindings.data, self.block.binding_operands)
