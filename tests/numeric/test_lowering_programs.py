@@ -127,7 +127,8 @@ MATMULS = {
         7,
         13,
         5,
-        "tir.for %i0 in 2 { tir.for %j0 in 2 { tir.for %k in 5 { tir.for %i1 in 4 unrolled { tir.for %j1 in 8 vectorized {",
+        "tir.for %i0 in 2 { tir.for %j0 in 2 { tir.for %k in 5 { tir.for %i1 in 4 unrolled {"
+        " tir.for %j1 in 8 vectorized {",
         "%i0 * 4 + %i1",
         "%j0 * 8 + %j1",
         "%k",
