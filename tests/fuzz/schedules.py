@@ -17,6 +17,7 @@ from xdsl.dialects import memref
 
 from weft import CompileError, Schedule, ScheduleError
 from weft.analysis.structure import (
+    ancestors,
     buffers_read,
     buffers_written,
     consumers_of,
@@ -33,6 +34,7 @@ T = TypeVar("T")
 MAX_STEPS = 12
 SCOPES = ("global", "local", "shared", "global.copy")
 WILD = 0.1
+MAX_UNROLL = 128
 
 
 class RefusalChangedModule(Exception):
@@ -250,7 +252,18 @@ class Fuzzer:
 
     def unroll(self) -> Callable[[], object] | None:
         loop = self._of_kind(0.3)
-        return None if loop is None else lambda: self.sch.unroll(loop)
+        if loop is None or not self._is_short(loop):
+            return None
+        return lambda: self.sch.unroll(loop)
+
+    def _is_short(self, loop: LoopHandle) -> bool:
+        """Whether repeating the body for each iteration, inside too, keeps LLVM busy only for a moment."""
+        op = self.op(loop)
+        if op is None:
+            return True
+        loops = [op, *(inner for inner in (*ancestors(op), *op.body.walk()) if isinstance(inner, ForOp))]
+        unrolled = [inner for inner in loops if inner is op or inner.kind.data is LoopKind.UNROLLED]
+        return int(np.prod([inner.extent for inner in unrolled if isinstance(inner.extent, int)])) <= MAX_UNROLL
 
     def compute_at(self) -> Callable[[], object] | None:
         block = self.block(lambda op: writes_temporary(op) and bool(consumers_of(op)))
