@@ -646,6 +646,23 @@ func.func @main(%A: memref<?x4xf32>, %B: memref<?x4xf32>) {
     )
 
 
+def test_calls_with_casts():
+    check_stages("""
+func.func @fill(%X: memref<?x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %X, %c0 : memref<?x4xf32>
+  tir.for %i in %n { tir.for %j in 4 { memref.store %one, %X[%i, %j] : memref<?x4xf32> } }
+  func.return
+}
+func.func @main(%A: memref<8x4xf32>) {
+  %d = "memref.cast"(%A) : (memref<8x4xf32>) -> memref<?x4xf32>
+  func.call @fill(%d) : (memref<?x4xf32>) -> ()
+  func.return
+}
+""")
+
+
 def test_masks_around_shared_loads_and_loops():
     check_stages("""
 func.func @f(%A: memref<3x13xf32>, %K: memref<5xf32>, %O: memref<3x13xf32>) {
