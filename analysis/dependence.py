@@ -15,6 +15,7 @@ from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, Quotient
 from weft.analysis.sets import Naming, NotProved, Point, System, Variable
 from weft.dialects.tir import ForOp
@@ -162,7 +163,8 @@ def _without_duplicates(group: Sequence[Access]) -> list[Access]:
 
 
 def is_accumulation(first: Access, second: Access) -> bool:
-    """Whether both are the update of one reduction block on its accumulator: their order is free where asked."""
+    """Whether both are the update of one reduction on its accumulator, whose order is free: a reduce iterator says that
+    instances combine, and the combiner does not mind in which order."""
     return (
         first.block is not None
         and first.block is second.block
@@ -170,6 +172,7 @@ def is_accumulation(first: Access, second: Access) -> bool:
         and not second.in_init
         and first.indices == second.indices
         and IterKind.REDUCE in first.block.kinds
+        and combines_freely(first.block)
     )
 
 

@@ -49,3 +49,6 @@ class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
 
 SPATIAL = IterKindAttr(IterKind.SPATIAL)
 REDUCE = IterKindAttr(IterKind.REDUCE)
+
+COMMUTATIVE = "tir.commutative"
+"""Unit attribute of a reduction block: its update is associative and commutative, though its ops do not tell."""

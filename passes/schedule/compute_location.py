@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, range_of
+from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import add_domain, buffer_name, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of, hull
@@ -162,6 +163,9 @@ class _Move(MovingPrimitive):
             reason = reduction if self.block.init is not None else complete
             self.refuse(requirement, reason, self.block, block_text(self.block))
         self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
+        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
+            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
+            self.refuse(requirement, Violation(reason, "not proved"), self.block, block_text(self.block))
 
 
 @dataclass(frozen=True)

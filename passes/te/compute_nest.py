@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType, UnitAttr
 from xdsl.dialects.memref import LoadOp, StoreOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.traits import is_side_effect_free
 
-from weft.dialects.te import ComputeOp, Extent, ReduceOp, YieldOp
+from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKindAttr
+from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL, IterKindAttr
 from weft.passes.te.combiners import combine, identity
 from weft.passes.te.constants import ConstantPool
 from weft.passes.te.te_split_reductions import reduction_of
@@ -62,6 +62,7 @@ def compute_nest(
     """
     _erase_dead(compute.body.block)
     reduce = reduction_of(compute)
+    combiner = None if reduce is None else reduce.kind
     empty = reduce is not None and 0 in reduce.extents
     axes = [
         Axis(index.name_hint or f"i{index.index}", extent, SPATIAL)
@@ -82,7 +83,10 @@ def compute_nest(
         writer.store_identity(reduce)
     else:
         writer.reduce(reduce)
-    return _around(body, label, axes, compute)
+    nest, block = _around(body, label, axes, compute)
+    if combiner in (Combiner.ARGMAX, Combiner.ARGMIN, Combiner.CUSTOM):
+        block.attributes[COMMUTATIVE] = UnitAttr()
+    return nest
 
 
 def _take(region: Region) -> Block:
@@ -206,8 +210,8 @@ class _Writer:
         return [self._outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]
 
 
-def _around(body: Block, label: str, axes: Sequence[Axis], like: ComputeOp) -> Operation:
-    """A block over `axes` with this body, in loops of the same axes."""
+def _around(body: Block, label: str, axes: Sequence[Axis], like: ComputeOp) -> tuple[Operation, BlockOp]:
+    """A block over `axes` with this body, in loops of the same axes; the nest and the block."""
     for argument, axis in zip(body.args, axes, strict=True):
         argument.name_hint = f"v{axis.hint}"
     loops: list[ForOp] = []
@@ -215,7 +219,7 @@ def _around(body: Block, label: str, axes: Sequence[Axis], like: ComputeOp) -> O
         loop = ForOp.around(axis.extent, (), axis.hint)
         loop.location = like.location
         loops.append(loop)
-    nest: Operation = BlockOp(
+    block = BlockOp(
         label,
         [axis.kind for axis in axes],
         [axis.extent for axis in axes],
@@ -223,8 +227,9 @@ def _around(body: Block, label: str, axes: Sequence[Axis], like: ComputeOp) -> O
         [loop.induction_variable for loop in loops],
         Region(body),
     )
-    nest.location = like.location
+    block.location = like.location
+    nest: Operation = block
     for loop in reversed(loops):
         loop.body.block.add_op(nest)
         nest = loop
-    return nest
+    return nest, block
