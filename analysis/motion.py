@@ -1,47 +1,69 @@
-"""May a block run at another place of its scope? Which blocks it would change places with, and whether that matters."""
+"""May a block run at another place of its scope? What it would change places with, and whether that matters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from xdsl.dialects import memref
-from xdsl.ir import SSAValue
+from xdsl.dialects import func, memref
+from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, is_fixed, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.sets import Naming, NotProved, System, Variable
-from weft.analysis.structure import child_blocks, child_towards, precedes, scope_of
+from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
 
 
-def blocks_passed(block: BlockOp, loop: ForOp) -> list[BlockOp]:
-    """The other blocks that some instance of `block` changes places with when it moves under `loop`.
+def actions_of(root: Operation) -> list[Operation]:
+    """The blocks in the body of `root` that are in no other block there, and what touches memory outside of them."""
+    found: list[Operation] = []
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | func.CallOp):
+                    found.append(op)
+                elif op.regions:
+                    found.extend(actions_of(op))
+    return found
 
-    These stand between the block and the loop, or under the outermost loop around `loop`: their instances of other
+
+def actions_passed(block: BlockOp, loop: ForOp) -> list[Operation]:
+    """The other actions that some instance of `block` changes places with when it moves under `loop`.
+
+    These stand between the block and the loop, or under the outermost loop around one of them: their instances of other
     iterations run on the other side.
     """
     scope = scope_of(block)
+    return actions_between(block, scope, child_towards(scope, loop))
+
+
+def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
+    """The other actions of a scope that stand in the nests of `block` and `end`, or between those."""
     start = child_towards(scope, block)
-    end = child_towards(scope, loop)
-    passed: list[BlockOp] = []
-    for other in child_blocks(scope):
-        if other is block:
-            continue
+    passed: list[Operation] = []
+    for other in actions_of(scope):
         place = child_towards(scope, other)
         between = (precedes(start, place) and precedes(place, end)) or (precedes(end, place) and precedes(place, start))
-        if place is end or between or place is start:
+        if other is not block and (place is start or place is end or between):
             passed.append(other)
     return passed
 
 
-def passing_conflict(block: BlockOp, others: Sequence[BlockOp], *, flow_to: bool) -> Violation | None:
+def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
+    """The loops in whose iterations both stand: what moves from one to the other stays in its iteration."""
+    return [op for op in ancestors(first) if isinstance(op, ForOp) and is_inside(second, op)]
+
+
+def passing_conflict(
+    block: BlockOp, others: Sequence[Operation], shared: Collection[ForOp], *, flow_to: bool
+) -> Violation | None:
     """Why `block` cannot change places with `others`: they touch an element that one of them writes.
 
-    With `flow_to` the others may read what the block writes (its consumers, which the caller looks after); without,
-    they may write what the block reads (its producers).
+    `shared` are the loops in whose iterations the block stays. With `flow_to` the others may read what the block writes
+    (its consumers, which the caller looks after); without, they may write what the block reads (its producers).
     """
     own = accesses(block)
     for other in others:
@@ -49,7 +71,7 @@ def passing_conflict(block: BlockOp, others: Sequence[BlockOp], *, flow_to: bool
             for theirs in accesses(other):
                 if not _matters(mine, theirs, flow_to=flow_to):
                     continue
-                violation = _conflict(mine, theirs)
+                violation = _conflict(mine, theirs, shared)
                 if violation is not None:
                     return violation
     return None
@@ -63,8 +85,7 @@ def _matters(mine: Access, theirs: Access, *, flow_to: bool) -> bool:
     return theirs.is_write if flow_to else mine.is_write
 
 
-def _conflict(mine: Access, theirs: Access) -> Violation | None:
-    shared = [a for a, b in zip(mine.loops, theirs.loops, strict=False) if a is b]
+def _conflict(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
     try:
         conflict = conflict_between(mine, theirs, shared, lambda system: None)
     except NotProved as error:

@@ -43,7 +43,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp
-from weft.passes.schedule.compute_location import domain_from_span, loops_over
+from weft.passes.schedule.moving import domain_from_span, loops_over
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import nest, new_loop, set_guards

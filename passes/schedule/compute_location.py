@@ -9,167 +9,42 @@ from typing import ClassVar
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, range_of
-from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, missed_instance
-from weft.analysis.dependence import add_domain, buffer_name, is_temporary, undecided
+from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of, hull
-from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import blocks_passed, passing_conflict, shared_element
-from weft.analysis.sets import NotProved, System, Variable
+from weft.analysis.index import Index
+from weft.analysis.motion import actions_passed, loops_around_both, passing_conflict
+from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import (
+    ancestors,
     buffers_written,
     child_towards,
-    consumers_of,
     is_inside,
     loops_around,
     producers_of,
-    scope_of,
-    why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import erase_empty_loops, nest, new_loop, set_guards
+from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_regions import AssumeShapeOp
+from weft.passes.schedule.moving import (
+    IterDomain,
+    Move,
+    MovePlan,
+    domain_from_span,
+    full_domain,
+    index_operands,
+    iterator_of_dimension,
+)
+from weft.passes.schedule.primitive import block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class IterDomain:
-    """What an iterator runs over after the move: `lower + v` for a new loop value v below `extent`."""
-
-    lower: Index
-    extent: int | SSAValue
-    clipped: bool
-    """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
-
-
-@dataclass(frozen=True)
-class MovePlan(Plan):
-    """A block, the loop it goes under, the op in the loop's body it goes before, and its iterators there."""
-
-    block: BlockOp
-    loop: ForOp
-    before: Operation | None
-    domains: tuple[IterDomain, ...]
-
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        block = self.block
-        old_parent = block.parent_op()
-        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop)
-        block.detach()
-        outermost = nest(loops, [block])
-        point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
-        if outermost is not None:
-            rewriter.insert([outermost], point)
-        exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
-        block.set_bindings(exprs, operands)
-        set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
-        erase_empty_loops(old_parent)
-        return ()
-
-
-def loops_over(
-    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation
-) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
-    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
-    loops: list[ForOp] = []
-    bindings: list[Index] = []
-    guards: list[tuple[Index, Index]] = []
-    for domain, extent in zip(domains, extents, strict=True):
-        index = domain.lower
-        if domain.extent != 1:
-            new = new_loop(domain.extent, f"ax{len(loops)}", like)
-            loops.append(new)
-            index = index + Index.of(new.induction_variable)
-        bindings.append(index)
-        if domain.clipped:
-            guards.append((index, Index.of(extent)))
-            guards.append((Index({}, -1), index))
-    return loops, bindings, guards
-
-
-def iterator_of_dimension(block: BlockOp, store_or_load: Access) -> list[tuple[int, Index] | None]:
-    """For each dimension of an access: the position of the iterator that indexes it, and the constant added.
-
-    None where the index is not an iterator plus something fixed outside of the block.
-    """
-    operands = _index_operands(store_or_load.op)
-    result: list[tuple[int, Index] | None] = []
-    iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
-    for operand in operands:
-        index = Index.of(operand)
-        mine = [atom for atom in index.terms if isinstance(atom, SSAValue) and atom in iterators]
-        rest = index - sum((Index({atom: 1}) for atom in mine), Index({}))
-        if len(mine) == 1 and index.coefficient(mine[0]) == 1 and not rest.depends_on(iterators):
-            result.append((iterators[mine[0]], rest))
-        else:
-            result.append(None)
-    return result
-
-
-def _index_operands(op: Operation) -> Sequence[SSAValue]:
-    if isinstance(op, memref.LoadOp | memref.StoreOp):
-        return list(op.indices)
-    return []
-
-
-def full_domain(extent: int | SSAValue) -> IterDomain:
-    return IterDomain(Index({}), extent, clipped=False)
-
-
-def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue) -> IterDomain:
-    """The domain of an iterator that indexes a dimension (plus `shift`) of which `span` is touched."""
-    if span is None:
-        return full_domain(extent)
-    if isinstance(extent, int) and span.extent >= extent:
-        return full_domain(extent)
-    lower = span.lower - shift
-    low = lower.range(range_of)[0]
-    last = (Index.of(extent) - lower - span.extent).range(range_of)[0]
-    inside = low is not None and low >= 0 and last is not None and last >= 0
-    return IterDomain(lower, span.extent, clipped=not inside)
-
-
-class _Move(MovingPrimitive):
-    """What both directions share."""
-
-    block: BlockOp
-    loop: ForOp
-
-    def require_scope(self, requirement: int) -> None:
-        """The loop is in the scope of the block, and not around it."""
-        subject = block_text(self.block)
-        if scope_of(self.loop) is not scope_of(self.block):
-            self.refuse(requirement, "the loop is in another function or block", self.loop, subject)
-        if is_inside(self.block, self.loop):
-            self.refuse(requirement, "the loop is already around the block", self.loop, subject)
-        for loop in loops_around(self.block):
-            if loop.kind.data is LoopKind.THREAD_BINDING:
-                self.refuse(
-                    requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop, subject
-                )
-
-    def require_block_kind(self, requirement: int) -> None:
-        """Complete or reduction blocks can be cut into pieces."""
-        complete, reduction = why_not_complete(self.block), why_not_reduction(self.block)
-        if complete is not None and reduction is not None:
-            reason = reduction if self.block.init is not None else complete
-            self.refuse(requirement, reason, self.block, block_text(self.block))
-        self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
-        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
-            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
-            self.refuse(requirement, Violation(reason, "not proved"), self.block, block_text(self.block))
-
-
-@dataclass(frozen=True)
-class ComputeAt(_Move):
+class ComputeAt(Move):
     """A producer moves under a loop of its consumers: each iteration computes just what it reads.
 
     Requirements:
@@ -179,7 +54,8 @@ class ComputeAt(_Move):
     4. every block that reads what it writes is under the loop
     5. every element it stores is indexed by one iterator a dimension
     6. no block it changes places with writes what it reads or writes
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. what the block uses is known at its new place
+    8. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
 
@@ -202,9 +78,10 @@ class ComputeAt(_Move):
         "every consumer is under the loop",
         "every element it stores is indexed by one iterator a dimension",
         "no block it changes places with writes what it reads or writes",
+        "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
     )
-    INDEPENDENCE: ClassVar[int] = 7
+    INDEPENDENCE: ClassVar[int] = 8
 
     block: BlockOp
     loop: ForOp
@@ -216,24 +93,34 @@ class ComputeAt(_Move):
         for buffer in buffers_written(block):
             if not is_temporary(buffer):
                 self.refuse(3, f"it writes the parameter {buffer_name(buffer)}", block, subject)
-        consumers = consumers_of(block)
-        if not consumers:
-            self.refuse(4, "no block reads what it writes", block, subject)
-        for consumer in consumers:
-            if not is_inside(consumer, self.loop):
-                self.refuse(
-                    4,
-                    Violation(
-                        f'block "{consumer.label}" reads it and is not under the loop',
-                        legal="a loop around all its consumers",
-                    ),
-                    consumer,
-                    subject,
-                )
+        kept = self.kept_guards(2)
+        users = self._users(subject)
         domains = self._domains(subject)
-        self.require(6, passing_conflict(block, blocks_passed(block, self.loop), flow_to=True), block, subject)
-        first = min((child_towards(self.loop, c) for c in consumers), key=self._position)
-        return MovePlan(block, block, self.loop, first, domains)
+        passed = actions_passed(block, self.loop)
+        shared = loops_around_both(block, self.loop)
+        self.require(6, passing_conflict(block, passed, shared, flow_to=True), block, subject)
+        first = min((child_towards(self.loop, user) for user in users), key=self._position)
+        self.require_visible(7, domains, first)
+        return MovePlan(block, block, self.loop, first, domains, kept)
+
+    def _users(self, subject: str) -> list[Operation]:
+        """What uses the buffers that the block writes: all of it is under the loop."""
+        block = self.block
+        users: list[Operation] = []
+        for buffer in buffers_written(block):
+            for use in buffer.uses:
+                user = use.operation
+                if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
+                    continue
+                if not is_inside(user, self.loop):
+                    around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
+                    name = user.name if around is None else f'block "{around.label}"'
+                    detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
+                    self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user, subject)
+                users.append(user)
+        if not users:
+            self.refuse(4, "nothing reads what it writes", block, subject)
+        return users
 
     def _position(self, op: Operation) -> int:
         return list(self.loop.body.block.ops).index(op)
@@ -245,6 +132,8 @@ class ComputeAt(_Move):
             if not store.is_write:
                 continue
             reads = [a for a in accesses(self.loop) if a.buffer is store.buffer and not is_inside(a.op, block)]
+            if not reads:
+                continue  # nobody reads this buffer: what others need decides
             box = box_of(reads, self.loop)
             for dimension, iterator in enumerate(iterator_of_dimension(block, store)):
                 if iterator is None:
@@ -263,7 +152,7 @@ class ComputeAt(_Move):
 
 
 @dataclass(frozen=True)
-class ReverseComputeAt(_Move):
+class ReverseComputeAt(Move):
     """A consumer moves under a loop of its producers: each iteration consumes what it just produced.
 
     Requirements:
@@ -274,7 +163,8 @@ class ReverseComputeAt(_Move):
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration
     7. no block it changes places with touches what it writes, or writes what it reads
-    8. parallel and vectorized loops have independent iterations afterwards too
+    8. what the block uses is known at its new place
+    9. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
 
@@ -298,9 +188,10 @@ class ReverseComputeAt(_Move):
         "what an iteration consumes is final",
         "every instance of the block runs in some iteration",
         "no block it changes places with touches what it writes, or writes what it reads",
+        "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
     )
-    INDEPENDENCE: ClassVar[int] = 8
+    INDEPENDENCE: ClassVar[int] = 9
 
     block: BlockOp
     loop: ForOp
@@ -309,6 +200,7 @@ class ReverseComputeAt(_Move):
         block, subject = self.block, block_text(self.block)
         self.require_scope(1)
         self.require_block_kind(2)
+        kept = self.kept_guards(2)
         producers = producers_of(block)
         if not producers:
             self.refuse(3, "no block writes what it reads", block, subject)
@@ -326,17 +218,16 @@ class ReverseComputeAt(_Move):
         domains = self._domains(producers, subject)
         self._require_final(domains, producers, subject)
         self._require_all_instances(domains, subject)
-        passed = [b for b in blocks_passed(block, self.loop) if b not in producers]
-        self.require(7, passing_conflict(block, passed, flow_to=False) or self._overwrites(passed), block, subject)
+        passed = [op for op in actions_passed(block, self.loop) if op not in producers]
+        shared = loops_around_both(block, self.loop)
+        violation = passing_conflict(block, passed, shared, flow_to=False)
+        self.require(7, violation or passing_conflict(block, passed, shared, flow_to=True), block, subject)
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
-        return MovePlan(block, block, self.loop, last.next_op, domains)
+        self.require_visible(8, domains, last.next_op)
+        return MovePlan(block, block, self.loop, last.next_op, domains, kept)
 
     def _position(self, op: Operation) -> int:
         return list(self.loop.body.block.ops).index(op)
-
-    def _overwrites(self, passed: Sequence[BlockOp]) -> Violation | None:
-        """The same question from the other side: blocks passed that write what the block reads."""
-        return passing_conflict(self.block, passed, flow_to=True)
 
     def _domains(self, producers: Sequence[BlockOp], subject: str) -> tuple[IterDomain, ...]:
         block = self.block
@@ -379,67 +270,51 @@ class ReverseComputeAt(_Move):
 
     def _is_fixed_dimension(self, read: Access, dimension: int) -> bool:
         """A constant index needs no iterator."""
-        return not Index.of(_index_operands(read.op)[dimension]).depends_on(self.block.iter_vars)
+        return not Index.of(index_operands(read.op)[dimension]).depends_on(self.block.iter_vars)
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp], subject: str) -> None:
-        """No producer instance of a later iteration writes what an iteration consumes."""
-        writes = [a for p in producers for a in accesses(p) if a.is_write]
-        prefix = [loop for loop in loops_around(self.loop)] + [self.loop]
-        for read in accesses(self.block):
-            for write in writes:
-                if read.is_write or write.buffer is not read.buffer:
+        """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""
+        theirs = [a for p in producers for a in accesses(p)]
+        prefix = [*loops_around(self.loop), self.loop]
+        for own in accesses(self.block):
+            for other in theirs:
+                if own.buffer is not other.buffer or not (own.is_write or other.is_write):
                     continue
                 for level, loop in enumerate(prefix):
                     try:
-                        violation = self._written_later(read, write, domains, prefix[:level], loop)
+                        violation = self._comes_later(own, other, domains, prefix[:level], loop)
                     except NotProved as error:
                         violation = undecided(error)
-                    self.require(5, violation, read.op, subject)
+                    self.require(7 if own.is_write else 5, violation, own.op, subject)
 
-    def _written_later(
-        self,
-        read: Access,
-        write: Access,
-        domains: Sequence[IterDomain],
-        equal: Sequence[ForOp],
-        level: ForOp,
+    def _comes_later(
+        self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
     ) -> Violation | None:
-        """An instance that consumes in one iteration what `write` produces in a later one, differing at `level`."""
+        """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
+        if own.indices is None or other.indices is None:
+            return Violation("a call touches the whole buffer", "not proved")
         system = System()
         consumer = _named(system, "consumer", ())
         here = _named(system, "here", equal)
         later = _named(system, "later", equal)
-        add_domain(system, read.loops, read.conditions, consumer)
-        add_domain(system, write.loops, write.conditions, later)
-        prefix = [*loops_around(self.loop), self.loop]
-        add_domain(system, prefix, Conditions(), here)
-        if read.indices is None or write.indices is None:
-            return Violation("a call touches the whole buffer", "not proved")
-        for left, right in zip(read.indices, write.indices, strict=True):
+        add_domain(system, own.loops, own.conditions, consumer)
+        add_domain(system, other.loops, other.conditions, later)
+        add_domain(system, [*loops_around(self.loop), self.loop], Conditions(), here)
+        for left, right in zip(own.indices, other.indices, strict=True):
             system.equal(system.row(left, consumer), system.row(right, later))
-        bindings = _bindings_over_loops(self.block)
-        for index, domain in zip(bindings, domains, strict=True):
+        for index, domain in zip(_bindings_over_loops(self.block), domains, strict=True):
             if isinstance(domain.extent, int):
-                lower = system.row(domain.lower, here)
-                value = system.row(index, consumer)
+                value, lower = system.row(index, consumer), system.row(domain.lower, here)
                 system.less(lower, value, by=0)
                 system.less(value, system.row(domain.lower + domain.extent, here), by=1)
         value = Index.of(level.induction_variable)
         system.less(system.row(value, here), system.row(value, later))
-        if system.is_empty():
-            return None
-        point = system.find_point()
+        point = None if system.is_empty() else system.find_point()
         if point is None:
             return None
-        name = level.induction_variable.name_hint or "loop"
-        at = {role: point.get((role, level.induction_variable), 0) for role in ("here", "later")}
-        return Violation(
-            f"iteration {name}={at['here']} would read an element of {buffer_name(read.buffer)} that "
-            f'block "{write.block.label if write.block else "?"}" writes in iteration {name}={at["later"]}',
-            "refuted",
-            {"reading iteration": {name: at["here"]}, "writing iteration": {name: at["later"]}},
-            f"a loop outside of %{name}, or one that holds all writes of the element",
-        )
+        if not (is_exact(own) and is_exact(other)):
+            return Violation("the subscripts or conditions are not affine", "not proved")
+        return _in_wrong_order(own, other, level, point)
 
     def _require_all_instances(self, domains: Sequence[IterDomain], subject: str) -> None:
         """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
@@ -465,6 +340,22 @@ class ReverseComputeAt(_Move):
         self.refuse(
             6, Violation(f"instance ({text}) would run in none", counterexample={"instance": point}), block, subject
         )
+
+
+def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> Violation:
+    name = level.induction_variable.name_hint or "loop"
+    first, second = (point.get((role, level.induction_variable), 0) for role in ("here", "later"))
+    verbs = ["writes" if access.is_write else "reads" for access in (own, other)]
+    return Violation(
+        f"iteration {name}={first} would {verbs[0].removesuffix('s')} an element of {buffer_name(own.buffer)} that "
+        f'block "{other.block.label if other.block else "?"}" {verbs[1]} in iteration {name}={second}',
+        "refuted",
+        {
+            f"{verbs[0].removesuffix('s').removesuffix('e')}ing iteration": {name: first},
+            f"{verbs[1].removesuffix('s').removesuffix('e')}ing iteration": {name: second},
+        },
+        f"a loop outside of %{name}, or one that holds all of them",
+    )
 
 
 def _named(system: System, role: str, shared: Sequence[ForOp]) -> Callable[[SSAValue], Variable]:

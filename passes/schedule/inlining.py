@@ -14,12 +14,13 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.accesses import range_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.motion import passing_conflict, shared_element
+from weft.analysis.motion import actions_between, passing_conflict, shared_element
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
     child_blocks,
     child_towards,
+    is_inside,
     precedes,
     scope_of,
     why_not_complete,
@@ -31,7 +32,8 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
-from weft.support.errors import InternalError, Violation
+from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
+from weft.support.errors import InternalError
 
 
 def stores_of(block: BlockOp) -> list[memref.StoreOp]:
@@ -57,6 +59,15 @@ def inverse_of(block: BlockOp, indices: Sequence[SSAValue]) -> dict[SSAValue, tu
         found[variable] = (dimension, index.constant)
     missing = [v for v, extent in zip(block.iter_vars, block.extents, strict=True) if v not in found and extent != 1]
     return None if missing else found
+
+
+def ranges_of(
+    block: BlockOp, indices: Sequence[SSAValue], inverse: Mapping[SSAValue, tuple[int, int]]
+) -> list[tuple[int, Index]]:
+    """First element and extent in each dimension of an access with this inverse."""
+    extents: dict[SSAValue, int | SSAValue] = dict(zip(block.iter_vars, block.extents, strict=True))
+    by_dimension = {dimension: (shift, Index.of(extents[v])) for v, (dimension, shift) in inverse.items()}
+    return [by_dimension.get(at, (Index.of(index).constant, Index({}, 1))) for at, index in enumerate(indices)]
 
 
 def clone_body(
@@ -111,6 +122,7 @@ class ComputeInlinePlan(Plan):
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         buffer = self.store.memref
         for load in self.loads:
+            lift(values_used_by(self.block), Place.before_op(load))
             point = InsertPoint.before(load)
             indices: dict[SSAValue, Index] = {}
             for variable in self.block.iter_vars:
@@ -124,6 +136,7 @@ class ComputeInlinePlan(Plan):
             stored = self.store.value
             rewriter.replace(load, [], [mapped.get(stored, stored)])
         remove_block(rewriter, self.block)
+        erase_regions(rewriter, buffer)
         remove_if_unused(rewriter, buffer)
         return ()
 
@@ -138,6 +151,7 @@ class ComputeInline(Primitive):
     3. the indices of the store can be inverted: each is one iterator plus a constant, and every iterator has one
     4. nothing between the block and a reader writes what the block reads
     5. every read of the temporary comes after the block
+    6. what the block uses is known at every read
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -155,6 +169,7 @@ class ComputeInline(Primitive):
         "the indices of the store can be inverted",
         "nothing between the block and a reader writes what it reads",
         "every read comes after the block",
+        "what it uses is known at every read",
     )
 
     block: BlockOp
@@ -176,27 +191,37 @@ class ComputeInline(Primitive):
         for reader in readers:
             if not precedes(block, reader):
                 self.refuse(5, f'block "{reader.label}" reads it before', reader, subject)
+        require_uses_inside(self, 2, store.memref, [block, *readers], subject)
         self._require_same_inputs(readers, subject)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
+        for load in loads:
+            self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load, subject)
         return ComputeInlinePlan(block, block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[BlockOp], subject: str) -> None:
         """Between producer and reader nobody overwrites what the producer read."""
-        block = self.block
-        scope = scope_of(block)
-        passed = [
-            other
-            for other in child_blocks(scope)
-            if other is not block
-            and any(other is r or precedes(other, r) or is_under_one_loop(other, r, scope) for r in readers)
-            and (precedes(block, other) or is_under_one_loop(block, other, scope))
-        ]
-        self.require(4, passing_conflict(block, passed, flow_to=True), block, subject)
+        block, scope = self.block, scope_of(self.block)
+        passed: dict[Operation, None] = {}
+        for reader in readers:
+            passed.update(dict.fromkeys(actions_between(block, scope, child_towards(scope, reader))))
+        self.require(4, passing_conflict(block, list(passed), (), flow_to=True), block, subject)
 
 
-def is_under_one_loop(first: Operation, second: Operation, scope: Operation) -> bool:
-    """Whether some loop is around both: then they run in turns."""
-    return child_towards(scope, first) is child_towards(scope, second)
+def require_uses_inside(
+    primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str
+) -> None:
+    """Nothing but these blocks touches a buffer: it will be gone."""
+    for use in buffer.uses:
+        if not any(is_inside(use.operation, block) for block in blocks):
+            detail = f"{use.operation.name} outside of the blocks of its scope uses {buffer_name(buffer)}"
+            primitive.refuse(requirement, detail, use.operation, subject)
+
+
+def erase_regions(rewriter: PatternRewriter, buffer: SSAValue) -> None:
+    """Erase what is stated about accesses to a buffer that blocks no longer make."""
+    for user in {use.operation for use in buffer.uses}:
+        if isinstance(user, AccessRegionOp):
+            rewriter.erase(user)
 
 
 def guard_keeps_inside(block: BlockOp) -> bool:
@@ -232,6 +257,7 @@ class ReverseComputeInlinePlan(Plan):
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         buffer = self.store.memref
+        lift(values_used_by(self.consumer), Place.before_op(self.store))
         indices: dict[SSAValue, Index] = {}
         for variable in self.consumer.iter_vars:
             dimension, constant = self.inverse.get(variable, (None, 0))
@@ -250,6 +276,7 @@ class ReverseComputeInlinePlan(Plan):
         rewriter.insert(operations, point)
         rewriter.erase(self.store)
         remove_block(rewriter, self.consumer)
+        erase_regions(rewriter, buffer)
         remove_if_unused(rewriter, buffer)
         return (self.producer,)
 
@@ -265,7 +292,8 @@ class ReverseComputeInline(MovingPrimitive):
     4. every load of the temporary has the same indices, which can be inverted, unconditionally
     5. the producer runs the same elements as the block: equal domains
     6. nothing between producer and block touches what the block writes, or writes what it reads
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. what the block uses is known in the producer
+    8. parallel and vectorized loops have independent iterations afterwards too
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -284,9 +312,10 @@ class ReverseComputeInline(MovingPrimitive):
         "every load of the temporary has the same indices, which can be inverted",
         "the producer runs the same elements as the block",
         "nothing between producer and block touches what it writes, or writes what it reads",
+        "what it uses is known in the producer",
         KEEPS_INDEPENDENCE,
     )
-    INDEPENDENCE: ClassVar[int] = 7
+    INDEPENDENCE: ClassVar[int] = 8
 
     block: BlockOp
 
@@ -301,10 +330,12 @@ class ReverseComputeInline(MovingPrimitive):
         store = single_store(self, 3, producer)
         inverse = self._inverse(buffer, subject)
         self._require_same_elements(producer, store, inverse, subject)
-        passed = [b for b in blocks_passed_between(producer, block) if b is not producer]
-        violation = passing_conflict(block, passed, flow_to=False) or passing_conflict(block, passed, flow_to=True)
-        self.require(6, violation, block, subject)
-        self._require_no_overlap(producer, buffer, subject)
+        scope = scope_of(block)
+        passed = [op for op in actions_between(block, scope, child_towards(scope, producer)) if op is not producer]
+        violation = passing_conflict(block, passed, (), flow_to=False)
+        self.require(6, violation or passing_conflict(block, passed, (), flow_to=True), block, subject)
+        self._require_no_overlap(producer, subject)
+        self.require(7, why_not_visible(values_used_by(block), Place.before_op(store)), block, subject)
         return ReverseComputeInlinePlan(block, block, producer, store, inverse)
 
     def _producer(self, subject: str) -> tuple[SSAValue, BlockOp]:
@@ -321,6 +352,7 @@ class ReverseComputeInline(MovingPrimitive):
                 self.refuse(2, f'block "{readers[0].label}" reads {buffer_name(buffer)} too', readers[0], subject)
             if not precedes(writers[0], block):
                 self.refuse(2, f'block "{writers[0].label}" writes it after', writers[0], subject)
+            require_uses_inside(self, 2, buffer, [block, writers[0]], subject)
             return buffer, writers[0]
         self.refuse(2, "it reads no temporary that a block of its scope writes", block, subject)
 
@@ -340,32 +372,22 @@ class ReverseComputeInline(MovingPrimitive):
     def _require_same_elements(
         self, producer: BlockOp, store: memref.StoreOp, inverse: Mapping[SSAValue, tuple[int, int]], subject: str
     ) -> None:
-        """Dimension by dimension, the producer's iterator has the extent of the consumer's and no offset."""
+        """Dimension by dimension, the producer stores the range of elements that the block reads."""
         if producer.guard is not None and not guard_keeps_inside(producer):
             self.refuse(5, f'block "{producer.label}" leaves elements out', producer, subject)
         produced = inverse_of(producer, list(store.indices))
         if produced is None:
             self.refuse(5, f'block "{producer.label}" does not store each element once', store, subject)
-        by_dimension = {dimension: (variable, shift) for variable, (dimension, shift) in produced.items()}
-        extents: dict[SSAValue, int | SSAValue] = dict(zip(producer.iter_vars, producer.extents, strict=True))
-        for variable, extent in zip(self.block.iter_vars, self.block.extents, strict=True):
-            dimension, shift = inverse.get(variable, (None, 0))
-            if dimension is None:
-                continue
-            other, other_shift = by_dimension.get(dimension, (None, 0))
-            other_extent = 1 if other is None else extents[other]
-            if shift != other_shift or Index.of(extent) != Index.of(other_extent):
-                self.refuse(
-                    5,
-                    Violation(
-                        f"in dimension {dimension} the producer runs {other_extent} elements from {other_shift}, "
-                        f"the block {extent} from {shift}"
-                    ),
-                    self.block,
-                    subject,
-                )
+        (load, *_) = loads_of(self.block, store.memref)
+        stored = ranges_of(producer, list(store.indices), produced)
+        read = ranges_of(self.block, list(load.indices), inverse)
+        for dimension, (theirs, ours) in enumerate(zip(stored, read, strict=True)):
+            if theirs != ours:
+                texts = [f"{extent!r} elements from {start}" for start, extent in (theirs, ours)]
+                detail = f"in dimension {dimension} the producer runs {texts[0]}, the block {texts[1]}"
+                self.refuse(5, detail, self.block, subject)
 
-    def _require_no_overlap(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
+    def _require_no_overlap(self, producer: BlockOp, subject: str) -> None:
         """The block's own reads and writes do not touch what the producer reads or writes in other instances."""
         written = set(buffers_written(self.block))
         for other in buffers_loaded(producer):
@@ -375,17 +397,3 @@ class ReverseComputeInline(MovingPrimitive):
                 )
         if not written.isdisjoint(buffers_written(producer)):
             raise InternalError("a complete block is the only writer of what it writes")
-
-
-def blocks_passed_between(first: BlockOp, second: BlockOp) -> list[BlockOp]:
-    """The blocks that `second` passes when it joins `first`."""
-    scope = scope_of(first)
-    start, end = child_towards(scope, first), child_towards(scope, second)
-    passed: list[BlockOp] = []
-    for other in child_blocks(scope):
-        place = child_towards(scope, other)
-        if other is not second and (
-            place is start or place is end or (precedes(start, place) and precedes(place, end))
-        ):
-            passed.append(other)
-    return passed

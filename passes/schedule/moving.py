@@ -1,0 +1,220 @@
+"""What the primitives that move a block to another loop share: its iterators there, and the rewrite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import Access, is_fixed, range_of
+from weft.analysis.checks import domain_of
+from weft.analysis.combiners import combines_freely
+from weft.analysis.coverage import missed_instance
+from weft.analysis.dependence import undecided
+from weft.analysis.footprint import Span
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import shared_element
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import is_inside, loops_around, scope_of, why_not_complete, why_not_reduction
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.rehearsal import MovingPrimitive
+from weft.passes.schedule.rewriting import erase_empty_loops, guards_of, nest, new_loop, set_guards
+from weft.passes.schedule.visibility import Place, lift, values_of_block, why_not_visible
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class IterDomain:
+    """What an iterator runs over after the move: `lower + v` for a new loop value v below `extent`."""
+
+    lower: Index
+    extent: int | SSAValue
+    clipped: bool
+    """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
+
+
+@dataclass(frozen=True)
+class IterGuard:
+    """A guard over one iterator: `sign * iterator + rest` is not negative, with `rest` fixed in the function."""
+
+    position: int
+    sign: int
+    rest: Index
+
+    def over(self, bindings: Sequence[Index]) -> tuple[Index, Index]:
+        """As `left < right`, for other bindings."""
+        index = bindings[self.position]
+        return (index, self.rest + 1) if self.sign < 0 else (-self.rest - 1, index)
+
+
+@dataclass(frozen=True)
+class MovePlan(Plan):
+    """A block, the loop it goes under, the op in the loop's body it goes before, its iterators there, and guards that
+    it keeps besides those that keep iterators in their domain."""
+
+    block: BlockOp
+    loop: ForOp
+    before: Operation | None
+    domains: tuple[IterDomain, ...]
+    kept: tuple[IterGuard, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        block = self.block
+        lift(values_of_block(block), Place(self.loop.body.block, self.before))
+        old_parent = block.parent_op()
+        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop)
+        block.detach()
+        outermost = nest(loops, [block])
+        point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
+        if outermost is not None:
+            rewriter.insert([outermost], point)
+        exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
+        block.set_bindings(exprs, operands)
+        guards.extend(guard.over(bindings) for guard in self.kept)
+        set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
+        erase_empty_loops(old_parent)
+        return ()
+
+
+def loops_over(
+    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation
+) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
+    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
+    loops: list[ForOp] = []
+    bindings: list[Index] = []
+    guards: list[tuple[Index, Index]] = []
+    for domain, extent in zip(domains, extents, strict=True):
+        index = domain.lower
+        if domain.extent != 1:
+            new = new_loop(domain.extent, f"ax{len(loops)}", like)
+            loops.append(new)
+            index = index + Index.of(new.induction_variable)
+        bindings.append(index)
+        if domain.clipped:
+            guards.append((index, Index.of(extent)))
+            guards.append((Index({}, -1), index))
+    return loops, bindings, guards
+
+
+def iterator_of_dimension(block: BlockOp, store_or_load: Access) -> list[tuple[int, Index] | None]:
+    """For each dimension of an access: the position of the iterator that indexes it, and the constant added.
+
+    None where the index is not an iterator plus something fixed outside of the block.
+    """
+    operands = index_operands(store_or_load.op)
+    result: list[tuple[int, Index] | None] = []
+    iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
+    for operand in operands:
+        index = Index.of(operand)
+        mine = [atom for atom in index.terms if isinstance(atom, SSAValue) and atom in iterators]
+        rest = index - sum((Index({atom: 1}) for atom in mine), Index({}))
+        if len(mine) == 1 and index.coefficient(mine[0]) == 1 and not rest.depends_on(iterators):
+            result.append((iterators[mine[0]], rest))
+        else:
+            result.append(None)
+    return result
+
+
+def index_operands(op: Operation) -> Sequence[SSAValue]:
+    if isinstance(op, memref.LoadOp | memref.StoreOp):
+        return list(op.indices)
+    return []
+
+
+def full_domain(extent: int | SSAValue) -> IterDomain:
+    return IterDomain(Index({}), extent, clipped=False)
+
+
+def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue) -> IterDomain:
+    """The domain of an iterator that indexes a dimension (plus `shift`) of which `span` is touched."""
+    if span is None:
+        return full_domain(extent)
+    if isinstance(extent, int) and span.extent >= extent:
+        return full_domain(extent)
+    lower = span.lower - shift
+    low = lower.range(range_of)[0]
+    last = (Index.of(extent) - lower - span.extent).range(range_of)[0]
+    inside = low is not None and low >= 0 and last is not None and last >= 0
+    return IterDomain(lower, span.extent, clipped=not inside)
+
+
+class Move(MovingPrimitive):
+    """What both directions share."""
+
+    block: BlockOp
+    loop: ForOp
+
+    def require_scope(self, requirement: int) -> None:
+        """The loop is in the scope of the block, and not around it."""
+        subject = block_text(self.block)
+        if scope_of(self.loop) is not scope_of(self.block):
+            self.refuse(requirement, "the loop is in another function or block", self.loop, subject)
+        if is_inside(self.block, self.loop):
+            self.refuse(requirement, "the loop is already around the block", self.loop, subject)
+        for loop in loops_around(self.block):
+            if loop.kind.data is LoopKind.THREAD_BINDING:
+                self.refuse(
+                    requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop, subject
+                )
+
+    def require_block_kind(self, requirement: int) -> None:
+        """Complete or reduction blocks can be cut into pieces."""
+        complete, reduction = why_not_complete(self.block), why_not_reduction(self.block)
+        if complete is not None and reduction is not None:
+            reason = reduction if self.block.init is not None else complete
+            self.refuse(requirement, reason, self.block, block_text(self.block))
+        self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
+        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
+            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
+            self.refuse(requirement, Violation(reason, "not proved"), self.block, block_text(self.block))
+
+    def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
+        """The guards of the block that say which iterator values run, where that is not just the domain."""
+        block = self.block
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        kept: list[IterGuard] = []
+        for left, right in guards_of(block):
+            found = _guard_of_iterator(right - left - 1, bindings)
+            if found is None:
+                self._require_nothing_left_out(requirement)
+            elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
+                kept.append(found)
+        return tuple(kept)
+
+    def _require_nothing_left_out(self, requirement: int) -> None:
+        """A guard over several iterators cannot be kept; it need not be when every instance runs."""
+        try:
+            missed = missed_instance(domain_of(self.block), loops_run=True)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), self.block, block_text(self.block))
+        if missed is not None:
+            point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(self.block.iter_vars)}
+            text = ", ".join(f"{name}={value}" for name, value in point.items())
+            violation = Violation(f"its guards leave out instance ({text})", counterexample={"instance": point})
+            self.refuse(requirement, violation, self.block, block_text(self.block))
+
+    def require_visible(self, requirement: int, domains: Sequence[IterDomain], before: Operation | None) -> None:
+        """What the block uses is known at its new place."""
+        used = values_of_block(self.block)
+        for domain in domains:
+            used.extend(domain.lower.values())
+            if not isinstance(domain.extent, int):
+                used.append(domain.extent)
+        reason = why_not_visible(used, Place(self.loop.body.block, before))
+        self.require(requirement, reason, self.block, block_text(self.block))
+
+
+def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
+    """`room >= 0` as a guard over one of the iterators with these bindings."""
+    for position, index in enumerate(bindings):
+        for sign in (-1, 1):
+            rest = room - index * sign
+            if not index.is_constant and all(is_fixed(value) for value in rest.values()):
+                return IterGuard(position, sign, rest)
+    return None
