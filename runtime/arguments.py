@@ -52,6 +52,8 @@ def bind_arguments(
     for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
         if isinstance(spec, ScalarSpec):
             slots.append(_scalar_bits(signature, position, spec, value))
+            if spec.symbol:
+                _check_symbol(signature, position, spec, slots[-1], symbols)
             continue
         array = _as_array(signature, position, spec, value)
         _check_array(signature, position, spec, array, symbols)
@@ -181,6 +183,16 @@ def _check_array(
             f"memory aligned to {spec.element.bytes} bytes",
             f"address {array.ctypes.data:#x}",
         )
+
+
+def _check_symbol(
+    signature: Signature, position: int, spec: ScalarSpec, number: int, symbols: dict[str, tuple[int, str]]
+) -> None:
+    """A scalar that names an extent gives it its value, or agrees with the array that did."""
+    value, giver = symbols.setdefault(spec.symbol, (number, spec.name))
+    if value != number:
+        expected = f"{spec.symbol} = {value} (from '{giver}')"
+        raise _fail(ValueError, signature, position, expected, number)
 
 
 def _dtype_name(array: Array) -> str:

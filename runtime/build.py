@@ -56,7 +56,7 @@ def signature_of(function: FuncOp, results: int = 0) -> Signature:
 def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     name, type_ = param.label.data, param.type
     if not isinstance(type_, MemRefType):
-        return ScalarSpec(name, _dtype(function, name, type_))
+        return ScalarSpec(name, _dtype(function, name, type_), next((s.data for s in param.symbols), ""))
     symbols = [symbol.data for symbol in param.symbols]
     shape = type_.get_shape()
     if len(symbols) != sum(extent < 0 for extent in shape):

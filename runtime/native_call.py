@@ -122,6 +122,9 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
         shape = (ctypes.c_int64 * len(extents))(*extents)
         row.shape = ctypes.addressof(shape)
         return shape
+    if spec.symbol:
+        row.kind = _PYTHON
+        return None
     match element.kind:
         case "float":
             row.kind = {"float64": _FLOAT64, "float32": _FLOAT32}.get(spec.dtype, _PYTHON)

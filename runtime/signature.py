@@ -85,10 +85,11 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """A scalar argument, passed by value."""
+    """A scalar argument, passed by value. With a `symbol` it must equal that extent of the arrays."""
 
     name: str
     dtype: str
+    symbol: str = ""
 
     def __post_init__(self) -> None:
         element_type(self.dtype)
@@ -98,7 +99,7 @@ class ScalarSpec:
         return ELEMENT_TYPES[self.dtype]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}"
+        return f"{self.name}: {self.dtype}" + (f" = {self.symbol}" if self.symbol else "")
 
 
 @dataclass(frozen=True)

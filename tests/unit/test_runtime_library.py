@@ -184,3 +184,28 @@ def test_importing_the_runtime_loads_no_compiler() -> None:
         "sys.exit(any(name.startswith('llvmlite') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_scalar_that_is_an_extent_must_agree_with_the_arrays() -> None:
+    import weft
+
+    library = weft.build(
+        weft.parse("""
+        func.func @copy(%n: index, %A: memref<?xf32>, %B: memref<?xf32>) {
+          tir.assume_shape %A[%n] : memref<?xf32>
+          tir.assume_shape %B[%n] : memref<?xf32>
+          tir.for %i in %n {
+            tir.block "B" iters(%v: spatial<%n>) = [%i] {
+              %a = memref.load %A[%v] : memref<?xf32>
+              memref.store %a, %B[%v] : memref<?xf32>
+            }
+          }
+          func.return
+        }""")
+    )
+    a, b = np.arange(5, dtype=np.float32), np.zeros(5, np.float32)
+    library["copy"](5, a, b)
+    np.testing.assert_array_equal(a, b)
+    for wrong in (4, 6):
+        with pytest.raises(ValueError, match=rf"argument 2 \('A'\): expected shape .* = {wrong} \(from 'n'\)"):
+            library["copy"](wrong, a, b)
