@@ -72,12 +72,13 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
     return Span(first.lower + low, high - low, tight)
 
 
-def box_of(found: Sequence[Access], loop: ForOp) -> list[Span | None]:
-    """One span a dimension for accesses to one buffer in one iteration of `loop`; None where all of it may be touched.
+def box_of(found: Sequence[Access], loop: ForOp | None) -> list[Span | None]:
+    """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole function.
 
-    Every access lies inside `loop`.
+    None where all of a dimension may be touched. Every access lies inside `loop`.
     """
-    fixed = [outer.induction_variable for outer in found[0].loops if is_inside(loop, outer)]
+    around = [] if loop is None else [outer for outer in found[0].loops if is_inside(loop, outer)]
+    fixed = [outer.induction_variable for outer in around]
     if any(access.indices is None for access in found):
         return []
     rank = len(found[0].indices or ())

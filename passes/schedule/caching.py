@@ -7,27 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import memref
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
-    DenseArrayBase,
-    IndexType,
-    IntegerAttr,
-    MemRefType,
-    StringAttr,
-    i32,
-)
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects import func, memref
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
-from weft.analysis.coverage import Domain, missed_instance
-from weft.analysis.dependence import buffer_name, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.index import Index, exprs_of
-from weft.analysis.sets import NotProved
+from weft.analysis.index import Index
 from weft.analysis.structure import (
     buffers_read,
     buffers_written,
@@ -41,12 +29,20 @@ from weft.analysis.structure import (
 )
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import SPATIAL
-from weft.dialects.tir_regions import AssumeShapeOp
-from weft.passes.schedule.moving import domain_from_span, loops_over
+from weft.passes.schedule.copying import (
+    alloc_like,
+    buffer_extents,
+    copy_block,
+    dynamic_extents,
+    insert_alloc,
+    memref_type,
+    redirect,
+    unwritten_element,
+    with_scope,
+)
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import nest, new_loop, set_guards
+from weft.passes.schedule.rewriting import set_guards
 from weft.support.errors import InternalError, Violation
 
 _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matrix_a|matrix_b|accumulator)")
@@ -60,146 +56,6 @@ def why_not_scope(scope: str) -> Violation | None:
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
-
-
-def memref_type(buffer: SSAValue) -> MemRefType[Attribute]:
-    if not isinstance(buffer.type, MemRefType):
-        raise InternalError(f"{buffer.type} is not a memref")
-    return buffer.type
-
-
-def with_scope(type_: MemRefType[Attribute], scope: str) -> MemRefType[Attribute]:
-    """The same buffer type in another memory space."""
-    if scope == "global":
-        return MemRefType(type_.element_type, type_.get_shape())
-    return MemRefType(type_.element_type, type_.get_shape(), memory_space=StringAttr(scope))
-
-
-def alloc_like(type_: MemRefType[Attribute], extents: Sequence[SSAValue], hint: str | None) -> memref.AllocOp:
-    """A temporary of the given type; one value for each dynamic extent."""
-    op = memref.AllocOp.create(
-        operands=list(extents),
-        result_types=[type_],
-        properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, [len(extents), 0])},
-    )
-    op.memref.name_hint = hint
-    return op
-
-
-@dataclass(frozen=True)
-class DynamicExtents:
-    """The values of a buffer's dynamic extents, and the ops that must be inserted to have them."""
-
-    values: tuple[SSAValue, ...]
-    operations: tuple[Operation, ...]
-
-
-def dynamic_extents(buffer: SSAValue) -> DynamicExtents:
-    """Known from the allocation or an assumed shape, else read with `memref.dim`.
-
-    May build detached ops: call it while rewriting.
-    """
-    owner = buffer.owner
-    if isinstance(owner, memref.AllocOp):
-        return DynamicExtents(tuple(owner.dynamic_sizes), ())
-    for use in buffer.uses:
-        if isinstance(use.operation, AssumeShapeOp):
-            return DynamicExtents(tuple(use.operation.extents), ())
-    known = {Index.of(op.index).constant: op.result for op in _dims_of(buffer)}
-    values: list[SSAValue] = []
-    operations: list[Operation] = []
-    for at, extent in enumerate(memref_type(buffer).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            continue
-        if at not in known:
-            position = ConstantOp(IntegerAttr(at, IndexType()))
-            dim = memref.DimOp(buffer, position.result)
-            operations.extend((position, dim))
-            known[at] = dim.result
-        values.append(known[at])
-    return DynamicExtents(tuple(values), tuple(operations))
-
-
-def _dims_of(buffer: SSAValue) -> list[memref.DimOp]:
-    return [use.operation for use in buffer.uses if isinstance(use.operation, memref.DimOp)]
-
-
-def copy_block(
-    name: str,
-    source: SSAValue,
-    target: SSAValue,
-    dynamic: Sequence[SSAValue],
-    like: Operation,
-    box: Sequence[Span | None] | None,
-) -> tuple[Operation, BlockOp, Sequence[tuple[Index, Index]]]:
-    """A nest that copies a box of a buffer (all of it without one) element by element, the block in it, and its guards.
-
-    The guards are set when the nest is in its place, where the ranges of its loops are known.
-    """
-    shape = memref_type(source).get_shape()
-    sizes = iter(dynamic)
-    extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
-    if box is None:  # a loop a dimension, also where the extent is 1
-        loops = [new_loop(extent, f"ax{at}", like) for at, extent in enumerate(extents)]
-        bindings = [Index.of(loop.induction_variable) for loop in loops]
-        guards: list[tuple[Index, Index]] = []
-    else:
-        domains = [domain_from_span(span, Index({}), extent) for span, extent in zip(box, extents, strict=True)]
-        loops, bindings, guards = loops_over(domains, extents, like)
-    exprs, operands = exprs_of(bindings)
-    body = Block(arg_types=[IndexType()] * len(shape))
-    for at, variable in enumerate(body.args):
-        variable.name_hint = f"v{at}"
-    load = memref.LoadOp.get(source, body.args)
-    store = memref.StoreOp.get(load.res, target, body.args)
-    body.add_ops([load, store])
-    block = BlockOp(name, [SPATIAL] * len(shape), extents, exprs, operands, Region(body))
-    for op in (block, load, store):
-        op.location = like.location
-    outermost = nest(loops, [block])
-    return (block if outermost is None else outermost), block, guards
-
-
-def insert_alloc(
-    rewriter: PatternRewriter, buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation]
-) -> None:
-    """Put a new temporary behind the definition of the buffer it copies."""
-    owner = buffer.owner
-    if isinstance(owner, Block):
-        point = InsertPoint.at_start(owner)
-        dims = [op for op in owner.ops if isinstance(op, memref.DimOp)]
-        if dims and not extra:
-            point = InsertPoint.after(dims[-1])
-    else:
-        point = InsertPoint.after(owner)
-    rewriter.insert([*extra, alloc], point)
-
-
-def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
-    """Make every access of `old` in `blocks` one of `new`."""
-    for use in list(old.uses):
-        if any(is_inside(use.operation, block) for block in blocks):
-            use.operation.operands[use.index] = new
-
-
-def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """The shape of a buffer as indices: constants, and the values that allocation or assumption give."""
-    owner = buffer.owner
-    dynamic: list[SSAValue] = list(owner.dynamic_sizes) if isinstance(owner, memref.AllocOp) else []
-    for use in buffer.uses:
-        if isinstance(use.operation, AssumeShapeOp):
-            dynamic = list(use.operation.extents)
-    known = {Index.of(op.index).constant: op.result for op in _dims_of(buffer)}
-    sizes = iter(dynamic)
-    result: list[Index] = []
-    for at, extent in enumerate(memref_type(buffer).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            result.append(Index({}, extent))
-        elif dynamic:
-            result.append(Index.of(next(sizes)))
-        else:
-            result.append(Index.of(known.get(at, buffer)))
-    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -249,7 +105,8 @@ class CacheRead(MovingPrimitive):
     1. the block reads that many buffers (accumulators of the block itself are not counted)
     2. the scope is a memory scope
     3. the buffer has at most one writer in the scope, and it runs before every reader
-    4. parallel and vectorized loops have independent iterations afterwards too
+    4. what is copied was written: all of a temporary, or else the box that the readers read
+    5. parallel and vectorized loops have independent iterations afterwards too
 
     The copy runs right after that writer, or at the start of the scope. Where loops are around both the writer and
     the readers, an iteration of the innermost of them copies the box that it reads. The new block is called
@@ -269,9 +126,10 @@ class CacheRead(MovingPrimitive):
         "the block reads that many buffers",
         "the scope is a memory scope",
         "the buffer has at most one writer, before every reader",
+        "what is copied was written",
         KEEPS_INDEPENDENCE,
     )
-    INDEPENDENCE: ClassVar[int] = 4
+    INDEPENDENCE: ClassVar[int] = 5
 
     block: BlockOp
     index: int
@@ -287,6 +145,13 @@ class CacheRead(MovingPrimitive):
         if len(writers) > 1:
             names = ", ".join(f'"{w.label}"' for w in writers)
             self.refuse(3, f"blocks {names} write {buffer_name(buffer)}", block, subject)
+        for use in buffer.uses:
+            user = use.operation
+            writes = isinstance(user, memref.StoreOp | func.CallOp)
+            if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
+                self.refuse(
+                    3, f"{user.name} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject
+                )
         if not writers:
             return CachePlan(block, buffer, self.scope, readers, reading=True, place=self._first_nest(scope))
         (writer,) = writers
@@ -303,14 +168,29 @@ class CacheRead(MovingPrimitive):
         following = place.next_op
         if following is None:
             raise InternalError("a reader follows the writer, but nothing does")
-        box = self._box(buffer, readers, common) if isinstance(common, ForOp) else None
+        box = self._box(buffer, writer, readers, common, subject)
         return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box)
 
-    def _box(self, buffer: SSAValue, readers: Sequence[BlockOp], loop: ForOp) -> tuple[Span | None, ...]:
-        """What an iteration of a loop around all readers reads: the rest may not have been written yet."""
+    def _box(
+        self, buffer: SSAValue, writer: BlockOp, readers: Sequence[BlockOp], common: Operation, subject: str
+    ) -> tuple[Span | None, ...] | None:
+        """What to copy: all of the buffer, or what the readers read when the rest may not have been written (yet)."""
+        rank = len(memref_type(buffer).get_shape())
         reads = [a for reader in readers for a in accesses(reader) if a.buffer is buffer]
-        found = box_of(reads, loop)
-        return tuple(found) if found else (None,) * len(memref_type(buffer).get_shape())
+        if isinstance(common, ForOp):
+            return tuple(box_of(reads, common)) or (None,) * rank
+        if not is_temporary(buffer):
+            return None
+        whole = unwritten_element(writer, buffer, buffer_extents(buffer))
+        if whole is None:
+            return None
+        box = box_of(reads, None)
+        if box and all(span is not None and span.lower.is_constant for span in box):
+            spans = [span for span in box if span is not None]
+            extents = [Index({}, span.extent) for span in spans]
+            if unwritten_element(writer, buffer, extents, [span.lower for span in spans]) is None:
+                return tuple(box)
+        self.refuse(4, whole, writer, subject)
 
     def _first_nest(self, scope: Operation) -> Operation:
         """The first loop or block of the scope: the copy of something nobody writes comes before."""
@@ -381,24 +261,7 @@ class CacheWrite(Primitive):
         """An element that the copy would overwrite with nothing, or that the block expects to find."""
         if buffer in buffers_read(self.block):
             return Violation(f"it reads {buffer_name(buffer)} as it was before")
-        stores = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer and not a.in_init]
-        shape = buffer_extents(buffer)
-        try:
-            for store in stores:
-                if store.indices is None or not store.conditions.exact:
-                    continue
-                missed = missed_instance(Domain(store.loops, store.indices, shape, store.conditions), loops_run=True)
-                if missed is None:
-                    return None
-                if len(stores) == 1:
-                    place = ", ".join(str(missed[("iterator", d)]) for d in range(len(shape)))
-                    return Violation(
-                        f"it never writes {buffer_name(buffer)}[{place}]",
-                        counterexample={"element": {f"d{d}": missed[("iterator", d)] for d in range(len(shape))}},
-                    )
-        except NotProved as error:
-            return undecided(error)
-        return Violation(f"it may not write every element of {buffer_name(buffer)}", "not proved")
+        return unwritten_element(self.block, buffer, buffer_extents(buffer))
 
 
 @dataclass(frozen=True)
