@@ -1,4 +1,6 @@
-"""What must hold of every tir program beyond the shape of its ops: covered domains, accesses in bounds, sound outputs.
+"""What must hold of every tir program beyond the shape of its ops.
+
+Domains are covered, accesses stay in bounds, outputs are sound, and what runs in parallel is independent.
 
 Asked at level boundaries and after parsing. An error is raised for what is proved wrong; what cannot be decided within
 the budget passes (the interpreter still checks it when it runs).
@@ -17,12 +19,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from weft.analysis.accesses import Access, Context, accesses, range_of
 from weft.analysis.coverage import Domain, missed_instance, repeated_instance
 from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
+from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import buffers_loaded, buffers_written, precedes
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.support.errors import CompileError
 
 
@@ -43,6 +46,23 @@ def check_function(function: FuncOp) -> None:
     for access in found:
         check_bounds(access)
     check_reads(found)
+    for op in function.walk():
+        if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED):
+            check_independence(op)
+
+
+def check_independence(loop: ForOp) -> None:
+    """The iterations of a loop that may run at once do not depend on each other.
+
+    Lanes of a vectorized loop may accumulate into one element: they become a reduction of the vector, or run in order.
+    """
+    try:
+        conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL)
+    except NotProved:
+        return
+    if conflict is not None and conflict.exact:
+        kind = loop.kind.data.value
+        raise CompileError.at(loop, f"the loop is {kind}, but {conflict.describe()} at the same time")
 
 
 def check_outputs(block: BlockOp) -> None:

@@ -19,13 +19,16 @@ from weft.dialects.tir import ForOp
 from weft.support.errors import Violation
 
 
-def carried_conflict(loop: ForOp) -> Conflict | None:
+def carried_conflict(loop: ForOp, *, reductions: bool = True) -> Conflict | None:
     """Two different iterations of `loop` that touch one element, one of them writing. Raises `NotProved`.
 
-    Buffers whose values never cross an iteration are left out: each iteration can have its own.
+    Buffers whose values never cross an iteration are left out: each iteration can have its own. Without `reductions`,
+    updates of one accumulator are left out too.
     """
     found = accesses(loop)
     for first, second in conflicting_pairs(found):
+        if not reductions and is_accumulation(first, second):
+            continue
         conflict = _carried(loop, first, second)
         if conflict is not None and not is_private(first.buffer, loop, found):
             return conflict
