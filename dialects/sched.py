@@ -163,6 +163,12 @@ class StepOp(IRDLOperation):
             printer.print_list(self.results, lambda result: printer.print_string(names[result.type]))
 
 
+def _verify_handles(step: StepOp, given: int) -> None:
+    """A step names all of the handles that it gives, or none."""
+    if step.results and len(step.results) != given:
+        raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
+
+
 def _parse_result_types(parser: Parser) -> list[Attribute]:
     if parser.parse_optional_punctuation(":") is None:
         return []
@@ -271,6 +277,9 @@ class SplitOp(StepOp):
     factors = prop_def(ArrayAttr[IntegerAttr])
     loops = var_result_def(LOOP)
 
+    def verify_(self) -> None:
+        _verify_handles(self, len(self.factors))
+
 
 @irdl_op_definition
 class FuseOp(StepOp):
@@ -305,6 +314,9 @@ class TileOp(StepOp):
     loops = var_operand_def(LOOP)
     factors = prop_def(ArrayAttr[IntegerAttr])
     tiled = var_result_def(LOOP)
+
+    def verify_(self) -> None:
+        _verify_handles(self, 2 * len(self.loops))
 
 
 class _LoopKindOp(StepOp):

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.structure import buffers_read, buffers_written, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.replay import Replay
+from weft.passes.schedule.replay import Replay, check_handles
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -45,12 +45,17 @@ class Schedule:
         self._replay = Replay(self.mod)
 
     def replay(self, trace: sched.FuncOp) -> None:
-        """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module."""
+        """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.
+
+        Raises `CompileError` where a step gives another number of handles here, besides what steps raise by themselves;
+        the steps before it stay.
+        """
         mapping: dict[SSAValue, SSAValue] = {}
         for step in trace.body.block.ops:
             if isinstance(step, sched.StepOp):
                 recorded = self._record(step.clone(value_mapper=mapping))
-                mapping.update(zip(step.results, recorded.results, strict=True))
+                mapping.update(zip(step.results, recorded.results, strict=False))
+                check_handles(step, len(recorded.results))
 
     def get(self, handle: BlockHandle | LoopHandle) -> Operation:
         """The op that a handle stands for now."""
@@ -166,6 +171,9 @@ class Schedule:
         operands: Sequence[BlockHandle | LoopHandle],
         properties: dict[str, Attribute] | None = None,
     ) -> sched.StepOp:
+        for handle in operands:
+            if not isinstance(handle, BlockHandle | LoopHandle):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise CompileError(f"expected a handle that the schedule gave, got {handle!r}")
         values = [handle.value for handle in operands]
         for value in values:
             owner = value.owner.parent_op() if isinstance(value.owner, Operation) else None

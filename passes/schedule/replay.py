@@ -38,8 +38,7 @@ class Replay:
 
     def bind(self, step: sched.StepOp, found: Sequence[Operation]) -> None:
         """Let the results of a step stand for `found`, one each."""
-        if step.results and len(found) != len(step.results):
-            raise CompileError.at(step, f"{step.name} gives {len(found)} handles, {len(step.results)} are named")
+        check_handles(step, len(found))
         for handle, op in zip(step.results, found, strict=False):
             self.handles[handle] = op
 
@@ -62,6 +61,12 @@ class Replay:
             raise CompileError(f"handle %{handle.name_hint or '?'} is a loop, a block is needed")
         return op
 
+    def loop(self, handle: SSAValue) -> ForOp:
+        op = self.resolve(handle)
+        if not isinstance(op, ForOp):
+            raise CompileError(f"handle %{handle.name_hint or '?'} is a block, a loop is needed")
+        return op
+
     def _query(self, step: sched.StepOp) -> Sequence[Operation] | None:
         """Steps that only look."""
         if isinstance(step, sched.GetBlockOp):
@@ -80,16 +85,25 @@ class Replay:
         name = step.name.removeprefix("sched.")
         if name not in PRIMITIVES:
             raise InternalError(f"no primitive for the step {step.name}")
-        operands = iter([self.resolve(operand) for operand in step.operands])
+        operands = iter(step.operands)
         arguments: dict[str, object] = {}
         for parameter, kind in parameters(name):
             if kind == LOOPS:
-                arguments[parameter] = tuple(operands)
+                arguments[parameter] = tuple(self.loop(operand) for operand in operands)
             elif is_handle(kind):
-                arguments[parameter] = next(operands)
+                handle = next(operands, None)
+                if handle is None:
+                    raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
+                arguments[parameter] = self.block(handle) if kind is BlockOp else self.loop(handle)
             else:
                 arguments[parameter] = _plain(step.properties, parameter, step)
         return primitive_class(name)(**arguments).apply()
+
+
+def check_handles(step: sched.StepOp, given: int) -> None:
+    """A step names all of the handles that it gives, or none."""
+    if step.results and given != len(step.results):
+        raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
 def _plain(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> object:
