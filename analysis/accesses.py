@@ -229,3 +229,17 @@ def range_of(value: SSAValue) -> Interval:
     if isinstance(value.owner, memref.DimOp):
         return 0, None
     return range_of_index(value)
+
+
+def least_value(index: Index) -> int | None:
+    """A number that `index` is never below, or None. Knows that a loop value is less than its extent, also symbolic."""
+    low = index.range(range_of)[0]
+    if low is not None:
+        return low
+    ends: dict[SSAValue, Index] = {}
+    for atom, factor in index.terms.items():
+        if isinstance(atom, SSAValue) and factor < 0:
+            loop = atom.owner.parent_op() if isinstance(atom, BlockArgument) else None
+            if isinstance(loop, ForOp) and not isinstance(loop.extent, int):
+                ends[atom] = Index.of(loop.extent) - 1
+    return index.substitute(ends).range(range_of)[0] if ends else None

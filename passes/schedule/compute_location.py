@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, range_of
-from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of, hull
 from weft.analysis.index import Index
@@ -50,7 +48,7 @@ class ComputeAt(Move):
     Requirements:
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
-    3. the block writes temporaries only
+    3. the block writes temporaries only, or each of its instances still runs in some iteration
     4. every block that reads what it writes is under the loop
     5. every element it stores is indexed by one iterator a dimension
     6. no block it changes places with writes what it reads or writes
@@ -74,7 +72,7 @@ class ComputeAt(Move):
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is in the scope of the block and not around it",
         "the block is complete or a reduction",
-        "the block writes temporaries only",
+        "the block writes temporaries only, or each of its instances still runs",
         "every consumer is under the loop",
         "every element it stores is indexed by one iterator a dimension",
         "no block it changes places with writes what it reads or writes",
@@ -90,12 +88,11 @@ class ComputeAt(Move):
         block, subject = self.block, block_text(self.block)
         self.require_scope(1)
         self.require_block_kind(2)
-        for buffer in buffers_written(block):
-            if not is_temporary(buffer):
-                self.refuse(3, f"it writes the parameter {buffer_name(buffer)}", block, subject)
         kept = self.kept_guards(2)
         users = self._users(subject)
         domains = self._domains(subject)
+        if not all(is_temporary(buffer) for buffer in buffers_written(block)):
+            self.require_all_instances(3, domains, subject)
         passed = actions_passed(block, self.loop)
         shared = loops_around_both(block, self.loop)
         self.require(6, passing_conflict(block, passed, shared, flow_to=True), block, subject)
@@ -217,7 +214,7 @@ class ReverseComputeAt(Move):
                 )
         domains = self._domains(producers, subject)
         self._require_final(domains, producers, subject)
-        self._require_all_instances(domains, subject)
+        self.require_all_instances(6, domains, subject)
         passed = [op for op in actions_passed(block, self.loop) if op not in producers]
         shared = loops_around_both(block, self.loop)
         violation = passing_conflict(block, passed, shared, flow_to=False)
@@ -315,31 +312,6 @@ class ReverseComputeAt(Move):
         if not (is_exact(own) and is_exact(other)):
             return Violation("the subscripts or conditions are not affine", "not proved")
         return _in_wrong_order(own, other, level, point)
-
-    def _require_all_instances(self, domains: Sequence[IterDomain], subject: str) -> None:
-        """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
-        block = self.block
-        values = Block(arg_types=[IndexType()] * len(domains))
-        partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
-        bindings = [domains[at].lower + Index.of(values.args[at]) for at in partial]
-        question = Domain(
-            (*loops_around(self.loop), self.loop),
-            tuple(index.simplified(range_of) for index in bindings),
-            tuple(Index.of(block.extents[at]) for at in partial),
-            Conditions(),
-            tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
-        )
-        try:
-            missed = missed_instance(question, loops_run=True)
-        except NotProved as error:
-            self.refuse(6, undecided(error), block, subject)
-        if missed is None:
-            return
-        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
-        text = ", ".join(f"{name}={value}" for name, value in point.items())
-        self.refuse(
-            6, Violation(f"instance ({text}) would run in none", counterexample={"instance": point}), block, subject
-        )
 
 
 def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> Violation:

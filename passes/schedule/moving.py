@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import Access, is_fixed, range_of
+from weft.analysis.accesses import Access, Conditions, is_fixed, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import missed_instance
+from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
@@ -138,8 +139,8 @@ def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue) ->
     if isinstance(extent, int) and span.extent >= extent:
         return full_domain(extent)
     lower = span.lower - shift
-    low = lower.range(range_of)[0]
-    last = (Index.of(extent) - lower - span.extent).range(range_of)[0]
+    low = least_value(lower)
+    last = least_value(Index.of(extent) - lower - span.extent)
     inside = low is not None and low >= 0 and last is not None and last >= 0
     return IterDomain(lower, span.extent, clipped=not inside)
 
@@ -198,6 +199,30 @@ class Move(MovingPrimitive):
             text = ", ".join(f"{name}={value}" for name, value in point.items())
             violation = Violation(f"its guards leave out instance ({text})", counterexample={"instance": point})
             self.refuse(requirement, violation, self.block, block_text(self.block))
+
+    def require_all_instances(self, requirement: int, domains: Sequence[IterDomain], subject: str) -> None:
+        """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
+        block = self.block
+        values = Block(arg_types=[IndexType()] * len(domains))
+        partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
+        bindings = [domains[at].lower + Index.of(values.args[at]) for at in partial]
+        question = Domain(
+            (*loops_around(self.loop), self.loop),
+            tuple(index.simplified(range_of) for index in bindings),
+            tuple(Index.of(block.extents[at]) for at in partial),
+            Conditions(),
+            tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
+        )
+        try:
+            missed = missed_instance(question, loops_run=True)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), block, subject)
+        if missed is None:
+            return
+        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
+        text = ", ".join(f"{name}={value}" for name, value in point.items())
+        violation = Violation(f"instance ({text}) would run in none", counterexample={"instance": point})
+        self.refuse(requirement, violation, block, subject)
 
     def require_visible(self, requirement: int, domains: Sequence[IterDomain], before: Operation | None) -> None:
         """What the block uses is known at its new place."""

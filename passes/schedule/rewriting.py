@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from weft.analysis.accesses import range_of
+from weft.analysis.accesses import least_value, range_of
 from weft.analysis.index import Index, exprs_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -70,7 +70,7 @@ def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
 
 def always_less(left: Index, right: Index) -> bool:
     """Whether ranges prove left < right."""
-    low = (right - left).range(range_of)[0]
+    low = least_value(right - left)
     return low is not None and low > 0
 
 
