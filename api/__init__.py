@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft import te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
+    from weft.frontends.te.stage import lower
     from weft.interp.interpreter import Interpreter
     from weft.runtime.library import Library
     from weft.runtime.registry import get_func, register_func
@@ -40,6 +41,7 @@ __all__ = [
     "build",
     "get_func",
     "get_num_threads",
+    "lower",
     "parse",
     "parse_file",
     "register_func",
@@ -61,6 +63,7 @@ _PLACES = {
     "build": "weft.tools.building",
     "get_func": "weft.runtime.registry",
     "get_num_threads": "weft.runtime.threads",
+    "lower": "weft.frontends.te.stage",
     "parse": "weft.tools.building",
     "parse_file": "weft.tools.building",
     "register_func": "weft.runtime.registry",

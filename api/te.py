@@ -68,11 +68,14 @@ from weft.frontends.te.math import (
     truncmod,
 )
 from weft.frontends.te.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
+from weft.frontends.te.stage import Stage, StageSchedule, create_schedule
 from weft.frontends.te.tensor import Tensor, compute, placeholder, size_var, var
 
 __all__ = [
     "Expr",
     "IterVar",
+    "Stage",
+    "StageSchedule",
     "Tensor",
     "Var",
     "abs",
@@ -98,6 +101,7 @@ __all__ = [
     "cosh",
     "create_func",
     "create_prim_func",
+    "create_schedule",
     "create_te_func",
     "ctz",
     "equal",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
+from weft.support.errors import CompileError
 from weft.tools.programs import context, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
+    from weft.frontends.te.expr import Var
+    from weft.frontends.te.stage import StageSchedule
+    from weft.frontends.te.tensor import Tensor
     from weft.runtime.library import Library
     from weft.support.target import Target
 
@@ -41,19 +46,37 @@ def lower_to_tir(module: ModuleOp) -> None:
         LowerGraphPass().apply(Context(), module)
 
 
-def build(module: ModuleOp, target: Target | str = "llvm", *, scheduled: bool = True) -> Library:
+def build(
+    program: ModuleOp | StageSchedule,
+    args: Sequence[Tensor | Var] | Target | str = (),
+    target: Target | str = "llvm",
+    *,
+    name: str = "main",
+    scheduled: bool = True,
+) -> Library:
     """Compile a module of graph, te or tir functions for a target: `"llvm"`, `"llvm -mcpu=znver4"`, `Target(...)`.
+
+        weft.build(module, target="llvm")
+        weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False.
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
+    from weft.frontends.te.stage import StageSchedule, lower
     from weft.passes.lower_tir_to_low import LowerTirToLowPass
     from weft.passes.schedule.replay import apply_schedule
     from weft.runtime.build import load_low_module
     from weft.support.target import Target
 
+    if isinstance(args, Target | str):
+        args, target = (), args
+    if isinstance(program, StageSchedule):
+        if not args:
+            raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
+        module = lower(program, args, name)
+    else:
+        module = program.clone()
     machine = Target.parse(target) if isinstance(target, str) else target
-    module = module.clone()
     lower_to_tir(module)
     for schedule in schedules_of(module):
         if scheduled:

@@ -1,0 +1,171 @@
+"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
+`weft.lower(s, [A, C])`.
+
+A thin layer: what is asked of a stage is recorded, and run as schedule primitives on the block of that stage when the
+function is made. So every request is checked by the primitive, and refused with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.frontends.te.expr import IterVar, Var
+from weft.frontends.te.function import create_func
+from weft.frontends.te.places import error
+from weft.frontends.te.tensor import ComputeOp, Operation, Tensor
+from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
+from weft.support.errors import did_you_mean
+
+
+@dataclass(eq=False)
+class Axis:
+    """A loop that a request of a stage makes."""
+
+    name: str
+
+
+AnyAxis = IterVar | Axis
+
+
+@dataclass
+class _Run:
+    """One lowering: the schedule, and which handle each stage and axis has at this point."""
+
+    schedule: Schedule
+    blocks: dict[ComputeOp, BlockHandle] = field(default_factory=dict[ComputeOp, BlockHandle])
+    loops: dict[AnyAxis, LoopHandle] = field(default_factory=dict[AnyAxis, LoopHandle])
+
+    def loop(self, axis: AnyAxis) -> LoopHandle:
+        if axis not in self.loops:
+            raise error(f"axis '{axis.name}' is not a loop of a stage any more: it was split or fused")
+        return self.loops[axis]
+
+
+Request = Callable[[_Run], None]
+
+
+class Stage:
+    """What is asked of the computation of one tensor. Methods and parameters are those of the field."""
+
+    def __init__(self, schedule: StageSchedule, op: ComputeOp) -> None:
+        self._schedule = schedule
+        self.op = op
+
+    def _ask(self, request: Request) -> None:
+        self._schedule.requests.append(request)
+
+    def split(self, parent: AnyAxis, factor: int | None = None, nparts: int | None = None) -> tuple[Axis, Axis]:
+        """The axis as an outer and an inner one; `factor` is the extent of the inner, `nparts` of the outer one."""
+        if (factor is None) == (nparts is None):
+            raise error(f"split of axis '{parent.name}' takes either factor or nparts")
+        outer, inner = Axis(f"{parent.name}.outer"), Axis(f"{parent.name}.inner")
+
+        def request(run: _Run) -> None:
+            run.loops[outer], run.loops[inner] = run.schedule.split(_taken(run, parent), [nparts, factor])
+
+        self._ask(request)
+        return outer, inner
+
+    def tile(self, x_parent: AnyAxis, y_parent: AnyAxis, x_factor: int, y_factor: int) -> tuple[Axis, Axis, Axis, Axis]:
+        """Both axes split, in the order x outer, y outer, x inner, y inner."""
+        x_outer, x_inner = self.split(x_parent, x_factor)
+        y_outer, y_inner = self.split(y_parent, y_factor)
+        self.reorder(x_outer, y_outer, x_inner, y_inner)
+        return x_outer, y_outer, x_inner, y_inner
+
+    def fuse(self, *axes: AnyAxis) -> Axis:
+        """Nested axes, outermost first, as one."""
+        fused = Axis(".".join(axis.name for axis in axes) + ".fused")
+
+        def request(run: _Run) -> None:
+            run.loops[fused] = run.schedule.fuse(*(_taken(run, axis) for axis in axes))
+
+        self._ask(request)
+        return fused
+
+    def reorder(self, *axes: AnyAxis) -> None:
+        """The axes in this order."""
+        self._ask(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
+
+    def parallel(self, axis: AnyAxis) -> None:
+        """Iterations may run on several threads."""
+        self._ask(lambda run: run.schedule.parallel(run.loop(axis)))
+
+    def vectorize(self, axis: AnyAxis) -> None:
+        """Iterations become vector lanes."""
+        self._ask(lambda run: run.schedule.vectorize(run.loop(axis)))
+
+    def unroll(self, axis: AnyAxis) -> None:
+        """The body is repeated."""
+        self._ask(lambda run: run.schedule.unroll(run.loop(axis)))
+
+    def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
+        """Compute what an iteration of an axis of the consuming stage `parent` needs, in that iteration."""
+        self._ask(lambda run: run.schedule.compute_at(run.blocks[self.op], run.loop(axis)))
+
+    def compute_inline(self) -> None:
+        """Compute each element where it is used."""
+        self._ask(lambda run: run.schedule.compute_inline(run.blocks[self.op]))
+
+
+def _taken(run: _Run, axis: AnyAxis) -> LoopHandle:
+    """The loop of an axis that is about to be taken apart."""
+    loop = run.loop(axis)
+    del run.loops[axis]
+    return loop
+
+
+class StageSchedule:
+    """The requests of all stages, in the order in which they were made. `s[C]` is the stage of tensor C (or `C.op`)."""
+
+    def __init__(self, ops: Sequence[ComputeOp]) -> None:
+        self.requests: list[Request] = []
+        self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages, producers first."""
+        return list(self._stages.values())
+
+    def __getitem__(self, tensor: Tensor | Operation) -> Stage:
+        op = tensor.op if isinstance(tensor, Tensor) else tensor
+        if op not in self._stages:
+            names = [known.name for known in self._stages]
+            raise error(f"'{op.name}' is not a stage of this schedule{did_you_mean(op.name, names)}")
+        return self._stages[op]
+
+    def schedule(self, args: Sequence[Tensor | Var], name: str = "main") -> Schedule:
+        """The function of `args` with every request run. Raises `ScheduleError` for one that is refused."""
+        run = _Run(Schedule(create_func(args, name)))
+        for op in self._stages:
+            compute = cast("ComputeOp", op)
+            block = run.schedule.get_block(compute.outputs[0].name, name)
+            run.blocks[compute] = block
+            run.loops.update(zip((*compute.axis, *compute.reduce_axis), run.schedule.get_loops(block), strict=False))
+        for request in self.requests:
+            request(run)
+        return run.schedule
+
+
+def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
+    """A schedule of everything that the given computations need, one stage a tensor."""
+    given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
+    order: dict[Operation, None] = {}
+
+    def visit(op: Operation) -> None:
+        for tensor in op.input_tensors:
+            visit(tensor.op)
+        order.setdefault(op)
+
+    for item in given:
+        visit(item.op if isinstance(item, Tensor) else item)
+    return StageSchedule([op for op in order if isinstance(op, ComputeOp)])
+
+
+def lower(schedule: StageSchedule, args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:
+    """The loops of a scheduled function: a module holding one tir function with parameters `args`."""
+    return schedule.schedule(args, name).mod
