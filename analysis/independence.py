@@ -16,6 +16,7 @@ from weft.analysis.dependence import (
 from weft.analysis.privacy import is_private
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
 
 
@@ -57,7 +58,8 @@ def dependent_iterations(loop: ForOp, consequence: str) -> Violation | None:
 
 
 def _reduction_advice(conflict: Conflict) -> str | None:
-    if is_accumulation(conflict.first, conflict.second):
+    block = conflict.first.block
+    if block is not None and block is conflict.second.block and IterKind.REDUCE in block.kinds:
         return "only loops that no reduce iterator is bound to; the reduction itself stays serial"
     return None
 

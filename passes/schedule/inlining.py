@@ -345,7 +345,7 @@ class ReverseComputeInline(MovingPrimitive):
             writers = [b for b in blocks if b is not block and buffer in buffers_written(b)]
             if not is_temporary(buffer) or not writers:
                 continue
-            readers = [b for b in blocks if b is not block and buffer in buffers_loaded(b)]
+            readers = [b for b in blocks if b is not block and b not in writers and buffer in buffers_loaded(b)]
             if len(writers) > 1:
                 self.refuse(2, f"{len(writers)} blocks write {buffer_name(buffer)}", block, subject)
             if readers:

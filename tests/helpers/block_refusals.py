@@ -1,0 +1,328 @@
+"""Refusals of the primitives on blocks: where they are computed, inlining, copies, reductions."""
+
+from __future__ import annotations
+
+from loop_refusals import PLAIN, RUNNING_SUM, SCAN
+from refusal import (
+    DOUBLED,
+    PRODUCER_CONSUMER,
+    SHIFTED,
+    TEMPORARY,
+    TURNED,
+    Refusal,
+    block,
+    copy,
+    function,
+    loop,
+)
+from schedule_programs import PROGRAMS
+
+MATMUL = PROGRAMS["matmul_relu"].text
+GATHER = PROGRAMS["gather"].text
+TWO_CONSUMERS = PROGRAMS["two_consumers"].text
+TWO_FUNCTIONS = PRODUCER_CONSUMER + PLAIN.replace("@f", "@g")
+TWO_WRITERS = function(
+    block("B", copy("A", "B")), block("B2", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY
+)
+THREE_BUFFERS = "%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>"
+READ_IN_PART = function(
+    block("C", copy("A", "C")), block("D", copy("C", "D"), "%i in 4", "%v: spatial<4>").replace("%D", "%C2"),
+    parameters="%A: memref<12xf32>, %C: memref<12xf32>", temporaries="  %C2 = memref.alloc() : memref<12xf32>",
+)  # fmt: skip
+UNREAD = function(block("B", copy("A", "B")), block("C", copy("A", "C")), temporaries=TEMPORARY)
+READ_BEFORE = function(block("C", copy("B", "C")), block("B", copy("A", "B")), temporaries=TEMPORARY)
+READ_OUTSIDE = function(
+    block("B", copy("A", "B")),
+    block("C", copy("B", "C")),
+    "  %b = memref.load %B[%c0] : memref<12xf32>\n  memref.store %b, %C[%c0] : memref<12xf32>",
+    temporaries=TEMPORARY,
+)
+STORED_TURNED = function(
+    block("B", TURNED + copy("A", "B", to="%x")), block("C", copy("B", "C")), temporaries=TEMPORARY
+)
+READ_TURNED = function(block("B", copy("A", "B")), block("C", TURNED + copy("B", "C", at="%x")), temporaries=TEMPORARY)
+READ_TWICE = function(
+    block("B", copy("A", "B")),
+    block("C", "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n"
+          "%b = memref.load %B[%x] : memref<12xf32>\n" + copy("B", "C")),
+    temporaries=TEMPORARY,
+)  # fmt: skip
+# B[i] = A[i]; A[i + 1] = B[i]
+IN_PLACE = function(
+    block("B", copy("A", "B")),
+    block("C", SHIFTED + copy("B", "A", to="%x"), "%i in 11", "%v: spatial<11>"),
+    parameters="%A: memref<12xf32>",
+    temporaries=TEMPORARY,
+)
+BETWEEN = function(
+    block("B", copy("A", "B")),
+    block("X", copy("A", "D")),
+    block("C", "%b = memref.load %B[%v] : memref<12xf32>\n" + copy("D", "C")),
+    parameters=THREE_BUFFERS,
+    temporaries=TEMPORARY,
+)
+EVEN = function(
+    block("B", DOUBLED + copy("A", "B", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
+    block("C", DOUBLED + copy("B", "C2", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
+    temporaries=TEMPORARY + "\n  %C2 = memref.alloc() : memref<12xf32>",
+    parameters="%A: memref<12xf32>",
+)
+STRIDED = function(
+    block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="%j * 3 + %i") + "}",
+    block("C", copy("B", "C")),
+    temporaries=TEMPORARY,
+)
+# C[v] = B[v] where v < 8, else 0; B has no more than 8 elements with a value.
+PADDED = function(
+    block("B", copy("A", "B"), "%i in 8"),
+    block("C", """%p = arith.cmpi slt, %v, %c8 : index
+      %x = scf.if %p -> (f32) {
+        %b = memref.load %B[%v] : memref<12xf32>
+        scf.yield %b : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %x, %C[%v] : memref<12xf32>"""),
+    temporaries=TEMPORARY,
+)  # fmt: skip
+SAME_LOOP = function(
+    f"""tir.for %i in 12 {{
+      tir.block "B" iters(%v: spatial<12>) = [%i] {{ {copy("A", "B")} }}
+      tir.block "C" iters(%v: spatial<12>) = [%i] {{ {copy("B", "C")} }} }}""",
+    temporaries=TEMPORARY,
+)
+TO_ONE_ELEMENT = (
+    function(block("B", copy("A", "B")), block("C", copy("B", "C", to="%c0")), temporaries=TEMPORARY)
+    .replace("%C: memref", "%D: memref")
+    .replace("  %B =", "  %C = memref.alloc() : memref<12xf32>\n  %B =")
+)
+INNER_VALUE = function(
+    """tir.for %i in 12 {
+      %k = arith.muli %i, %i : index
+      tir.block "B" iters(%v: spatial<12>) = [%i] {
+        %f = arith.index_cast %k : index to i32
+        %g = arith.sitofp %f : i32 to f32
+        memref.store %g, %B[%v] : memref<12xf32>
+      } }""",
+    block("C", copy("B", "C")),
+    temporaries=TEMPORARY,
+)
+LATER_VALUE = function(
+    block("B", copy("A", "B")),
+    "  %late = memref.load %A[%c0] : memref<12xf32>",
+    block("C", """%b = memref.load %B[%v] : memref<12xf32>
+      %s = arith.addf %b, %late : f32
+      memref.store %s, %C[%v] : memref<12xf32>"""),
+    temporaries=TEMPORARY,
+)  # fmt: skip
+CORNER = """
+func.func @f(%A: memref<6x12xf32>) {
+  %B = memref.alloc() : memref<6x12xf32>
+  %C = memref.alloc() : memref<6x12xf32>
+  tir.for %i in 6 { tir.for %j in 12 {
+    tir.block "B" iters(%v: spatial<6>, %w: spatial<12>) = [%i, %j] where [%i + %j] < [5] {
+      %a = memref.load %A[%v, %w] : memref<6x12xf32>
+      memref.store %a, %B[%v, %w] : memref<6x12xf32>
+    } } }
+  tir.for %i in 3 { tir.for %j in 2 {
+    tir.block "C" iters(%v: spatial<6>, %w: spatial<12>) = [%i, %j] {
+      %b = memref.load %B[%v, %w] : memref<6x12xf32>
+      memref.store %b, %C[%v, %w] : memref<6x12xf32>
+    } } }
+  func.return
+}"""
+SUM_OF_B = """
+func.func @f(%A: memref<4x8xf32>, %C: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %B = memref.alloc() : memref<4x8xf32>
+  tir.for %i in 4 { tir.for %j in 8 {
+    tir.block "B" iters(%vi: spatial<4>, %v: spatial<8>) = [%i, %j] {
+      %a = memref.load %A[%vi, %v] : memref<4x8xf32>
+      memref.store %a, %B[%vi, %v] : memref<4x8xf32>
+    } } }
+  tir.for %i in 4 { tir.for %j in 8 {
+    tir.block "C" iters(%vi: spatial<4>, %vj: reduce<8>) = [%i, %j] {
+      tir.init { memref.store %zero, %C[%vi] : memref<4xf32> }
+      %a = memref.load %B[%vi, %vj] : memref<4x8xf32>
+      %b = memref.load %C[%vi] : memref<4xf32>
+      %s = arith.addf %a, %b : f32
+      memref.store %s, %C[%vi] : memref<4xf32>
+    } } }
+  func.return
+}"""
+# The sum again and again, a guard that always holds, and an init that uses a value of the loop.
+REPEATED_SUM = SUM_OF_B.replace("tir.for %i in 4 { tir.for %j in 8 {\n    tir.block \"C\"",
+                                "tir.for %r in 3 { tir.for %i in 4 { tir.for %j in 8 {\n    tir.block \"C\"").replace(
+                                    "} } }\n  func.return", "} } } }\n  func.return")  # fmt: skip
+GUARDED_SUM = SUM_OF_B.replace("reduce<8>) = [%i, %j]", "reduce<8>) = [%i, %j] where [%i + %j] < [99]")
+INNER_INIT = SUM_OF_B.replace(
+    'tir.for %i in 4 { tir.for %j in 8 {\n    tir.block "C"',
+    """tir.for %i in 4 {
+    %n = arith.index_cast %i : index to i32
+    %start = arith.sitofp %n : i32 to f32
+    tir.for %j in 8 {\n    tir.block "C\"""",
+).replace("store %zero", "store %start")
+ROW = function(
+    """tir.for %i in 4 { tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<4>, %v: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%v] : memref<12xf32>
+        memref.store %a, %B[%vi, %v] : memref<4x12xf32>
+      } } }""",
+    block("C", "%b = memref.load %B[%c0, %v] : memref<4x12xf32>\nmemref.store %b, %C[%v] : memref<12xf32>"),
+    temporaries="  %B = memref.alloc() : memref<4x12xf32>",
+)
+NESTED_GATHER = """
+func.func @f(%A: memref<4x8xf32>, %C: memref<4x8xf32>, %I: memref<8xi32>) {
+  tir.for %i in 4 {
+    tir.block "O" iters(%vo: spatial<4>) = [%i] {
+      tir.for %j in 8 {
+        tir.block "C" iters(%v: spatial<8>) = [%j] {
+          %n = memref.load %I[%v] : memref<8xi32>
+          %x = arith.index_cast %n : i32 to index
+          %a = memref.load %A[%vo, %x] : memref<4x8xf32>
+          memref.store %a, %C[%vo, %v] : memref<4x8xf32>
+        } } } }
+  func.return
+}"""
+
+# fmt: off
+MOVES = [
+    Refusal("compute_at", 1, TWO_FUNCTIONS, lambda s: s.compute_at("B", loop(s, "X")),
+            "the loop is in another function or block"),
+    Refusal("compute_at", 1, PRODUCER_CONSUMER, lambda s: s.compute_at("B", loop(s, "B")),
+            "the loop is already around the block"),
+    Refusal("compute_at", 2, TWO_WRITERS, lambda s: s.compute_at("B", loop(s, "C")),
+            'block "B" is not the only writer of B: block "B2" writes it too'),
+    Refusal("compute_at", 2, CORNER, lambda s: s.compute_at("B", loop(s, "C")), "its guards leave out instance", ...),
+    Refusal("compute_at", 3, READ_IN_PART, lambda s: s.compute_at("C", loop(s, "D")),
+            r"instance \(v=\d+\) would run in none", ...),
+    Refusal("compute_at", 4, TWO_CONSUMERS, lambda s: s.compute_at("B", loop(s, "C")),
+            'block "D" reads B and is not under the loop(.|\n)*legal: a loop around all its consumers'),
+    Refusal("compute_at", 4, READ_OUTSIDE, lambda s: s.compute_at("B", loop(s, "C")),
+            "memref.load reads B and is not under the loop"),
+    Refusal("compute_at", 4, UNREAD, lambda s: s.compute_at("B", loop(s, "C")), "nothing reads what it writes"),
+    Refusal("compute_at", 5, STORED_TURNED, lambda s: s.compute_at("B", loop(s, "C")), "dimension 0 of B is not"),
+    Refusal("compute_at", 6, IN_PLACE, lambda s: s.compute_at("B", loop(s, "C")),
+            r'block "B" reads A\[1\]; iteration \(i=0\) of block "C" writes A\[1\] and would change places',
+            {"first iteration": {"i": 1}, "second iteration": {"i": 0}}),
+    Refusal("compute_at", 7, INNER_VALUE, lambda s: s.compute_at("B", loop(s, "C")),
+            "it uses %k, which is not known there"),
+    Refusal("compute_at", 8, GATHER, lambda s: s.compute_at("B", loop(s, "C")),
+            r'block "B" writes B\[0\]; iteration .* writes B\[0\] and %i is parallel',
+            ..., prepare=lambda s: s.parallel(loop(s, "C"))),
+    Refusal("reverse_compute_at", 1, TWO_FUNCTIONS, lambda s: s.reverse_compute_at("C", loop(s, "X")),
+            "the loop is in another function or block"),
+    Refusal("reverse_compute_at", 2, TO_ONE_ELEMENT, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            "store to the same element of C, so their order matters",
+            {"first instance": {"v": 0}, "second instance": {"v": 1}}),
+    Refusal("reverse_compute_at", 3, TWO_WRITERS, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            'block "B2" writes what it reads and is not under the loop'),
+    Refusal("reverse_compute_at", 3, PRODUCER_CONSUMER, lambda s: s.reverse_compute_at("B", loop(s, "C")),
+            "no block writes what it reads"),
+    Refusal("reverse_compute_at", 4, READ_TURNED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            "dimension 0 of B is not"),
+    Refusal("reverse_compute_at", 4, STRIDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            "not proved: what an iteration of %i writes in dimension 0 of B is not one dense range(.|\n)*legal: a loop "
+            "below which the producer's loops step through that dimension by 1", proved=False),
+    Refusal("reverse_compute_at", 5, MATMUL, lambda s: s.reverse_compute_at("C", loop(s, "Y", 2)),
+            'iteration k=0 would read an element of Y that block "Y" writes in iteration k=1',
+            {"reading iteration": {"k": 0}, "writing iteration": {"k": 1}}),
+    Refusal("reverse_compute_at", 6, PADDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            r"instance \(v=\d+\) would run in none", ...),
+    Refusal("reverse_compute_at", 7, IN_PLACE, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            'iteration i=0 would write an element of A that block "B" reads in iteration i=1',
+            {"writing iteration": {"i": 0}, "reading iteration": {"i": 1}}),
+    Refusal("reverse_compute_at", 8, LATER_VALUE, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            "it uses %late, which is not known there"),
+    Refusal("reverse_compute_at", 9, SUM_OF_B, lambda s: s.reverse_compute_at("C", loop(s, "B", 1)),
+            r'block "C" writes C\[0\](.|\n)*%j is parallel',
+            {"first iteration": {"i": 0, "j": 0}, "second iteration": {"i": 0, "j": 1}},
+            prepare=lambda s: s.parallel(loop(s, "B", 1))),
+]
+
+INLINES = [
+    Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"), 'block "Y" has an init: it is a reduction'),
+    Refusal("compute_inline", 1, CORNER, lambda s: s.compute_inline("B"), "a guard leaves elements out"),
+    Refusal("compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.compute_inline("C"), "it writes the parameter C"),
+    Refusal("compute_inline", 2, READ_OUTSIDE, lambda s: s.compute_inline("B"),
+            "memref.load outside of the blocks of its scope uses B"),
+    Refusal("compute_inline", 3, STORED_TURNED, lambda s: s.compute_inline("B"),
+            "the indices of B are not distinct iterators"),
+    Refusal("compute_inline", 4, IN_PLACE, lambda s: s.compute_inline("B"),
+            r'block "B" reads A\[1\]; iteration \(i=0\) of block "C" writes A\[1\]',
+            {"first iteration": {"i": 1}, "second iteration": {"i": 0}}),
+    Refusal("compute_inline", 5, UNREAD, lambda s: s.compute_inline("B"), "no block reads B"),
+    Refusal("compute_inline", 5, READ_BEFORE, lambda s: s.compute_inline("B"), 'block "C" reads it before'),
+    Refusal("compute_inline", 6, INNER_VALUE, lambda s: s.compute_inline("B"), "it uses %k, which is not known there"),
+    Refusal("reverse_compute_inline", 1, SUM_OF_B, lambda s: s.reverse_compute_inline("C"), "has an init"),
+    Refusal("reverse_compute_inline", 1, TO_ONE_ELEMENT, lambda s: s.reverse_compute_inline("C"),
+            "store to the same element of C", {"first instance": {"v": 0}, "second instance": {"v": 1}}),
+    Refusal("reverse_compute_inline", 2, TWO_WRITERS, lambda s: s.reverse_compute_inline("C"), "2 blocks write B"),
+    Refusal("reverse_compute_inline", 2, TWO_CONSUMERS, lambda s: s.reverse_compute_inline("C"),
+            'block "D" reads B too'),
+    Refusal("reverse_compute_inline", 2, READ_BEFORE, lambda s: s.reverse_compute_inline("C"),
+            'block "B" writes it after'),
+    Refusal("reverse_compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.reverse_compute_inline("B"),
+            "it reads no temporary that a block of its scope writes"),
+    Refusal("reverse_compute_inline", 3, MATMUL, lambda s: s.reverse_compute_inline("C"), 'block "Y" has an init'),
+    Refusal("reverse_compute_inline", 4, READ_TURNED, lambda s: s.reverse_compute_inline("C"),
+            "the indices of B are not distinct iterators"),
+    Refusal("reverse_compute_inline", 4, READ_TWICE, lambda s: s.reverse_compute_inline("C"),
+            "B is read at different indices"),
+    Refusal("reverse_compute_inline", 4, PADDED, lambda s: s.reverse_compute_inline("C"),
+            "a load is conditional or in a loop"),
+    Refusal("reverse_compute_inline", 5, ROW, lambda s: s.reverse_compute_inline("C"),
+            "in dimension 0 the producer runs 4 elements from 0, the block 1 elements from 0"),
+    Refusal("reverse_compute_inline", 6, BETWEEN, lambda s: s.reverse_compute_inline("C"),
+            r'block "C" reads D\[0\]; iteration \(i=0\) of block "X" writes D\[0\]',
+            {"first iteration": {"i": 0}, "second iteration": {"i": 0}}),
+    Refusal("reverse_compute_inline", 7, LATER_VALUE, lambda s: s.reverse_compute_inline("C"),
+            "it uses %late, which is not known there"),
+]
+
+COPIES = [
+    Refusal("cache_read", 1, PRODUCER_CONSUMER, lambda s: s.cache_read("C", 7, "local"),
+            "there is no buffer 7(.|\n)*legal: the buffers it reads are 0: B"),
+    Refusal("cache_read", 2, PRODUCER_CONSUMER, lambda s: s.cache_read("C", 0, "registers"),
+            "'registers' is not a memory scope(.|\n)*legal: \"global\", \"shared\", \"local\""),
+    Refusal("cache_read", 3, TWO_WRITERS, lambda s: s.cache_read("C", "B", "local"), 'blocks "B", "B2" write B'),
+    Refusal("cache_read", 3, SCAN, lambda s: s.cache_read("X", "X", "local"),
+            'block "X" writes X while "X" reads it'),
+    Refusal("cache_read", 4, EVEN, lambda s: s.cache_read("C", "B", "local"), r"it never writes B\[\d+\]", ...),
+    Refusal("cache_read", 5, NESTED_GATHER, lambda s: s.cache_read("C", "A", "local"),
+            r'block "A_local" writes A_local\[0, 0\]; iteration .* writes A_local\[0, 0\] and %i is parallel',
+            ..., prepare=lambda s: s.parallel(loop(s, "O"))),
+    Refusal("cache_write", 1, PRODUCER_CONSUMER, lambda s: s.cache_write("C", -1, "local"),
+            "there is no buffer -1(.|\n)*legal: the buffers it writes are 0: C"),
+    Refusal("cache_write", 2, PRODUCER_CONSUMER, lambda s: s.cache_write("C", 0, "wmma.matrix_c"),
+            "'wmma.matrix_c' is not a memory scope"),
+    Refusal("cache_write", 3, TWO_WRITERS, lambda s: s.cache_write("B", 0, "local"), 'block "B2" writes B too'),
+    Refusal("cache_write", 4, SAME_LOOP, lambda s: s.cache_write("B", 0, "local"), "B is read under it"),
+    Refusal("cache_write", 5, EVEN, lambda s: s.cache_write("B", 0, "local"), r"it never writes B\[\d+\]", ...),
+    Refusal("cache_write", 5, SCAN, lambda s: s.cache_write("X", 0, "local"), "it reads X as it was before"),
+    Refusal("set_scope", 1, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 1, "local"), "there is no buffer 1"),
+    Refusal("set_scope", 2, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 0, "Local"),
+            "'Local' is not a memory scope"),
+    Refusal("set_scope", 3, PRODUCER_CONSUMER, lambda s: s.set_scope("C", 0, "local"), "C is a parameter of @f"),
+]
+
+REDUCTIONS = [
+    Refusal("decompose_reduction", 1, PRODUCER_CONSUMER, lambda s: s.decompose_reduction("B", loop(s, "B")),
+            'block "B" has no init'),
+    Refusal("decompose_reduction", 2, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "C")),
+            "the loops around it are %i, %j, %k"),
+    Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),
+            "%k is outside of %j and a reduce iterator is bound to it: the init would run again between updates",
+            prepare=lambda s: s.reorder(loop(s, "Y", 2), loop(s, "Y", 0))),
+    Refusal("decompose_reduction", 4, RUNNING_SUM, lambda s: s.decompose_reduction("S", loop(s, "S")),
+            'block "C" touches S below the loop'),
+    Refusal("decompose_reduction", 5, GUARDED_SUM, lambda s: s.decompose_reduction("C", loop(s, "C", 1)),
+            "the guard .* < 99 mixes them"),
+    Refusal("decompose_reduction", 6, REPEATED_SUM, lambda s: s.decompose_reduction("C", loop(s, "C")),
+            r"iterations \(r=0, i=0, j=0\) and \(r=1, i=0, j=0\) run the same instance",
+            {"first iteration": {"r": 0, "i": 0, "j": 0}, "second iteration": {"r": 1, "i": 0, "j": 0}}),
+    Refusal("decompose_reduction", 7, INNER_INIT, lambda s: s.decompose_reduction("C", loop(s, "C")),
+            "it uses %start, which is not known there"),
+]
+# fmt: on
+BLOCKS = [*MOVES, *INLINES, *COPIES, *REDUCTIONS]
