@@ -181,6 +181,18 @@ class DecomposeReductionOp(StepOp):
     init = result_def(BLOCK)
 
 
+@irdl_op_definition
+class RfactorOp(StepOp):
+    """A reduction in two steps: partial results for each iteration of a loop, then a block that combines them."""
+
+    name = "sched.rfactor"
+    HANDLE_TYPES: ClassVar = (LOOP,)
+
+    loop = operand_def(LOOP)
+    factor_axis = prop_def(IntegerAttr)
+    partial = result_def(BLOCK)
+
+
 STEPS: tuple[type[StepOp], ...] = (
     GetBlockOp,
     GetLoopsOp,
@@ -202,6 +214,7 @@ STEPS: tuple[type[StepOp], ...] = (
     CacheWriteOp,
     SetScopeOp,
     DecomposeReductionOp,
+    RfactorOp,
 )
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]

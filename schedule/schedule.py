@@ -150,6 +150,13 @@ class Schedule:
         """Give the init of a reduction its own block, before `loop`. Returns that block. See `DecomposeReduction`."""
         return self._blocks(sched.DecomposeReductionOp, [self._block(block), loop])[0]
 
+    def rfactor(self, loop: LoopHandle, factor_axis: int) -> BlockHandle:
+        """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension of the buffer, then all.
+
+        Returns the block of the partial results. See `Rfactor`."""
+        properties: dict[str, Attribute] = {"factor_axis": IntegerAttr(factor_axis, i64)}
+        return self._blocks(sched.RfactorOp, [loop], properties)[0]
+
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block
 

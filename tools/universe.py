@@ -50,6 +50,7 @@ PASSES: Mapping[str, str] = {
     "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
     "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",
     "tir-reverse-compute-inline": "weft.passes.schedule.primitive_passes:ReverseComputeInlinePass",
+    "tir-rfactor": "weft.passes.schedule.primitive_passes:RfactorPass",
     "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
     "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
     "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",

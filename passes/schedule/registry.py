@@ -28,6 +28,7 @@ PRIMITIVES: Mapping[str, str] = {
     "cache_write": "caching:CacheWrite",
     "set_scope": "caching:SetScope",
     "decompose_reduction": "reduction:DecomposeReduction",
+    "rfactor": "factoring:Rfactor",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

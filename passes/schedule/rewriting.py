@@ -98,6 +98,18 @@ def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Opera
                 user.operands[at] = new
 
 
+def become(block: BlockOp, other: BlockOp) -> None:
+    """Turn a block into another one, detached and used up: handles on the block stay valid."""
+    region = other.detach_region(0)
+    old = block.detach_region(0)
+    block.add_region(region)
+    block.operands = list(other.operands)
+    block.properties = dict(other.properties)
+    block.attributes = dict(other.attributes)
+    old.drop_all_references()
+    other.erase()
+
+
 def insert_in(body: Block, operations: Sequence[Operation], before: Operation | None) -> None:
     """Insert operations before an operation of a block, or at its end."""
     for op in operations:

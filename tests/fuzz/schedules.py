@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from programs import Program
 from xdsl.dialects import memref
+from xdsl.ir import SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
 from weft.analysis.structure import (
@@ -347,18 +348,37 @@ class Fuzzer:
         at = self.number(0, max(0, self._first_reduce_loop(block))) if self.chance(0.8) else len(loops) - 1
         return lambda: self.blocks.append(self.sch.decompose_reduction(block, loops[at]))
 
+    def rfactor(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: op.init is not None)
+        if block is None:
+            return None
+        loops = self.loops_of(block)
+        wild = self.chance(WILD)
+        loops = [
+            loop for loop in loops if wild or self.loop_op(loop).induction_variable in reduced_by(self.block_op(block))
+        ]
+        if not loops:
+            return None
+        loop, axis = self.choose(loops), self.number(-2, 2) if self.chance(0.9) else self.number(-9, 9)
+        return lambda: self.blocks.append(self.sch.rfactor(loop, axis))
+
     def _first_reduce_loop(self, block: BlockHandle) -> int:
         """The position of the outermost loop that a reduce iterator is bound to."""
         op = self.block_op(block)
-        reduced = {
-            value
-            for expr, kind in zip(op.bindings.data.results, op.kinds, strict=True)
-            if kind is IterKind.REDUCE
-            for at, value in enumerate(op.binding_operands)
-            if at in expr.used_dims()
-        }
+        reduced = reduced_by(op)
         values = [loop.induction_variable for loop in loops_around(op)]
         return next((at for at, value in enumerate(values) if value in reduced), 0)
+
+
+def reduced_by(block: BlockOp) -> set[SSAValue]:
+    """The values that reduce iterators are bound to."""
+    return {
+        value
+        for expr, kind in zip(block.bindings.data.results, block.kinds, strict=True)
+        if kind is IterKind.REDUCE
+        for at, value in enumerate(block.binding_operands)
+        if at in expr.used_dims()
+    }
 
 
 def writes_temporary(block: BlockOp) -> bool:
@@ -382,5 +402,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "cache_write": Fuzzer.cache_write,
     "set_scope": Fuzzer.set_scope,
     "decompose_reduction": Fuzzer.decompose_reduction,
+    "rfactor": Fuzzer.rfactor,
 }
 """Every primitive, by name; `registry.PRIMITIVES` has the same names (checked by a test)."""

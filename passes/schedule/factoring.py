@@ -1,0 +1,381 @@
+"""rfactor: a reduction in two steps, so that a loop of it becomes free to run in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import range_of
+from weft.analysis.combiners import Update, updates_of
+from weft.analysis.dependence import buffer_name
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import shared_element
+from weft.analysis.structure import is_inside, loops_around, why_not_reduction
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
+from weft.passes.schedule.caching import alloc_like, dynamic_extents, memref_type
+from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rewriting import become, guards_of, nest, new_loop, set_guards
+from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
+from weft.passes.tir.nest import is_free_of_effects
+from weft.support.errors import Violation
+
+Guard = tuple[Index, Index]
+"""`left < right` over loop values."""
+
+
+@dataclass(frozen=True)
+class Guards:
+    """The guards of a reduction block, by the loops that they are on."""
+
+    spatial: tuple[Guard, ...]
+    steps: tuple[Guard, ...]
+    """On loops of the reduction: conditions on the updates alone, for the init runs where they fail too."""
+
+
+@dataclass(frozen=True)
+class RfactorPlan(Plan):
+    """A reduction block, its chain of loops (outermost first), the loop to factor, and what follows from them."""
+
+    block: BlockOp
+    chain: tuple[ForOp, ...]
+    loop: ForOp
+    updates: tuple[Update, ...]
+    axes: tuple[int, ...]
+    """For each accumulator, where the new dimension stands."""
+    reduced: tuple[ForOp, ...]
+    """The loops of the reduction, without `loop`."""
+    guards: Guards
+    used: tuple[SSAValue, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        block, top = self.block, self.chain[0]
+        lift(self.used, Place.before_op(top))
+        partials = [
+            Partial(update, self._partial_buffer(rewriter, update.store.memref, axis), axis)
+            for update, axis in zip(self.updates, self.axes, strict=True)
+        ]
+        partial = self._partial_block(partials)
+        rewriter.insert([partial], InsertPoint.before(block))
+        set_guards(partial, self.guards.spatial)
+        block.detach()
+        outermost = self._final_nest(partials)
+        rewriter.insert([outermost], InsertPoint.after(top))
+        return (partial,)
+
+    def _partial_buffer(self, rewriter: PatternRewriter, buffer: SSAValue, axis: int) -> SSAValue:
+        """The buffer of partial results: the shape of the accumulator with one more dimension."""
+        type_, extents = memref_type(buffer), dynamic_extents(buffer)
+        shape, sizes = list(type_.get_shape()), list(extents.values)
+        extent = self.loop.extent
+        if isinstance(extent, int):
+            shape.insert(axis, extent)
+        else:
+            sizes.insert(sum(e == DYNAMIC_INDEX for e in shape[:axis]), extent)
+            shape.insert(axis, DYNAMIC_INDEX)
+        new = MemRefType(type_.element_type, shape, memory_space=type_.memory_space)
+        alloc = alloc_like(new, sizes, f"{buffer.name_hint or 'buffer'}_rf")
+        alloc.location = self.block.location
+        _insert_after_values(rewriter, [buffer, *sizes], [*extents.operations, alloc])
+        return alloc.memref
+
+    def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
+        """The block in the old loops: spatial iterators, the factored loop as one more, the other loops to reduce."""
+        block = self.block
+        spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+        old_bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        loops = (self.loop, *self.reduced)
+        body = Block(arg_types=[IndexType()] * (len(spatial) + len(loops)))
+        hints = [block.iter_vars[at].name_hint for at in spatial]
+        hints += [f"v{loop.induction_variable.name_hint or 'r'}" for loop in loops]
+        for argument, hint in zip(body.args, hints, strict=True):
+            argument.name_hint = hint
+        exprs, operands = exprs_of([old_bindings[at] for at in spatial] + [Index.of(_variable(x)) for x in loops])
+        partial = BlockOp(
+            f"{block.label}_rf",
+            [SPATIAL] * (len(spatial) + 1) + [REDUCE] * len(self.reduced),
+            [*(block.extents[at] for at in spatial), *(loop.extent for loop in loops)],
+            exprs,
+            operands,
+            Region(body),
+            annotations=block.attributes,
+        )
+        partial.location = block.location
+        kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
+        steps = {_variable(loop): Index.of(v) for loop, v in zip(loops, body.args[len(spatial) :], strict=True)}
+        reduced: dict[SSAValue, Index] = {
+            variable: binding.substitute(steps, range_of).simplified(range_of)
+            for variable, binding in zip(block.iter_vars, old_bindings, strict=True)
+            if variable not in kept
+        }
+        conditions = [(left.substitute(steps), right.substitute(steps)) for left, right in self.guards.steps]
+        fill_partial_block(partial, block, partials, kept, reduced, conditions, body.args[len(spatial)])
+        return partial
+
+    def _final_nest(self, partials: Sequence[Partial]) -> Operation:
+        """The old block over spatial loops of its own and the factored one: it combines the partial results."""
+        block = self.block
+        copies: dict[SSAValue, ForOp] = {}
+        for loop in self.chain:
+            if loop not in self.reduced:
+                extent = loop.extent
+                if not isinstance(extent, int) and extent in copies:
+                    extent = copies[extent].induction_variable
+                copy = new_loop(extent, loop.induction_variable.name_hint, loop, loop.kind.data)
+                copy.attributes.update(loop.attributes)
+                copies[_variable(loop)] = copy
+        renamed = {old: Index.of(new.induction_variable) for old, new in copies.items()}
+        spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        exprs, operands = exprs_of(
+            [*(bindings[at].substitute(renamed, range_of) for at in spatial), renamed[_variable(self.loop)]]
+        )
+        body = Block(arg_types=[IndexType()] * (len(spatial) + 1))
+        for argument, at in zip(body.args, spatial, strict=False):
+            argument.name_hint = block.iter_vars[at].name_hint
+        body.args[-1].name_hint = f"v{self.loop.induction_variable.name_hint or 'r'}"
+        final = BlockOp(
+            block.label,
+            [SPATIAL] * len(spatial) + [REDUCE],
+            [*(block.extents[at] for at in spatial), self.loop.extent],
+            exprs,
+            operands,
+            Region(body),
+            annotations=block.attributes,
+        )
+        final.location = block.location
+        kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
+        fill_final_block(final, block, partials, kept, body.args[-1])
+        become(block, final)
+        outermost = nest(list(copies.values()), [block])
+        set_guards(block, [(a.substitute(renamed), b.substitute(renamed)) for a, b in self.guards.spatial])
+        return block if outermost is None else outermost
+
+
+def _variable(loop: ForOp) -> SSAValue:
+    return loop.induction_variable
+
+
+def _insert_after_values(
+    rewriter: PatternRewriter, values: Sequence[SSAValue], operations: Sequence[Operation]
+) -> None:
+    """Insert behind the last definition of some values, in the block where the first of them is defined."""
+    owner = values[0].owner
+    home = owner if isinstance(owner, Block) else owner.parent
+    if home is None:
+        return
+    owners = {value.owner for value in values}
+    last = None
+    for op in home.ops:
+        if op in owners or (last is None and isinstance(op, memref.DimOp)):
+            last = op
+    rewriter.insert(list(operations), InsertPoint.at_start(home) if last is None else InsertPoint.after(last))
+
+
+@dataclass(frozen=True)
+class Rfactor(MovingPrimitive):
+    """A reduction in two steps: partial results for each iteration of a loop, then a block that combines those.
+
+    Requirements:
+    1. the loop is around one block and holds nothing else, and that block is a reduction block
+    2. the loop is serial
+    3. a reduce iterator is bound to the loop, and no spatial one is bound to a loop of the reduction; the loops of the
+       reduction hold nothing but the block
+    4. `factor_axis` is a place among the dimensions of the result: `-(rank + 1) .. rank`
+    5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
+       or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin)
+    6. each spatial instance stores to elements of its own, at indices that follow from its spatial iterators
+    7. a guard is on spatial loops or on loops of the reduction, not on both
+    8. what the new buffer and the new loops need is known before the loops
+    9. parallel and vectorized loops have independent iterations afterwards too
+
+    Floating-point sums and products change by rounding: asking for `rfactor` is asking for another order.
+
+    The new block is called `<block>_rf`, its buffer `<buffer>_rf`, with the extent of the loop as dimension
+    `factor_axis` (negative: counted from the end). It stays in the old loops, in which `loop` is free then; the block
+    itself gets loops of its own behind them, and combines over the factored dimension.
+
+    ```mlir
+    tir.for %i in 8 { tir.for %ko in 4 { tir.for %ki in 16 {
+      tir.block "B" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %ko * 16 + %ki] { B[%vi] += A[%vi, %vk] } } } }
+    // rfactor %ki {factor_axis = 0}
+    tir.for %i in 8 { tir.for %ko in 4 { tir.for %ki in 16 {
+      tir.block "B_rf" iters(%vi: spatial<8>, %vki: spatial<16>, %vko: reduce<4>) = [%i, %ki, %ko] {
+        B_rf[%vki, %vi] += A[%vi, %vko * 16 + %vki] } } } }
+    tir.for %i in 8 { tir.for %ki in 16 {
+      tir.block "B" iters(%vi: spatial<8>, %vki: reduce<16>) = [%i, %ki] { B[%vi] += B_rf[%vki, %vi] } } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "rfactor"
+    STEP: ClassVar[type[sched.StepOp]] = sched.RfactorOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loop holds one reduction block and nothing else",
+        "the loop is serial",
+        "the loop is of the reduction alone",
+        "factor_axis is a place among the dimensions of the result",
+        "the combiner is known",
+        "each spatial instance stores to elements of its own",
+        "guards are on spatial or on reduce loops",
+        "what the new buffer and loops need is known before the loops",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 9
+
+    loop: ForOp
+    factor_axis: int
+
+    def draft(self) -> RfactorPlan:
+        block = self._block()
+        subject = block_text(block)
+        if self.loop.kind.data is not LoopKind.SERIAL:
+            self.refuse(2, f"loop {_name(self.loop)} is {self.loop.kind.data.value}", self.loop, subject)
+        chain = _chain_around(block)
+        reduced = self._reduce_loops(block, chain)
+        updates = updates_of(block)
+        if updates is None:
+            detail = "how it combines a term into its accumulators is not understood"
+            legal = "sum, product, min, max, and, or, xor; tir.commutative with arith.select of old and new values"
+            self.refuse(5, Violation(detail, "not proved", legal=legal), block, subject)
+        axes = tuple(self._axis(update, subject) for update in updates)
+        self._require_own_elements(block, updates)
+        guards = self._guards(block, reduced)
+        used = self._values(block, chain, updates, guards)
+        self.require(8, why_not_visible(used, Place.before_op(chain[0])), block, subject)
+        self._require_extent(block, updates)
+        others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
+        return RfactorPlan(block, block, chain, self.loop, updates, axes, others, guards, used)
+
+    def _block(self) -> BlockOp:
+        """The only thing with an effect below the loop: a reduction block."""
+        inner: Operation = self.loop
+        while isinstance(inner, ForOp):
+            effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
+            if len(effects) != 1:
+                names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
+                self.refuse(1, f"the body of loop {_name(inner)} holds {names or 'nothing'}", inner)
+            (inner,) = effects
+        if not isinstance(inner, BlockOp):
+            self.refuse(1, f"it holds {inner.name}, not a block", inner)
+        self.require(1, why_not_reduction(inner), inner, block_text(inner))
+        if any(isinstance(op, BlockOp) for op in inner.body.walk()):
+            self.refuse(1, "the block holds other blocks", inner, block_text(inner))
+        return inner
+
+    def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        bound = {
+            kind: {v for index, k in zip(bindings, block.kinds, strict=True) if k is kind for v in index.values()}
+            for kind in IterKind
+        }
+        reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
+        if self.loop not in reduced:
+            names = ", ".join(_name(loop) for loop in reduced) or "none"
+            detail = Violation(f"no reduce iterator is bound to {_name(self.loop)}", legal=f"loops {names}")
+            self.refuse(3, detail, self.loop, block_text(block))
+        for loop in reduced:
+            if _variable(loop) in bound[IterKind.SPATIAL]:
+                self.refuse(3, f"a spatial iterator is bound to {_name(loop)} too", loop, block_text(block))
+            if loop not in chain:
+                self.refuse(
+                    3, f"loop {_name(loop)} of the reduction holds more than the block", loop, block_text(block)
+                )
+        return tuple(reduced)
+
+    def _axis(self, update: Update, subject: str) -> int:
+        rank = memref_type(update.store.memref).get_num_dims()
+        if not -(rank + 1) <= self.factor_axis <= rank:
+            legal = f"{-(rank + 1)}..{rank} for {buffer_name(update.store.memref)} of rank {rank}"
+            self.refuse(4, Violation(f"factor_axis is {self.factor_axis}", legal=legal), update.store, subject)
+        return self.factor_axis if self.factor_axis >= 0 else rank + 1 + self.factor_axis
+
+    def _require_own_elements(self, block: BlockOp, updates: Sequence[Update]) -> None:
+        subject = block_text(block)
+        self.require(6, shared_element(block), block, subject)
+        spatial = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.SPATIAL}
+        for update in updates:
+            for dimension, operand in enumerate(update.store.indices):
+                for value in Index.of(operand).values():
+                    if value not in spatial and _is_defined_in(value, block):
+                        detail = f"index {dimension} of {buffer_name(update.store.memref)} is computed in the block"
+                        self.refuse(6, Violation(detail, "not proved"), update.store, subject)
+        init = block.init
+        started = {op.memref for op in init.walk() if isinstance(op, memref.StoreOp)} if init else set[SSAValue]()
+        for update in updates:
+            if update.store.memref not in started:
+                detail = f"its init stores nothing to {buffer_name(update.store.memref)}"
+                self.refuse(6, detail, update.store, subject)
+
+    def _guards(self, block: BlockOp, reduced: Sequence[ForOp]) -> Guards:
+        values = {_variable(loop) for loop in reduced}
+        around = {_variable(loop) for loop in loops_around(block)} - values
+        spatial: list[Guard] = []
+        steps: list[Guard] = []
+        for left, right in guards_of(block):
+            if not (left.depends_on(values) or right.depends_on(values)):
+                spatial.append((left, right))
+            elif left.depends_on(around) or right.depends_on(around):
+                self.refuse(7, f"the guard {left!r} < {right!r} is on both", block, block_text(block))
+            else:
+                steps.append((left, right))
+        return Guards(tuple(spatial), tuple(steps))
+
+    def _values(
+        self, block: BlockOp, chain: Sequence[ForOp], updates: Sequence[Update], guards: Guards
+    ) -> tuple[SSAValue, ...]:
+        """What the final block and its loops use from outside; what is bound to the loops of the reduction is not."""
+        own = {*block.iter_vars, *(_variable(loop) for loop in chain)}
+        kinds = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
+        indices = [index for index, kind in kinds if kind is IterKind.SPATIAL]
+        indices += [side for guard in guards.spatial for side in guard]
+        used = [value for index in indices for value in index.values()]
+        extents = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.SPATIAL]
+        extents += [loop.extent for loop in chain]
+        used += [extent for extent in extents if not isinstance(extent, int)]
+        used += values_used_by(block)
+        return tuple(dict.fromkeys(value for value in used if value not in own))
+
+    def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
+        """The extent of the new dimension is known where the accumulator is."""
+        extent = self.loop.extent
+        if isinstance(extent, int):
+            return
+        for update in updates:
+            owner = update.store.memref.owner
+            home = owner if isinstance(owner, Block) else owner.parent
+            known = extent.owner if isinstance(extent.owner, Block) else extent.owner.parent
+            if known is not home:
+                detail = f"the extent of {_name(self.loop)} is not known where {buffer_name(update.store.memref)} is"
+                self.refuse(8, detail, self.loop, block_text(block))
+
+
+def _chain_around(block: BlockOp) -> tuple[ForOp, ...]:
+    """The loops of the scope that hold nothing with an effect but the block, outermost first."""
+    chain: list[ForOp] = []
+    inner: Operation = block
+    for loop in reversed(loops_around(block)):
+        if any(op is not inner and not is_free_of_effects(op) for op in loop.body.block.ops):
+            break
+        chain.append(loop)
+        inner = loop
+    return tuple(reversed(chain))
+
+
+def _is_defined_in(value: SSAValue, block: BlockOp) -> bool:
+    owner = value.owner
+    holder = owner.parent_op() if isinstance(owner, Block) else owner
+    return holder is not None and is_inside(holder, block)
+
+
+def _name(loop: ForOp) -> str:
+    return f"%{loop.induction_variable.name_hint or '?'}"

@@ -1,0 +1,131 @@
+"""Each requirement of rfactor, broken."""
+
+from __future__ import annotations
+
+from schedule_checks import refused
+
+import weft
+
+REDUCTION = """
+func.func @f(%A: memref<8x12xf32>, %T: memref<8x12xf32>, %B: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c3 = arith.constant 3 : index
+  tir.for %i in 8 { tir.for %k in 12 {
+    tir.block "B" iters(%vi: spatial<8>, %vk: reduce<12>) = [%i, %k] {
+      tir.init { memref.store %zero, %B[%vi] : memref<8xf32> }
+      %a = memref.load %A[%vi, %vk] : memref<8x12xf32>
+      %b = memref.load %B[%vi] : memref<8xf32>
+      %s = arith.addf %b, %a : f32
+      memref.store %s, %B[%vi] : memref<8xf32>
+    } } }
+  tir.for %i in 8 { tir.for %j in 12 {
+    tir.block "T" iters(%vi: spatial<8>, %vj: spatial<12>) = [%i, %j] {
+      %a = memref.load %A[%vi, %vj] : memref<8x12xf32>
+      memref.store %a, %T[%vi, %vj] : memref<8x12xf32>
+    } } }
+  func.return
+}"""
+
+
+def schedule(old: str = "", new: str = "") -> weft.Schedule:
+    """The reduction, with something else in it."""
+    assert old in REDUCTION
+    return weft.Schedule(weft.parse(REDUCTION.replace(old, new), "f.mlir"))
+
+
+def test_1_one_reduction_block() -> None:
+    sch = schedule()
+    refused(lambda: sch.rfactor(sch.get_loops("T")[1], 0), 1, 'block "T" has no init')
+    sch.decompose_reduction("B", sch.get_loops("B")[1])
+    refused(lambda: sch.rfactor(sch.get_loops("B_update")[0], 0), 1, 'holds block "B_init", tir.for')
+    refused(lambda: sch.rfactor(sch.get_loops("B_update")[1], 0), 1, 'block "B_update" has no init')
+
+
+def test_2_serial() -> None:
+    sch = schedule()
+    k = sch.get_loops("B")[1]
+    sch.unroll(k)
+    refused(lambda: sch.rfactor(k, 0), 2, "loop %k is unrolled")
+
+
+def test_3_of_the_reduction_alone() -> None:
+    sch = schedule()
+    i, k = sch.get_loops("B")
+    refused(lambda: sch.rfactor(i, 0), 3, "no reduce iterator is bound to %i", "legal: loops %k")
+    fused = sch.fuse(i, k)
+    refused(lambda: sch.rfactor(fused, 0), 3, "a spatial iterator is bound to %i_k_fused too")
+    text = REDUCTION[: REDUCTION.index("  tir.for %i in 8 { tir.for %j")] + "  func.return\n}"
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    i, k = sch.get_loops("B")
+    outer, inner = sch.split(k, [3, 4])
+    sch.reorder(outer, i)
+    sch.compute_at(sch.cache_read("B", 0, "local"), outer)
+    refused(lambda: sch.rfactor(inner, 0), 3, "loop %k0 of the reduction holds more than the block")
+
+
+def test_4_an_axis_of_the_result() -> None:
+    sch = schedule()
+    k = sch.get_loops("B")[1]
+    refused(lambda: sch.rfactor(k, 2), 4, "factor_axis is 2", "legal: -2..1 for B of rank 1")
+    refused(lambda: sch.rfactor(k, -3), 4, "factor_axis is -3")
+
+
+def test_5_a_known_combiner() -> None:
+    for other in ("arith.subf %b, %a", "arith.divf %a, %b", "arith.addf %a, %a", "arith.addf %b, %b"):
+        sch = schedule("arith.addf %b, %a", other)
+        refused(lambda s=sch: s.rfactor(s.get_loops("B")[1], 0), 5, "is not understood", kind="not proved")
+    sch = schedule("[%i, %k] {\n      tir.init", "[%i, %k] attributes {tir.commutative} {\n      tir.init")
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    declared = REDUCTION.replace("[%i, %k] {", "[%i, %k] attributes {tir.commutative} {")
+    mean = declared.replace("%s = arith.addf %b, %a", "%t = arith.addf %b, %a : f32\n      %s = arith.divf %t, %t")
+    sch = weft.Schedule(weft.parse(mean, "f.mlir"))
+    refused(lambda: sch.rfactor(sch.get_loops("B")[1], 0), 5, "is not understood", kind="not proved")
+
+
+def test_5_a_choice_depends_on_what_is_stored_alone() -> None:
+    choice = """%t = memref.load %T[%vi, %vk] : memref<8x12xf32>
+      %c = arith.cmpf ogt, KEY, %b : f32
+      %s = arith.select %c, %a, %b"""
+    declared = REDUCTION.replace("[%i, %k] {", "[%i, %k] attributes {tir.commutative} {")
+    for key, legal in (("%a", True), ("%t", False)):
+        text = declared.replace("%s = arith.addf %b, %a", choice.replace("KEY", key))
+        text = text[: text.index("  tir.for %i in 8 { tir.for %j")] + "  func.return\n}"
+        sch = weft.Schedule(weft.parse(text, "f.mlir"))
+        k = sch.get_loops("B")[1]
+        if legal:
+            sch.rfactor(k, 0)
+        else:
+            refused(lambda s=sch, k=k: s.rfactor(k, 0), 5, "is not understood", kind="not proved")
+
+
+def test_6_elements_of_its_own() -> None:
+    sch = weft.Schedule(weft.parse(REDUCTION.replace("%B[%vi]", "%B[%c3]"), "f.mlir"))
+    refused(
+        lambda: sch.rfactor(sch.get_loops("B")[1], 0), 6, "instances (vi=0) and (vi=1) store to the same element of B"
+    )
+    sch = schedule("memref.store %zero, %B[%vi] : memref<8xf32>", "")
+    refused(lambda: sch.rfactor(sch.get_loops("B")[1], 0), 6, "its init stores nothing to B")
+
+
+def test_7_guards() -> None:
+    text = REDUCTION.replace("[%i, %k] {", "[%i, %k] where [%i + %k] < [19] {")
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    refused(lambda: sch.rfactor(sch.get_loops("B")[1], 0), 7, "the guard %i + %k < 19 is on both")
+
+
+def test_8_known_before() -> None:
+    text = REDUCTION.replace(
+        "tir.for %k in 12 {", "%w = memref.load %A[%i, %c3] : memref<8x12xf32>\ntir.for %k in 12 {"
+    )
+    text = text.replace("memref.store %zero, %B[%vi]", "memref.store %w, %B[%vi]")
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    refused(lambda: sch.rfactor(sch.get_loops("B")[1], 0), 8, "it uses %w, which is not known there")
+
+
+def test_a_refused_step_changes_nothing() -> None:
+    sch = schedule()
+    before, trace = str(sch.mod), str(sch.trace)
+    k = sch.get_loops("B")[1]
+    trace = str(sch.trace)
+    refused(lambda: sch.rfactor(k, 5), 4)
+    assert (str(sch.mod), str(sch.trace)) == (before, trace)
