@@ -13,9 +13,11 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
-from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.dependence import buffer_name, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index
+from weft.analysis.privacy import uncovered_element
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
     buffers_written,
@@ -23,6 +25,7 @@ from weft.analysis.structure import (
     child_towards,
     function_of,
     is_inside,
+    loops_around,
     precedes,
     scope_of,
     writers_of,
@@ -36,13 +39,14 @@ from weft.passes.schedule.copying import (
     dynamic_extents,
     insert_alloc,
     memref_type,
+    planned_copy,
     redirect,
     unwritten_element,
     with_scope,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import set_guards
+from weft.passes.schedule.rewriting import guards_of, set_guards
 from weft.support.errors import InternalError, Violation
 
 _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matrix_a|matrix_b|accumulator)")
@@ -60,8 +64,8 @@ def why_not_scope(scope: str) -> Violation | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A buffer, its copy's scope, the blocks to redirect, the op before or after which the copy runs, and what it
-    copies (all when `box` is None)."""
+    """A buffer, its copy's scope, the blocks to redirect, the op before or after which the copy runs, what it copies
+    (all when `box` is None), and when."""
 
     buffer: SSAValue
     scope: str
@@ -69,6 +73,7 @@ class CachePlan(Plan):
     reading: bool
     place: Operation
     box: tuple[Span | None, ...] | None = None
+    guards: tuple[tuple[Index, Index], ...] = ()
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         name = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
@@ -80,7 +85,7 @@ class CachePlan(Plan):
         source, target = (self.buffer, alloc.memref) if self.reading else (alloc.memref, self.buffer)
         nest_op, block, guards = copy_block(name, source, target, extents.values, self.anchor, self.box)
         rewriter.insert([nest_op], InsertPoint.before(self.place) if self.reading else InsertPoint.after(self.place))
-        set_guards(block, guards)
+        set_guards(block, [*self.guards, *guards])
         return (block,)
 
 
@@ -109,8 +114,9 @@ class CacheRead(MovingPrimitive):
     5. parallel and vectorized loops have independent iterations afterwards too
 
     The copy runs right after that writer, or at the start of the scope. Where loops are around both the writer and
-    the readers, an iteration of the innermost of them copies the box that it reads. The new block is called
-    `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with `compute_at`.
+    the readers, an iteration of the innermost of them copies the box that it reads, unless guards of all readers keep
+    them from running there. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with
+    `compute_at`.
 
     ```mlir
     tir.block "C" ... { memref.load %A[%vi] ... }
@@ -169,7 +175,47 @@ class CacheRead(MovingPrimitive):
         if following is None:
             raise InternalError("a reader follows the writer, but nothing does")
         box = self._box(buffer, writer, readers, common, subject)
-        return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box)
+        guards = self._guards(readers, common)
+        if isinstance(common, ForOp) and box is not None and is_temporary(buffer):
+            self._require_written(buffer, writer, readers, common, box)
+        return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box, guards=guards)
+
+    def _guards(self, readers: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
+        """The guards of all readers that are decided outside of their own loops."""
+        inside = [
+            loop.induction_variable
+            for reader in readers
+            for loop in loops_around(reader)
+            if is_inside(loop, common) and loop is not common
+        ]
+        first, *others = [guards_of(reader) for reader in readers]
+        return tuple(
+            guard
+            for guard in first
+            if all(guard in other for other in others) and not any(side.depends_on(inside) for side in guard)
+        )
+
+    def _require_written(
+        self,
+        buffer: SSAValue,
+        writer: BlockOp,
+        readers: Sequence[BlockOp],
+        loop: ForOp,
+        box: Sequence[Span | None],
+    ) -> None:
+        """No element of the box is one that the writer never writes."""
+        copied, loops = planned_copy(buffer, readers, loop, box)
+        try:
+            element = uncovered_element(copied, [a for a in accesses(writer) if a.is_write and a.buffer is buffer])
+        except NotProved as error:
+            self.refuse(4, undecided(error), writer, block_text(self.block))
+        finally:
+            for new in loops:
+                new.erase()
+        if element is not None:
+            place = ", ".join(str(element[("place", d)]) for d in range(len(box)))
+            detail = f'the copy would hold {buffer_name(buffer)}[{place}], which "{writer.label}" never writes'
+            self.refuse(4, detail, writer, block_text(self.block))
 
     def _box(
         self, buffer: SSAValue, writer: BlockOp, readers: Sequence[BlockOp], common: Operation, subject: str

@@ -20,14 +20,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import accesses
+from weft.analysis.accesses import Access, Conditions, Context, accesses
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside, scope_of
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp
 from weft.passes.schedule.moving import domain_from_span, loops_over
@@ -131,6 +131,37 @@ def copy_block(
         op.location = like.location
     outermost = nest(loops, [block])
     return (block if outermost is None else outermost), block, guards
+
+
+def planned_copy(
+    buffer: SSAValue, readers: Sequence[BlockOp], loop: ForOp, box: Sequence[Span | None]
+) -> tuple[Access, list[ForOp]]:
+    """The load of the copy of a temporary that `copy_block` would make in the body of `loop`, for blocks that read it.
+
+    It runs where guards of all readers that `loop` decides hold. Also gives the loops that it speaks of, which are in
+    no function: the caller erases them.
+    """
+    sizes = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
+    shape = memref_type(buffer).get_shape()
+    extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
+    domains = [domain_from_span(span, Index({}), extent) for span, extent in zip(box, extents, strict=True)]
+    loops, bindings, _ = loops_over(domains, extents, loop)
+    contexts = [Context.around(reader).inside(reader) for reader in readers]
+    inside = [inner.induction_variable for context in contexts for inner in context.loops if is_inside(inner, loop)]
+    inside = [value for value in inside if value is not loop.induction_variable]
+    first, *others = [context.conditions for context in contexts]
+    positives = [
+        index
+        for index in first.positives
+        if all(index in other.positives for other in others) and not index.depends_on(inside)
+    ]
+    for index, extent, domain in zip(bindings, extents, domains, strict=True):
+        if domain.clipped:
+            positives.extend((index, Index.of(extent) - index - 1))
+    outer = contexts[0].loops[: contexts[0].loops.index(loop) + 1]
+    load = next(a for a in accesses(readers[0]) if a.buffer is buffer)
+    conditions = Conditions(tuple(positives), exact=first.exact)
+    return Access(load.op, buffer, tuple(bindings), False, (*outer, *loops), conditions, ()), loops
 
 
 def _entry_of(buffer: SSAValue) -> Block:

@@ -404,4 +404,4 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "decompose_reduction": Fuzzer.decompose_reduction,
     "rfactor": Fuzzer.rfactor,
 }
-"""Every primitive, by name; `registry.PRIMITIVES` has the same names (checked by a test)."""
+"""The primitives that are drawn, by their names in `registry.PRIMITIVES`."""

@@ -207,6 +207,67 @@ sched.func @steps {
     assert 'tir.block "Y_local" iters(%v0: spatial<7>, %v1: spatial<5>) = [%i, %j]' in str(scheduled)
 
 
+STENCIL = """
+func.func @main(%A: memref<9xi32>, %C: memref<3x4xi32>) {
+  %zero = arith.constant 0 : i32
+  %P = memref.alloc() : memref<9xi32>
+  tir.for %i in 9 {
+    tir.block "P" iters(%vi: spatial<9>) = [%i] {
+      %a = memref.load %A[%vi] : memref<9xi32>
+      memref.store %a, %P[%vi] : memref<9xi32>
+    }
+  }
+  tir.for %f in 3 { tir.for %i in 4 { tir.for %r in 2 {
+    tir.block "C" iters(%vf: spatial<3>, %vi: spatial<4>, %vr: reduce<2>) = [%f, %i, %r] {
+      tir.init { memref.store %zero, %C[%vf, %vi] : memref<3x4xi32> }
+      %at = affine.apply affine_map<(d0, d1) -> (d0 * 2 + d1)> (%vi, %vr)
+      %p = memref.load %P[%at] : memref<9xi32>
+      %c = memref.load %C[%vf, %vi] : memref<3x4xi32>
+      %sum = arith.addi %c, %p : i32
+      memref.store %sum, %C[%vf, %vi] : memref<3x4xi32>
+    }
+  } } }
+  func.return
+}
+"""
+
+
+def test_a_copy_between_writer_and_reader_runs_where_the_reader_does() -> None:
+    """Iterations that guards cut off wrote nothing, and copied all the same."""
+    scheduled = check(
+        STENCIL
+        + """
+sched.func @steps {
+  %p = sched.get_block "P" : block
+  %c = sched.get_block "C" : block
+  %f, %i, %r = sched.get_loops %c : loop, loop, loop
+  sched.compute_at %p, %r
+  %r0, %r1, %r2 = sched.split %r {factors = [0, 2, 2]} : loop, loop, loop
+  %p_local = sched.cache_read %c {index = 0, scope = "local"} : block
+}"""
+    )
+    copy = str(scheduled).split('tir.block "P_local"')[1].splitlines()[0]
+    assert "where [%r1 * 2 + %r2" in copy
+
+
+def test_a_copy_of_elements_that_nothing_writes_is_refused() -> None:
+    """The loops of the reader reach further than its guards, which are inside of the copy."""
+    message = refusal(
+        STENCIL
+        + """
+sched.func @steps {
+  %p = sched.get_block "P" : block
+  %c = sched.get_block "C" : block
+  %f, %i, %r = sched.get_loops %c : loop, loop, loop
+  sched.compute_at %p, %i
+  %r0, %r1 = sched.split %r {factors = [0, 4]} : loop, loop
+  %p_local = sched.cache_read %c {index = 0, scope = "local"} : block
+}"""
+    )
+    assert "requirement 4, what is copied was written" in message
+    assert 'the copy would hold P[8], which "P" never writes' in message
+
+
 def test_a_buffer_a_lane_leaves_its_accesses_whole() -> None:
     """The inner vectorised loop keeps the outer one from becoming vectors, after its buffers were given lanes."""
     text = """
@@ -241,9 +302,9 @@ def test_a_trace_of_another_program_says_where_it_does_not_fit() -> None:
     sch.parallel(sch.get_loops(sch.get_block("C"))[0])
     text = str(sch.trace).replace('"C"', '"F"')
     assert "%i, %j = " in text
-    steps = parsed(f"{second!s}\n{text}".replace("%i, %j = ", "%i, %j, %k = ").replace("loop, loop", "loop, loop, loop"))[
-        1
-    ]
+    steps = parsed(
+        f"{second!s}\n{text}".replace("%i, %j = ", "%i, %j, %k = ").replace("loop, loop", "loop, loop, loop")
+    )[1]
     with pytest.raises(weft.CompileError, match=r"sched\.get_loops gives 2 handles, 3 are named"):
         weft.Schedule(second).replay(steps)
 
