@@ -1,0 +1,71 @@
+"""Graph functions as DOT, the language of Graphviz: one digraph, a cluster for each function.
+
+weft-opt model.mlir -t dot | dot -Tpdf -o model.pdf
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from weft.backends.picture.graph_model import Edge, GraphModel, Node, NodeKind
+
+_STYLES = {
+    NodeKind.PARAMETER: 'style="rounded,filled", fillcolor="#dcfce7", color="#16a34a"',
+    NodeKind.CONSTANT: 'style="rounded,filled", fillcolor="#f3f4f6", color="#9ca3af", fontsize=9, margin="0.08,0.03", '
+    "height=0.3",
+    NodeKind.OPERATION: 'style="filled", fillcolor="#dbeafe", color="#3b82f6"',
+    NodeKind.CALL: 'style="filled", fillcolor="#ede9fe", color="#8b5cf6"',
+    NodeKind.OUTPUT: 'style="rounded,filled", fillcolor="#ffedd5", color="#ea580c", penwidth=2',
+}
+
+
+def dot_text(graphs: Sequence[GraphModel]) -> str:
+    """The DOT text of graph functions; equal functions give equal texts."""
+    lines = [
+        "digraph {",
+        '  graph [fontname="monospace", bgcolor="transparent", fontcolor="#7b828c", color="#7b828c"]',
+        # The edges of an operation arrive from left to right as its operands stand.
+        '  node [shape=box, fontname="monospace", fontsize=11, ordering=in]',
+        '  edge [color="#7b828c", arrowsize=0.7]',
+    ]
+    for number, graph in enumerate(graphs):
+        lines.append(f"  subgraph cluster_{number} {{")
+        lines.append(f"    label={_quoted('@' + graph.name)}; labeljust=l; penwidth=0")
+        lines += _scope(graph, number, None, "    ")
+        lines += [f"    {_edge(edge, number)}" for edge in graph.edges]
+        lines.append("  }")
+    return "\n".join([*lines, "}", ""])
+
+
+def _scope(graph: GraphModel, number: int, here: int | None, indent: str) -> Iterator[str]:
+    """The nodes of a cluster (None: of no cluster), and the clusters inside of it that hold any."""
+    for position, node in enumerate(graph.nodes):
+        if node.cluster == here:
+            yield f"{indent}{_node(node, f'n{number}_{position}')}"
+    for position, cluster in enumerate(graph.clusters):
+        inside = list(_scope(graph, number, position, f"{indent}  ")) if cluster.parent == here else []
+        if inside:
+            look = 'labeljust=l; fontsize=10; penwidth=1; style="dashed,rounded"'
+            yield f"{indent}subgraph cluster_{number}_{position} {{"
+            yield f"{indent}  label={_quoted(cluster.title)}; {look}"
+            yield from inside
+            yield f"{indent}}}"
+
+
+def _node(node: Node, name: str) -> str:
+    label = _quoted("\n".join((node.title, *node.lines)))
+    return f"{name} [label={label}, tooltip={_quoted(node.hover)}, {_STYLES[node.kind]}]"
+
+
+def _edge(edge: Edge, number: int) -> str:
+    return f"n{number}_{edge.source} -> n{number}_{edge.target} [tooltip={_quoted(edge.hover)}]"
+
+
+def _quoted(text: str) -> str:
+    """A DOT string that shows as `text`.
+
+    A backslash starts an escape in labels (`\\N` is the name of the node) and `&` an entity as in HTML, which plain
+    ASCII needs for all other characters.
+    """
+    escaped = text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped.encode("ascii", "xmlcharrefreplace").decode("ascii")}"'

@@ -1,0 +1,320 @@
+"""What a picture of a graph function shows: nodes, the edges between them, and the clusters around them.
+
+A node stands for a parameter, a constant, an operation or a returned value; an edge for an operand. Dataflow regions
+are clusters: they carry no node of their own, edges pass through their results. All texts are made here, so that
+every form of the picture says the same.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from xdsl.dialects.arith import ConstantOp as ScalarConstantOp
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    TupleType,
+    UnitAttr,
+    UnregisteredOp,
+    i1,
+)
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+
+from weft.dialects.graph import GRAPH, CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp
+from weft.dialects.graph_shapes import shape_of, show_extent
+from weft.support.errors import CompileError, did_you_mean
+
+LONGEST_LINE = 44
+"""Characters of a line in a box; what is longer is cut here and stands whole in the text shown on hover."""
+
+
+class NodeKind(Enum):
+    """What a node stands for; forms differ in shape and colour."""
+
+    PARAMETER = auto()
+    CONSTANT = auto()
+    OPERATION = auto()
+    CALL = auto()
+    """Of a function in this module, or of one that is registered at run time."""
+    OUTPUT = auto()
+
+
+@dataclass(frozen=True)
+class Node:
+    """A box: its title, the lines below, the text on hover, how many values go in and come out."""
+
+    kind: NodeKind
+    title: str
+    lines: tuple[str, ...]
+    hover: str
+    inputs: int
+    outputs: int
+    cluster: int | None
+    """Position in `GraphModel.clusters` of the innermost dataflow region around it."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The value that result `result` of node `source` gives to operand `operand` of node `target`."""
+
+    source: int
+    result: int
+    target: int
+    operand: int
+    hover: str
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A dataflow region, maybe inside of another one (`parent`)."""
+
+    title: str
+    parent: int | None
+
+
+@dataclass(frozen=True)
+class GraphModel:
+    """A graph function. Nodes stand in program order; edges by target, then in operand order."""
+
+    name: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    clusters: tuple[Cluster, ...]
+
+
+def graph_models(module: ModuleOp, name: str | None = None) -> list[GraphModel]:
+    """The graph functions of a module, in order, or only the one called `name`.
+
+    Raises `CompileError` when there is none.
+    """
+    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, FuncOp) and _is_graph_function(f)}
+    if not functions:
+        raise CompileError(
+            "there is nothing to picture: the module holds no graph function (a function with operations of the graph "
+            "dialect); draw the graph before it is lowered"
+        )
+    if name is None:
+        return [_Builder(function).model() for function in functions.values()]
+    if name not in functions:
+        raise CompileError(f"the module holds no graph function '{name}'{did_you_mean(name, functions)}")
+    return [_Builder(functions[name]).model()]
+
+
+def _is_graph_function(function: FuncOp) -> bool:
+    """Whether a function holds graph operations, or only returns tensors that it is given."""
+    if function.is_declaration:
+        return False
+    if any(op.dialect_name() == GRAPH.name for op in function.body.walk()):
+        return True
+    types = (*function.function_type.inputs, *function.function_type.outputs)
+    only_returns = isinstance(function.body.blocks[0].first_op, ReturnOp)
+    return only_returns and any(isinstance(type_, TensorType) for type_ in types)
+
+
+@dataclass
+class _Builder:
+    """Walks one function and collects what its picture shows."""
+
+    function: FuncOp
+    nodes: list[Node] = field(default_factory=list[Node])
+    edges: list[Edge] = field(default_factory=list[Edge])
+    clusters: list[Cluster] = field(default_factory=list[Cluster])
+    sources: dict[SSAValue, tuple[int, int]] = field(default_factory=dict[SSAValue, tuple[int, int]])
+    """Value -> node that makes it, and as which of its results."""
+
+    def model(self) -> GraphModel:
+        blocks = self.function.body.blocks
+        if len(blocks) != 1:
+            raise CompileError.at(
+                self.function,
+                f"a graph function has one block, but @{self.function.sym_name.data} has {len(blocks)}",
+            )
+        for argument in blocks[0].args:
+            title = argument.name_hint or f"argument {argument.index}"
+            node = self.add_node(
+                NodeKind.PARAMETER, title, (show_type(argument.type),), _declared(argument), 0, 1, None
+            )
+            self.sources[argument] = (node, 0)
+        self.add_ops(self.function.body, None)
+        return GraphModel(self.function.sym_name.data, tuple(self.nodes), tuple(self.edges), tuple(self.clusters))
+
+    def add_ops(self, region: Region, cluster: int | None) -> None:
+        for op in region.block.ops:
+            match op:
+                case DataflowOp():
+                    self.clusters.append(Cluster("dataflow", cluster))
+                    self.add_ops(op.body, len(self.clusters) - 1)
+                    for outer, inner in zip(op.results, op.output.values, strict=True):
+                        self.sources[outer] = self.sources[inner]
+                case OutputOp():
+                    pass
+                case ReturnOp():
+                    self.add_outputs(op)
+                case _:
+                    self.add_operation(op, cluster)
+
+    def add_outputs(self, op: ReturnOp) -> None:
+        """A node for each returned value."""
+        for position, value in enumerate(op.operands):
+            title = "output" if len(op.operands) == 1 else f"output {position}"
+            lines = (_result_line(value),)
+            node = self.add_node(NodeKind.OUTPUT, title, lines, f"returns {_declared(value)}", 1, 0, None)
+            self.add_edge(value, node, 0)
+
+    def add_operation(self, op: Operation, cluster: int | None) -> None:
+        operands = [*op.operands, *_captured(op)]
+        told = _property_lines(op)
+        hover = "\n".join(
+            [f"{_full_name(op).partition('.')[0]}.{_title(op)}", *told, *(_declared(result) for result in op.results)]
+        )
+        if _is_constant(op):
+            result = op.results[0]
+            title = result.name_hint or "constant"
+            lines = (show_type(result.type),)
+            node = self.add_node(NodeKind.CONSTANT, title, lines, hover, 0, len(op.results), cluster)
+        else:
+            kind = NodeKind.CALL if isinstance(op, CallTirOp | CallDpsOp) else NodeKind.OPERATION
+            lines = (*told, *(_result_line(result) for result in op.results))
+            node = self.add_node(kind, _title(op), lines, hover, len(operands), len(op.results), cluster)
+        for position, operand in enumerate(operands):
+            self.add_edge(operand, node, position)
+        self.sources.update({result: (node, position) for position, result in enumerate(op.results)})
+
+    def add_node(
+        self,
+        kind: NodeKind,
+        title: str,
+        lines: tuple[str, ...],
+        hover: str,
+        inputs: int,
+        outputs: int,
+        cluster: int | None,
+    ) -> int:
+        shown = tuple(_shortened(line) for line in lines)
+        self.nodes.append(Node(kind, _shortened(title), shown, printable(hover), inputs, outputs, cluster))
+        return len(self.nodes) - 1
+
+    def add_edge(self, value: SSAValue, target: int, operand: int) -> None:
+        source, result = self.sources[value]
+        hover = f"{_declared(value)}\n{self.nodes[source].title} to {self.nodes[target].title}, operand {operand}"
+        self.edges.append(Edge(source, result, target, operand, printable(hover)))
+
+
+def _captured(op: Operation) -> Iterator[SSAValue]:
+    """The values from outside that the regions of an operation use, each once, in order of use."""
+    if not op.regions:
+        return
+    inner = list(op.walk())[1:]
+    defined: set[SSAValue] = set()
+    for each in (op, *inner):
+        for region in each.regions:
+            for block in region.blocks:
+                defined.update(block.args)
+    for each in inner:
+        defined.update(each.results)
+    seen: set[SSAValue] = set()
+    for each in inner:
+        for operand in each.operands:
+            if operand not in defined and operand not in seen:
+                seen.add(operand)
+                yield operand
+
+
+def _is_constant(op: Operation) -> bool:
+    return isinstance(op, ConstantOp | ScalarConstantOp)
+
+
+def _full_name(op: Operation) -> str:
+    """The name of an operation with its dialect."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def _title(op: Operation) -> str:
+    """The name of an operation without its dialect, and whom it calls."""
+    name = _full_name(op).partition(".")[2] or _full_name(op)
+    match op:
+        case CallTirOp():
+            return f"{name} @{op.callee.string_value()}"
+        case CallDpsOp():
+            return f'{name} "{op.callee.data}"'
+        case _:
+            return name
+
+
+def _property_lines(op: Operation) -> tuple[str, ...]:
+    """What an operation is told beside its operands, on one line: `axes = [1, 0]`."""
+    # How operands are grouped is bookkeeping of the IR; the other names stand in the title.
+    hidden = {"operandSegmentSizes", "resultSegmentSizes", "op_name__"}
+    hidden |= {"callee"} if isinstance(op, CallTirOp | CallDpsOp) else {"value"} if _is_constant(op) else set()
+    told: Mapping[str, Attribute] = {**op.properties, **op.attributes}
+    parts = [
+        name if isinstance(value, UnitAttr) else f"{name} = {_show_attribute(value)}"
+        for name, value in told.items()
+        if name not in hidden
+    ]
+    return (", ".join(parts),) if parts else ()
+
+
+def _show_attribute(attribute: Attribute) -> str:
+    match attribute:
+        case IntegerAttr() if attribute.type == i1:
+            return "true" if attribute.value.data else "false"
+        case IntegerAttr() | FloatAttr():
+            return str(attribute.value.data)
+        case StringAttr():
+            return f'"{attribute.data}"'
+        case DenseArrayBase():
+            return f"[{', '.join(str(value.value.data) for value in attribute.iter_attrs())}]"
+        case ArrayAttr():
+            return f"[{', '.join(_show_attribute(inner) for inner in attribute.data)}]"
+        case DenseIntOrFPElementsAttr() | DenseResourceAttr():
+            return show_type(attribute.get_type())
+        case _:
+            return str(attribute)
+
+
+def show_type(type_: Attribute) -> str:
+    """A type as boxes show it: `f32[n, 784]`, `(f32[4], i64)`."""
+    match type_:
+        case TensorType():
+            return f"{type_.element_type}[{', '.join(show_extent(extent) for extent in shape_of(type_))}]"
+        case TupleType():
+            return f"({', '.join(show_type(inner) for inner in type_.types)})"
+        case _:
+            return str(type_)
+
+
+def _result_line(value: SSAValue) -> str:
+    return f"{value.name_hint}: {show_type(value.type)}" if value.name_hint else show_type(value.type)
+
+
+def _declared(value: SSAValue) -> str:
+    """A value with its type as the IR writes it."""
+    return f"%{value.name_hint} : {value.type}" if value.name_hint else str(value.type)
+
+
+def _shortened(line: str) -> str:
+    text = printable(line).replace("\n", "\\n")
+    return text if len(text) <= LONGEST_LINE else f"{text[: LONGEST_LINE - 3]}..."
+
+
+def printable(text: str) -> str:
+    """The text with control characters, and what is no character at all, spelled out as `\\x07`."""
+
+    def spelled(character: str) -> str:
+        if character == "\n" or unicodedata.category(character) not in ("Cc", "Cs", "Cn"):
+            return character
+        return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+    return "".join(map(spelled, text))
