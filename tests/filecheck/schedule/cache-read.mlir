@@ -1,0 +1,389 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-cache-read{func=f block=C index=0 scope=local}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// cache_read: blocks read a copy in another memory scope.
+
+// A temporary: the copy follows its writer. In the schedule, a parameter: the copy comes first.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %A_shared = memref.alloc() : memref<10x12xf32, "shared">
+// CHECK-NEXT: {{^}}    %B = memref.alloc() : memref<10x12xf32>
+// CHECK-NEXT: {{^}}    tir.for %ax0 in 10 {
+// CHECK-NEXT: {{^}}      tir.for %ax1 in 12 {
+// CHECK-NEXT: {{^}}        tir.block "A_shared" iters(%v0: spatial<10>, %v1: spatial<12>) = [%ax0, %ax1] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %A[%v0, %v1] : memref<10x12xf32>
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %A_shared[%v0, %v1] : memref<10x12xf32, "shared">
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %a = memref.load %A_shared[%vi, %vj] : memref<10x12xf32, "shared">
+// CHECK: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %B = memref.alloc() : memref<10x12xf32>
+// PASS-NEXT: {{^}}    %B_local = memref.alloc() : memref<10x12xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %ax0 in 10 {
+// PASS-NEXT: {{^}}      tir.for %ax1 in 12 {
+// PASS-NEXT: {{^}}        tir.block "B_local" iters(%v0: spatial<10>, %v1: spatial<12>) = [%ax0, %ax1] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %B[%v0, %v1] : memref<10x12xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %B_local[%v0, %v1] : memref<10x12xf32, "local">
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %b = memref.load %B_local[%vi, %vj] : memref<10x12xf32, "local">
+// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
+  %B = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+        %d = arith.negf %b : f32
+        memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %copy = sched.cache_read %b {index = 0, scope = "shared"} : block
+}
+
+// -----
+
+// The second operand of a product, moved under a loop: a tile of the copy.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %W_global_W_packed = memref.alloc() : memref<9x10xf32, "global.W_packed">
+// CHECK: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
+// CHECK-NEXT: {{^}}    tir.for %j0 in 2 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 9 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 5 {
+// CHECK-NEXT: {{^}}          tir.block "W_global_W_packed" iters(%v0: spatial<9>, %v1: spatial<10>) = [%ax0, %j0 * 5 + %ax1] {
+// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %W[%v0, %v1] : memref<9x10xf32>
+// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %W_global_W_packed[%v0, %v1] : memref<9x10xf32, "global.W_packed">
+// CHECK: {{^}}      tir.for %i in 12 {
+// CHECK-NEXT: {{^}}        tir.for %j1 in 5 {
+// CHECK-NEXT: {{^}}          tir.for %k in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j0 * 5 + %j1, %k] {
+// CHECK-NEXT: {{^}}              tir.init {
+// CHECK-NEXT: {{^}}                memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+// CHECK: {{^}}              %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+// CHECK-NEXT: {{^}}              %w = memref.load %W_global_W_packed[%vk, %vj] : memref<9x10xf32, "global.W_packed">
+// CHECK: {{^}}              %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+// CHECK: {{^}}              memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}            tir.init {
+// PASS-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+// PASS: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+// PASS: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+// PASS: {{^}}    tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%ax0, %ax1] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%v0, %v1] : memref<12x10xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%v0, %v1] : memref<12x10xf32, "local">
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<12x10xf32>
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.for %k in 9 {
+        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+          %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %j0, %j1 = sched.split %j {factors = [0, 5]} : loop, loop
+  sched.reorder %j0, %i
+  %copy = sched.cache_read %b {index = 1, scope = "global.W_packed"} : block
+  sched.compute_at %copy, %j0
+}
+
+// -----
+
+// Writer and reader in one loop: what an iteration reads.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %T = memref.alloc() : memref<10xf32>
+// CHECK-NEXT: {{^}}    %T_local = memref.alloc() : memref<10xf32, "local">
+// CHECK-NEXT: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
+// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<10xf32>
+// CHECK-NEXT: {{^}}        memref.store %a, %T[%v] : memref<10xf32>
+// CHECK: {{^}}      tir.block "T_local" iters(%v0: spatial<10>) = [%i] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%v0] : memref<10xf32>
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%v0] : memref<10xf32, "local">
+// CHECK: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
+// CHECK-NEXT: {{^}}        %t = memref.load %T_local[%v] : memref<10xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %t, %C[%v] : memref<10xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %T = memref.alloc() : memref<10xf32>
+// PASS-NEXT: {{^}}    %T_local = memref.alloc() : memref<10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
+// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<10xf32>
+// PASS-NEXT: {{^}}        memref.store %a, %T[%v] : memref<10xf32>
+// PASS: {{^}}      tir.block "T_local" iters(%v0: spatial<10>) = [%i] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%v0] : memref<10xf32>
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%v0] : memref<10xf32, "local">
+// PASS: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
+// PASS-NEXT: {{^}}        %t = memref.load %T_local[%v] : memref<10xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %t, %C[%v] : memref<10xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<10xf32>, %C: memref<10xf32>) {
+  %T = memref.alloc() : memref<10xf32>
+  tir.for %i in 10 {
+    tir.block "B" iters(%v: spatial<10>) = [%i] {
+      %a = memref.load %A[%v] : memref<10xf32>
+      memref.store %a, %T[%v] : memref<10xf32>
+    }
+    tir.block "C" iters(%v: spatial<10>) = [%i] {
+      %t = memref.load %T[%v] : memref<10xf32>
+      memref.store %t, %C[%v] : memref<10xf32>
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %c = sched.get_block "C" in @f : block
+  %copy = sched.cache_read %c {index = 0, scope = "local"} : block
+}
+
+// -----
+
+// All readers of the scope read the copy. Only what they read was written, and is copied.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %B = memref.alloc() : memref<13xf32>
+// CHECK-NEXT: {{^}}    %B_local = memref.alloc() : memref<13xf32, "local">
+// CHECK-NEXT: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
+// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
+// CHECK: {{^}}        memref.store %b, %B[%v] : memref<13xf32>
+// CHECK: {{^}}    tir.for %ax0 in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B_local" iters(%v0: spatial<13>) = [%ax0] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%v0] : memref<13xf32>
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%v0] : memref<13xf32, "local">
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
+// CHECK-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
+// CHECK: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// CHECK-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
+// CHECK-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %B = memref.alloc() : memref<13xf32>
+// PASS-NEXT: {{^}}    %B_local = memref.alloc() : memref<13xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
+// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
+// PASS: {{^}}        memref.store %b, %B[%v] : memref<13xf32>
+// PASS: {{^}}    tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}      tir.block "B_local" iters(%v0: spatial<13>) = [%ax0] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%v0] : memref<13xf32>
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%v0] : memref<13xf32, "local">
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
+// PASS-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
+// PASS: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// PASS-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
+// PASS-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>) {
+  %B = memref.alloc() : memref<13xf32>
+  tir.for %i in 12 {
+    tir.block "B" iters(%v: spatial<13>) = [%i] {
+      %a = memref.load %A[%v] : memref<12xf32>
+      %b = arith.mulf %a, %a : f32
+      memref.store %b, %B[%v] : memref<13xf32>
+    }
+  }
+  tir.for %i in 12 {
+    tir.block "C" iters(%v: spatial<12>) = [%i] {
+      %b = memref.load %B[%v] : memref<13xf32>
+      memref.store %b, %C[%v] : memref<12xf32>
+    }
+    tir.block "D" iters(%v: spatial<12>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (11 - d0)>(%v)
+      %b = memref.load %B[%v] : memref<13xf32>
+      memref.store %b, %D[%x] : memref<12xf32>
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %c = sched.get_block "C" in @f : block
+  %copy = sched.cache_read %c {index = 0, scope = "local"} : block
+}
+
+// -----
+
+// Symbolic extents.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %X_local = memref.alloc(%m, %n) : memref<?x?xf32, "local">
+// CHECK: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
+// CHECK-NEXT: {{^}}    tir.for %ax0 in %m {
+// CHECK-NEXT: {{^}}      tir.for %ax1 in %n {
+// CHECK-NEXT: {{^}}        tir.block "X_local" iters(%v0: spatial<%m>, %v1: spatial<%n>) = [%ax0, %ax1] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %X[%v0, %v1] : memref<?x?xf32>
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %X_local[%v0, %v1] : memref<?x?xf32, "local">
+// CHECK: {{^}}    tir.for %i in %m {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.for %k in %n {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// CHECK-NEXT: {{^}}            tir.init {
+// CHECK-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+// CHECK: {{^}}            %x = memref.load %X_local[%vi, %vk] : memref<?x?xf32, "local">
+// CHECK-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+// CHECK: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+// CHECK: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+// CHECK: {{^}}    tir.for %i in %m {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%m) : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in %n {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}            tir.init {
+// PASS-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+// PASS: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+// PASS: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+// PASS: {{^}}    tir.for %ax0 in %m {
+// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%v0, %v1] : memref<?x10xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%v0, %v1] : memref<?x10xf32, "local">
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %y = memref.load %Y_local[%vi, %vj] : memref<?x10xf32, "local">
+// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %X, %c0 : memref<?x?xf32>
+  %n = memref.dim %X, %c1 : memref<?x?xf32>
+  tir.assume_shape %W[%n] : memref<?x10xf32>
+  tir.assume_shape %D[%m] : memref<?x10xf32>
+  %Y = memref.alloc(%m) : memref<?x10xf32>
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.for %k in %n {
+        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+          %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %copy = sched.cache_read %b {index = 0, scope = "local"} : block
+}

@@ -1,0 +1,249 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-cache-write{func=f block=B index=0 scope=local}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// cache_write: a block computes into a copy in another memory scope.
+
+// The copy of a tile goes out after the tile.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
+// CHECK-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
+// CHECK-NEXT: {{^}}    tir.for %i0 in 3 {
+// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j in 10 {
+// CHECK-NEXT: {{^}}          tir.for %k in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j, %k] {
+// CHECK-NEXT: {{^}}              tir.init {
+// CHECK-NEXT: {{^}}                memref.store %zero, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// CHECK: {{^}}              %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+// CHECK-NEXT: {{^}}              %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+// CHECK: {{^}}              %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// CHECK: {{^}}              memref.store %s, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// CHECK: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
+// CHECK-NEXT: {{^}}          tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%i0 * 4 + %ax0, %ax1] {
+// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<12x10xf32, "local">
+// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<12x10xf32>
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}            tir.init {
+// PASS-NEXT: {{^}}              memref.store %zero, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+// PASS: {{^}}            %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// PASS: {{^}}            memref.store %s, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
+// PASS: {{^}}    tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%ax0, %ax1] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<12x10xf32, "local">
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<12x10xf32>
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<12x10xf32>
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.for %k in 9 {
+        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+          %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %copy = sched.cache_write %b {index = 0, scope = "local"} : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.reverse_compute_at %copy, %i0
+}
+
+// -----
+
+// A reduction straight to a parameter.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %S_shared = memref.alloc() : memref<6xf32, "shared">
+// CHECK: {{^}}    tir.for %i in 6 {
+// CHECK-NEXT: {{^}}      tir.for %k in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// CHECK-NEXT: {{^}}          tir.init {
+// CHECK-NEXT: {{^}}            memref.store %zero, %S_shared[%vi] : memref<6xf32, "shared">
+// CHECK: {{^}}          %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
+// CHECK-NEXT: {{^}}          %s = memref.load %S_shared[%vi] : memref<6xf32, "shared">
+// CHECK: {{^}}          memref.store %t, %S_shared[%vi] : memref<6xf32, "shared">
+// CHECK: {{^}}    tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}      tir.block "S_shared" iters(%v0: spatial<6>) = [%ax0] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_shared[%v0] : memref<6xf32, "shared">
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%v0] : memref<6xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %S_local = memref.alloc() : memref<6xf32, "local">
+// PASS: {{^}}    tir.for %i in 6 {
+// PASS-NEXT: {{^}}      tir.for %k in 10 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS-NEXT: {{^}}          tir.init {
+// PASS-NEXT: {{^}}            memref.store %zero, %S_local[%vi] : memref<6xf32, "local">
+// PASS: {{^}}          %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
+// PASS-NEXT: {{^}}          %s = memref.load %S_local[%vi] : memref<6xf32, "local">
+// PASS: {{^}}          memref.store %t, %S_local[%vi] : memref<6xf32, "local">
+// PASS: {{^}}    tir.for %ax0 in 6 {
+// PASS-NEXT: {{^}}      tir.block "S_local" iters(%v0: spatial<6>) = [%ax0] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_local[%v0] : memref<6xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%v0] : memref<6xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 6 {
+    tir.for %k in 10 {
+      tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<6xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
+        %s = memref.load %S[%vi] : memref<6xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<6xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %copy = sched.cache_write %b {index = 0, scope = "shared"} : block
+}
+
+// -----
+
+// Symbolic extents.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
+// CHECK-NEXT: {{^}}    %Y_global_acc = memref.alloc(%m) : memref<?x10xf32, "global.acc">
+// CHECK-NEXT: {{^}}    tir.for %i in %m {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.for %k in %n {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// CHECK-NEXT: {{^}}            tir.init {
+// CHECK-NEXT: {{^}}              memref.store %zero, %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+// CHECK-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+// CHECK: {{^}}            %y = memref.load %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}            memref.store %s, %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}    tir.for %ax0 in %m {
+// CHECK-NEXT: {{^}}      tir.for %ax1 in 10 {
+// CHECK-NEXT: {{^}}        tir.block "Y_global_acc" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_global_acc[%v0, %v1] : memref<?x10xf32, "global.acc">
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<?x10xf32>
+// CHECK: {{^}}    tir.for %i in %m {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%m) : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in %n {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}            tir.init {
+// PASS-NEXT: {{^}}              memref.store %zero, %Y_local[%vi, %vj] : memref<?x10xf32, "local">
+// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+// PASS: {{^}}            %y = memref.load %Y_local[%vi, %vj] : memref<?x10xf32, "local">
+// PASS: {{^}}            memref.store %s, %Y_local[%vi, %vj] : memref<?x10xf32, "local">
+// PASS: {{^}}    tir.for %ax0 in %m {
+// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<?x10xf32>
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %X, %c0 : memref<?x?xf32>
+  %n = memref.dim %X, %c1 : memref<?x?xf32>
+  tir.assume_shape %W[%n] : memref<?x10xf32>
+  tir.assume_shape %D[%m] : memref<?x10xf32>
+  %Y = memref.alloc(%m) : memref<?x10xf32>
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.for %k in %n {
+        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+          %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %copy = sched.cache_write %b {index = 0, scope = "global.acc"} : block
+}

@@ -1,0 +1,426 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-compute-at{func=f block=B at=C loop=0}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// compute_at: a producer computes what an iteration of a loop of its consumers reads.
+
+// One element.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
+// PASS: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
+  %B = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+        %d = arith.negf %b : f32
+        memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %c : loop, loop
+  sched.compute_at %b, %j
+}
+
+// -----
+
+// A window: the halo is computed with it.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 4 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<18>) = [%i0 * 4 + %ax0] {
+// CHECK: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %k in 3 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i0 * 4 + %i1, %k] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 16 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<18>) = [%i + %ax0] {
+// PASS: {{^}}      tir.for %k in 3 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i, %k] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<18xf32>, %C: memref<16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %B = memref.alloc() : memref<18xf32>
+  tir.for %i in 18 {
+    tir.block "B" iters(%v: spatial<18>) = [%i] {
+      %a = memref.load %A[%v] : memref<18xf32>
+      %b = arith.mulf %a, %a : f32
+      memref.store %b, %B[%v] : memref<18xf32>
+    }
+  }
+  tir.for %i in 16 {
+    tir.for %k in 3 {
+      tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %C[%vi] : memref<16xf32>
+        }
+        %x = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%vi, %vk)
+        %b = memref.load %B[%x] : memref<18xf32>
+        %c = memref.load %C[%vi] : memref<16xf32>
+        %s = arith.addf %c, %b : f32
+        memref.store %s, %C[%vi] : memref<16xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %k = sched.get_loops %c : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.compute_at %b, %i0
+}
+
+// -----
+
+// A window and a tile that does not divide: guards keep to the domain.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 4 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<16>) = [%i0 * 4 + %ax0] where [%i0 * 4 + %ax0] < [16] {
+// CHECK: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %k in 3 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<14>, %vk: reduce<3>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [14] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 14 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<16>) = [%i + %ax0] {
+// PASS: {{^}}      tir.for %k in 3 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<14>, %vk: reduce<3>) = [%i, %k] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<16xf32>, %C: memref<14xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %B = memref.alloc() : memref<16xf32>
+  tir.for %i in 16 {
+    tir.block "B" iters(%v: spatial<16>) = [%i] {
+      %a = memref.load %A[%v] : memref<16xf32>
+      %b = arith.mulf %a, %a : f32
+      memref.store %b, %B[%v] : memref<16xf32>
+    }
+  }
+  tir.for %i in 14 {
+    tir.for %k in 3 {
+      tir.block "C" iters(%vi: spatial<14>, %vk: reduce<3>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %C[%vi] : memref<14xf32>
+        }
+        %x = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%vi, %vk)
+        %b = memref.load %B[%x] : memref<16xf32>
+        %c = memref.load %C[%vi] : memref<14xf32>
+        %s = arith.addf %c, %b : f32
+        memref.store %s, %C[%vi] : memref<14xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %k = sched.get_loops %c : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.compute_at %b, %i0
+}
+
+// -----
+
+// Padding under a tile of the convolution.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 {
+// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
+// CHECK-NEXT: {{^}}        tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}          tir.for %ax1 in 6 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %j0 * 4 + %ax1] where [%i0 * 4 + %ax0] < [11] {
+// CHECK: {{^}}        tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}          tir.for %j1 in 4 {
+// CHECK-NEXT: {{^}}            tir.for %k in 3 {
+// CHECK-NEXT: {{^}}              tir.for %l in 3 {
+// CHECK-NEXT: {{^}}                tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i0 * 4 + %i1, %j0 * 4 + %j1, %k, %l] where [%i0 * 4 + %i1] < [9] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 9 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
+// PASS-NEXT: {{^}}        tir.for %ax1 in 10 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i + %ax0, %ax1] {
+// PASS: {{^}}      tir.for %j in 8 {
+// PASS-NEXT: {{^}}        tir.for %k in 3 {
+// PASS-NEXT: {{^}}          tir.for %l in 3 {
+// PASS-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<9x8xf32>, %W: memref<3x3xf32>, %Y: memref<9x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %c8 = arith.constant 8 : index
+  %P = memref.alloc() : memref<11x10xf32>
+  tir.for %i in 11 {
+    tir.for %j in 10 {
+      tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i, %j] {
+        %u = affine.apply affine_map<(d0) -> (d0 - 1)>(%vi)
+        %v = affine.apply affine_map<(d0) -> (d0 - 1)>(%vj)
+        %p0 = arith.cmpi sge, %u, %c0 : index
+        %p1 = arith.cmpi slt, %u, %c9 : index
+        %p2 = arith.cmpi sge, %v, %c0 : index
+        %p3 = arith.cmpi slt, %v, %c8 : index
+        %q0 = arith.andi %p0, %p1 : i1
+        %q1 = arith.andi %p2, %p3 : i1
+        %q = arith.andi %q0, %q1 : i1
+        %x = scf.if %q -> (f32) {
+          %inside = memref.load %X[%u, %v] : memref<9x8xf32>
+          scf.yield %inside : f32
+        } else {
+          scf.yield %zero : f32
+        }
+        memref.store %x, %P[%vi, %vj] : memref<11x10xf32>
+      }
+    }
+  }
+  tir.for %i in 9 {
+    tir.for %j in 8 {
+      tir.for %k in 3 {
+        tir.for %l in 3 {
+          tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+            tir.init {
+              memref.store %zero, %Y[%vi, %vj] : memref<9x8xf32>
+            }
+            %r = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%vi, %vk)
+            %s = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%vj, %vl)
+            %x = memref.load %P[%r, %s] : memref<11x10xf32>
+            %w = memref.load %W[%vk, %vl] : memref<3x3xf32>
+            %p = arith.mulf %x, %w : f32
+            %y = memref.load %Y[%vi, %vj] : memref<9x8xf32>
+            %t = arith.addf %y, %p : f32
+            memref.store %t, %Y[%vi, %vj] : memref<9x8xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j, %k, %l = sched.get_loops %c : loop, loop, loop, loop
+  %i0, %j0, %i1, %j1 = sched.tile %i, %j {factors = [4, 4]} : loop, loop, loop, loop
+  sched.compute_at %b, %j0
+}
+
+// -----
+
+// A reduction: all of its steps, for the elements that are read.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
+// CHECK-NEXT: {{^}}          tir.for %ax2 in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %ax0, %ax1, %ax2] {
+// CHECK: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i0 * 4 + %i1, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 10 {
+// PASS-NEXT: {{^}}        tir.for %ax1 in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %ax0, %ax1] {
+// PASS: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<12x10xf32>
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.for %k in 9 {
+        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+          %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %c : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.compute_at %b, %i0
+}
+
+// -----
+
+// Two consumers below the loop.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
+// CHECK: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
+// CHECK: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
+// PASS: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
+// PASS: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>) {
+  %B = memref.alloc() : memref<13xf32>
+  tir.for %i in 12 {
+    tir.block "B" iters(%v: spatial<13>) = [%i] {
+      %a = memref.load %A[%v] : memref<12xf32>
+      %b = arith.mulf %a, %a : f32
+      memref.store %b, %B[%v] : memref<13xf32>
+    }
+  }
+  tir.for %i in 12 {
+    tir.block "C" iters(%v: spatial<12>) = [%i] {
+      %b = memref.load %B[%v] : memref<13xf32>
+      memref.store %b, %C[%v] : memref<12xf32>
+    }
+    tir.block "D" iters(%v: spatial<12>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (11 - d0)>(%v)
+      %b = memref.load %B[%v] : memref<13xf32>
+      memref.store %b, %D[%x] : memref<12xf32>
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i = sched.get_loops %c : loop
+  sched.compute_at %b, %i
+}
+
+// -----
+
+// Symbolic extents.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
+// CHECK-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
+// CHECK-NEXT: {{^}}          tir.for %ax2 in %n {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %ax0, %ax1, %ax2] where [%i0 * 4 + %ax0] < [%m] {
+// CHECK: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [%m] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 10 {
+// PASS-NEXT: {{^}}        tir.for %ax1 in %n {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %ax0, %ax1] {
+// PASS: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %X, %c0 : memref<?x?xf32>
+  %n = memref.dim %X, %c1 : memref<?x?xf32>
+  tir.assume_shape %W[%n] : memref<?x10xf32>
+  tir.assume_shape %D[%m] : memref<?x10xf32>
+  %Y = memref.alloc(%m) : memref<?x10xf32>
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.for %k in %n {
+        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+          %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %c : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.compute_at %b, %i0
+}

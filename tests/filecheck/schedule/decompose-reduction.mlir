@@ -1,0 +1,235 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-decompose-reduction{func=f block=B loop=1}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// decompose_reduction: the init as a block of its own before a loop.
+
+// Before the reduction loop, and before all loops.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i_init in 6 {
+// CHECK-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i_init] {
+// CHECK: {{^}}    tir.for %i in 6 {
+// CHECK-NEXT: {{^}}      tir.for %k in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 6 {
+// PASS-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i] {
+// PASS: {{^}}      tir.for %k in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 6 {
+    tir.for %k in 10 {
+      tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<6xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
+        %s = memref.load %S[%vi] : memref<6xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<6xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %k = sched.get_loops %b : loop, loop
+  %init = sched.decompose_reduction %b, %i : block
+}
+
+// -----
+
+// A guard over the elements goes with the init, one over the steps does not.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 2 {
+// CHECK-NEXT: {{^}}      tir.for %i1_init in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<6>) = [%i0 * 4 + %i1_init] where [%i0 * 4 + %i1_init] < [6] {
+// CHECK: {{^}}      tir.for %k0 in 3 {
+// CHECK-NEXT: {{^}}        tir.for %k1 in 4 {
+// CHECK-NEXT: {{^}}          tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i0 * 4 + %i1, %k0 * 4 + %k1] where [%i0 * 4 + %i1, %k0 * 4 + %k1] < [6, 10] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 6 {
+// PASS-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i] {
+// PASS: {{^}}      tir.for %k in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 6 {
+    tir.for %k in 10 {
+      tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<6xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
+        %s = memref.load %S[%vi] : memref<6xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<6xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %k = sched.get_loops %b : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  %k0, %k1 = sched.split %k {factors = [0, 4]} : loop, loop
+  sched.reorder %i0, %k0, %k1, %i1
+  %init = sched.decompose_reduction %b, %k0 : block
+}
+
+// -----
+
+// The inner loops of a product.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
+// CHECK-NEXT: {{^}}        tir.for %j1_init in 5 {
+// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j0 * 5 + %j1_init] {
+// CHECK: {{^}}        tir.for %k in 9 {
+// CHECK-NEXT: {{^}}          tir.for %j1 in 5 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j0 * 5 + %j1, %k] {
+// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j_init in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j_init] {
+// PASS: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in 9 {
+// PASS-NEXT: {{^}}          tir.block "B_update" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<12x10xf32>
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.for %k in 9 {
+        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+          %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %j0, %j1 = sched.split %j {factors = [0, 5]} : loop, loop
+  sched.reorder %j0, %k, %j1
+  %init = sched.decompose_reduction %b, %k : block
+}
+
+// -----
+
+// Symbolic extents.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
+// CHECK-NEXT: {{^}}    tir.for %i0_init in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %i1_init in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j_init in 10 {
+// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0_init * 4 + %i1_init, %j_init] where [%i0_init * 4 + %i1_init] < [%m] {
+// CHECK: {{^}}    tir.for %k in %n {
+// CHECK-NEXT: {{^}}      tir.for %i0 in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}          tir.for %j in 10 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %j, %k] where [%i0 * 4 + %i1] < [%m] {
+// CHECK: {{^}}    tir.for %i in %m {
+// CHECK-NEXT: {{^}}      tir.for %j in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j_init in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j_init] {
+// PASS: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in %n {
+// PASS-NEXT: {{^}}          tir.block "B_update" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %X, %c0 : memref<?x?xf32>
+  %n = memref.dim %X, %c1 : memref<?x?xf32>
+  tir.assume_shape %W[%n] : memref<?x10xf32>
+  tir.assume_shape %D[%m] : memref<?x10xf32>
+  %Y = memref.alloc(%m) : memref<?x10xf32>
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.for %k in %n {
+        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+          %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.reorder %k, %i0, %i1, %j
+  %init = sched.decompose_reduction %b, %k : block
+}

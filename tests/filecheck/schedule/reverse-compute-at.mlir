@@ -1,0 +1,323 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-reverse-compute-at{func=f block=C at=B loop=0}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// reverse_compute_at: a consumer takes what an iteration of a loop of its producers made.
+
+// A tile of the consumer after a tile of the reduction.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 {
+// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
+// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}          tir.for %j1 in 5 {
+// CHECK-NEXT: {{^}}            tir.for %k in 9 {
+// CHECK-NEXT: {{^}}              tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j0 * 5 + %j1, %k] {
+// CHECK: {{^}}        tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}          tir.for %ax1 in 5 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %j0 * 5 + %ax1] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS: {{^}}      tir.for %ax0 in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %ax0] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<12x10xf32>
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.for %k in 9 {
+        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
+          %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in 12 {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %i0, %j0, %i1, %j1 = sched.tile %i, %j {factors = [4, 5]} : loop, loop, loop, loop
+  sched.reverse_compute_at %c, %j0
+}
+
+// -----
+
+// Tiles that do not divide: guards.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 {
+// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j in 12 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// CHECK: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 12 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %ax0, %ax1] where [%i0 * 4 + %ax0] < [10] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}      tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
+  %B = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+        %d = arith.negf %b : f32
+        memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %b : loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.reverse_compute_at %c, %i0
+}
+
+// -----
+
+// Dimensions in another order.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 6 {
+// CHECK-NEXT: {{^}}      tir.for %j in 7 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
+// CHECK: {{^}}      tir.for %ax0 in 7 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%ax0, %i] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 6 {
+// PASS-NEXT: {{^}}      tir.for %j in 7 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
+// PASS: {{^}}      tir.for %ax0 in 7 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%ax0, %i] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<6x7xf32>, %D: memref<7x6xf32>) {
+  %B = memref.alloc() : memref<6x7xf32>
+  tir.for %i in 6 {
+    tir.for %j in 7 {
+      tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<6x7xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<6x7xf32>
+      }
+    }
+  }
+  tir.for %i in 7 {
+    tir.for %j in 6 {
+      tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%i, %j] {
+        %b = memref.load %B[%vj, %vi] : memref<6x7xf32>
+        memref.store %b, %D[%vi, %vj] : memref<7x6xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %b : loop, loop
+  sched.reverse_compute_at %c, %i
+}
+
+// -----
+
+// Symbolic extents.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
+// CHECK-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %j in 10 {
+// CHECK-NEXT: {{^}}          tir.for %k in %n {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %j, %k] where [%i0 * 4 + %i1] < [%m] {
+// CHECK: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %ax1] where [%i0 * 4 + %ax0] < [%m] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in %m {
+// PASS-NEXT: {{^}}      tir.for %j in 10 {
+// PASS-NEXT: {{^}}        tir.for %k in %n {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS: {{^}}      tir.for %ax0 in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %ax0] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %X, %c0 : memref<?x?xf32>
+  %n = memref.dim %X, %c1 : memref<?x?xf32>
+  tir.assume_shape %W[%n] : memref<?x10xf32>
+  tir.assume_shape %D[%m] : memref<?x10xf32>
+  %Y = memref.alloc(%m) : memref<?x10xf32>
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.for %k in %n {
+        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
+          }
+          %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
+          %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
+          %p = arith.mulf %x, %w : f32
+          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+          %s = arith.addf %y, %p : f32
+          memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
+        }
+      }
+    }
+  }
+  tir.for %i in %m {
+    tir.for %j in 10 {
+      tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j, %k = sched.get_loops %b : loop, loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
+  sched.reverse_compute_at %c, %i0
+}
+
+// -----
+
+// Blocks of the same names in two functions: only the named ones change.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+// CHECK-LABEL: func.func @g(
+// CHECK: {{^}}    tir.for %i in 10 {
+// CHECK-NEXT: {{^}}      tir.for %j in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}      tir.for %ax0 in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
+// PASS-NOT: tir.block
+// PASS: func.return
+// PASS-LABEL: func.func @g(
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %i in 10 {
+// PASS-NEXT: {{^}}      tir.for %j in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
+  %B = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+        %d = arith.negf %b : f32
+        memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  func.return
+}
+func.func @g(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
+  %B = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %b = arith.mulf %a, %a : f32
+        memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  tir.for %i in 10 {
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
+        %d = arith.negf %b : f32
+        memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @g : block
+  %c = sched.get_block "C" in @g : block
+  %i, %j = sched.get_loops %b : loop, loop
+  sched.reverse_compute_at %c, %j
+}
