@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
     from weft.frontends.te.stage import lower
     from weft.interp.interpreter import Interpreter
+    from weft.passes.module_functions import (
+        function_attributes,
+        function_names,
+        lookup,
+        merge,
+        remove_function,
+        set_function_attribute,
+        update_function,
+    )
     from weft.runtime.library import Library
     from weft.runtime.registry import get_func, register_func
     from weft.runtime.threads import get_num_threads, set_num_threads
@@ -39,15 +48,22 @@ __all__ = [
     "WeftError",
     "assert_structural_equal",
     "build",
+    "function_attributes",
+    "function_names",
     "get_func",
     "get_num_threads",
+    "lookup",
     "lower",
+    "merge",
     "parse",
     "parse_file",
     "register_func",
+    "remove_function",
+    "set_function_attribute",
     "set_num_threads",
     "structural_equal",
     "te",
+    "update_function",
 ]
 
 _PLACES = {
@@ -61,14 +77,21 @@ _PLACES = {
     "WeftError": "weft.support.errors",
     "assert_structural_equal": "weft.analysis.structural_equality",
     "build": "weft.tools.building",
+    "function_attributes": "weft.passes.module_functions",
+    "function_names": "weft.passes.module_functions",
     "get_func": "weft.runtime.registry",
     "get_num_threads": "weft.runtime.threads",
+    "lookup": "weft.passes.module_functions",
     "lower": "weft.frontends.te.stage",
+    "merge": "weft.passes.module_functions",
     "parse": "weft.tools.building",
     "parse_file": "weft.tools.building",
     "register_func": "weft.runtime.registry",
+    "remove_function": "weft.passes.module_functions",
+    "set_function_attribute": "weft.passes.module_functions",
     "set_num_threads": "weft.runtime.threads",
     "structural_equal": "weft.analysis.structural_equality",
+    "update_function": "weft.passes.module_functions",
 }
 
 

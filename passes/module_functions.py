@@ -1,0 +1,358 @@
+"""Modules of several functions: look one up, replace or add one, remove one, merge modules, attributes of functions.
+
+```python
+mod = weft.merge(te.create_func([A, B, Y], name="mm"), te.create_func([Y, C], name="relu"))
+sch = weft.Schedule(mod)
+...                                                # steps on sch.get_block("Y", func_name="mm")
+weft.update_function(mod, "mm", sch.mod)           # the scheduled @mm takes the place of the plain one
+weft.update_function(mod, "mm_plain", weft.lookup(other, "mm"))
+```
+A module stays consistent: what a function calls is there and takes what it is given. A change that would break that
+raises `CompileError` and leaves the module as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    f64,
+    i1,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.traits import SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from weft.analysis.structure import find_function, functions
+from weft.dialects import sched
+from weft.dialects.graph import CallTirOp, verify_callee
+from weft.support.errors import CompileError, did_you_mean
+
+AttributeValue: TypeAlias = "Attribute | bool | int | float | str | Sequence[AttributeValue]"
+"""What a function attribute is set to: integers become `i64`, floats `f64`."""
+
+
+def function_names(module: ModuleOp) -> list[str]:
+    """The names of the functions of a module that have a body, in order."""
+    return [function.sym_name.data for function in functions(module)]
+
+
+def lookup(module: ModuleOp, name: str) -> FuncOp:
+    """The function called `name`, itself and no copy. Raises `CompileError` with near names when there is none."""
+    return find_function(module, name)
+
+
+def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) -> None:
+    """Replace the function called `name` by a copy of another one, in its place; add it at the end if there is none.
+
+    `function` may come from this or another module, and be called otherwise: the copy is renamed, and with it what it
+    calls itself. From a module the function called `name` is taken, else its only one. What refers to the old function
+    op holds an erased op afterwards.
+
+    Raises `CompileError` when the symbol `name` is no function, when the module lacks what the function calls or uses,
+    or has it with another signature, and when other functions call @name and the new signature does not take their
+    calls.
+    """
+    if not name:
+        raise CompileError("update_function: the name of a function is not empty")
+    source = _chosen(function, name)
+    old = _symbols(module).get(name)
+    if old is not None and not isinstance(old, FuncOp):
+        raise CompileError.at(old, f"update_function: @{name} is no function, but a {old.name}")
+    new = _renamed_copy(source, name)
+    _check_callees(module, new)
+    _check_callers(module, new)
+    if old is None:
+        module.body.block.add_op(new)
+        return
+    module.body.block.insert_op_before(new, old)
+    old.detach()
+    old.erase()
+
+
+def remove_function(module: ModuleOp, name: str) -> None:
+    """Remove the function called `name` (or its declaration).
+
+    Raises `CompileError` with near names when there is none, and naming what calls, uses or schedules it.
+    """
+    known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    if name not in known:
+        raise CompileError(f"unknown function '{name}'{did_you_mean(name, known)}")
+    users = {holder: op for holder, op in _references(module, name) if holder != name}
+    users.update(_schedules_of(module, name))
+    if users:
+        listed = ", ".join(f"@{user}" for user in users)
+        raise CompileError.at(next(iter(users.values())), f"remove_function: @{name} is used by {listed}")
+    known[name].detach()
+    known[name].erase()
+
+
+def merge(*modules: ModuleOp) -> ModuleOp:
+    """A new module with copies of all that the given ones hold, in order.
+
+    A declaration gives way to the definition of the same name and type. Raises `CompileError` when two modules define
+    one name, or disagree on the type of a declared function or on an attribute of the module.
+    """
+    if not modules:
+        raise CompileError("merge takes at least one module")
+    merged = modules[0].clone()
+    for module in modules[1:]:
+        added = module.clone()
+        for key, value in added.attributes.items():
+            if merged.attributes.setdefault(key, value) != value:
+                raise CompileError.at(
+                    module,
+                    f"merge: the modules disagree on the attribute '{key}': {merged.attributes[key]} and {value}",
+                )
+        taken = _symbols(merged)
+        for op in list(added.body.block.ops):
+            op.detach()
+            name = _symbol_name(op)
+            if name is None or name not in taken:
+                merged.body.block.add_op(op)
+            else:
+                _link(merged, name, taken[name], op)
+    return merged
+
+
+def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
+    """The attributes of the function called `name`: integers, floats, strings and lists of them as Python values, all
+    others as they are. Raises `CompileError` when there is no such function."""
+    return {key: _python_value(attribute) for key, attribute in lookup(module, name).attributes.items()}
+
+
+def set_function_attribute(module: ModuleOp, name: str, key: str, value: AttributeValue | None) -> None:
+    """Set an attribute of the function called `name`; None takes it away.
+
+    Raises `CompileError` for an unknown function, a key that is a property of functions (such as `sym_name`), a value
+    that is no attribute, and a key to take away that is not there.
+    """
+    function = lookup(module, name)
+    if not key or key in FuncOp.get_irdl_definition().properties:
+        raise CompileError.at(function, f"'{key}' is no attribute of @{name} that can be set")
+    if value is not None:
+        function.attributes[key] = _attribute(function, key, value)
+    elif key in function.attributes:
+        del function.attributes[key]
+    else:
+        raise CompileError.at(function, f"@{name} has no attribute '{key}'{did_you_mean(key, function.attributes)}")
+
+
+def _symbol_name(op: Operation) -> str | None:
+    interface = op.get_trait(SymbolOpInterface)
+    symbol = interface.get_sym_attr_name(op) if interface is not None else None
+    return None if symbol is None else symbol.data
+
+
+def _symbols(module: ModuleOp) -> dict[str, Operation]:
+    """The ops of a module that have a name, by name."""
+    named = ((_symbol_name(op), op) for op in module.body.block.ops)
+    return {name: op for name, op in named if name is not None}
+
+
+def _chosen(function: FuncOp | ModuleOp, name: str) -> FuncOp:
+    """The function meant: of a module the one called `name`, else its only one."""
+    if isinstance(function, FuncOp):
+        return function
+    known = {f.sym_name.data: f for f in functions(function)}
+    if name not in known and len(known) != 1:
+        listed = ", ".join(f"'{k}'" for k in known) if known else "none"
+        raise CompileError.at(
+            function, f"update_function: the given module has no function '{name}' and not just one (it has: {listed})"
+        )
+    return known[name] if name in known else next(iter(known.values()))
+
+
+def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
+    """A copy called `name` that calls itself by that name."""
+    new = source.clone()
+    old_name = source.sym_name.data
+    new.sym_name = StringAttr(name)
+    if old_name != name:
+        for op in new.body.walk():
+            for attributes in (op.properties, op.attributes):
+                for key, attribute in attributes.items():
+                    attributes[key] = _with_symbol(attribute, old_name, name)
+    return new
+
+
+def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
+    """The attribute with references to the symbol `old` made to `new`."""
+    match attribute:
+        case SymbolRefAttr() if attribute.root_reference.data == old:
+            return SymbolRefAttr(new, attribute.nested_references)
+        case ArrayAttr():
+            return ArrayAttr([_with_symbol(inner, old, new) for inner in attribute.data])
+        case DictionaryAttr():
+            return DictionaryAttr({key: _with_symbol(inner, old, new) for key, inner in attribute.data.items()})
+        case _:
+            return attribute
+
+
+def _symbols_in(attribute: Attribute) -> Iterator[str]:
+    """The symbols an attribute refers to."""
+    match attribute:
+        case SymbolRefAttr():
+            yield attribute.root_reference.data
+        case ArrayAttr():
+            for inner in attribute.data:
+                yield from _symbols_in(inner)
+        case DictionaryAttr():
+            for inner in attribute.data.values():
+                yield from _symbols_in(inner)
+        case _:
+            pass
+
+
+def _symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
+    """Each symbol that an op in `root` refers to, with the op."""
+    for op in root.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            for symbol in _symbols_in(attribute):
+                yield symbol, op
+
+
+def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
+    """The ops that refer to the symbol `name`, with the name of the op of the module that holds each."""
+    for holder in module.body.block.ops:
+        for symbol, op in _symbol_uses(holder):
+            if symbol == name:
+                yield _symbol_name(holder) or holder.name, op
+
+
+def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
+    """The schedules of a module that name a function."""
+    return {
+        schedule.sym_name.data: step
+        for schedule in module.body.block.ops
+        if isinstance(schedule, sched.FuncOp)
+        for step in schedule.body.block.ops
+        if isinstance(step, sched.GetBlockOp) and step.func is not None and step.func.data == name
+    }
+
+
+def _check_callees(module: ModuleOp, new: FuncOp) -> None:
+    """What a new function calls is in the module (or itself) and takes its calls."""
+    known = {**_symbols(module), new.sym_name.data: new}
+    for symbol, op in _symbol_uses(new):
+        if symbol not in known:
+            raise CompileError.at(
+                op,
+                f"update_function: @{new.sym_name.data} uses @{symbol}, which the module does not have"
+                f"{did_you_mean(symbol, known)}; add it first, or merge the modules",
+            )
+        if reason := _why_not_callable(op, known[symbol]):
+            raise CompileError.at(op, f"update_function: @{new.sym_name.data} does not fit the module: {reason}")
+
+
+def _check_callers(module: ModuleOp, new: FuncOp) -> None:
+    """The new function takes the calls of those functions that call the one it replaces."""
+    name = new.sym_name.data
+    refused = {
+        holder: (op, reason)
+        for holder, op in _references(module, name)
+        if holder != name and (reason := _why_not_callable(op, new)) is not None
+    }
+    if refused:
+        callers = ", ".join(f"@{holder}" for holder in refused)
+        op, reason = next(iter(refused.values()))
+        raise CompileError.at(
+            op, f"update_function: @{name} is called by {callers}, which its new signature does not fit: {reason}"
+        )
+
+
+def _why_not_callable(op: Operation, callee: Operation) -> str | None:
+    """Why an op that refers to a function cannot call it, None when it can (or refers to something else)."""
+    if not isinstance(callee, FuncOp) or not isinstance(op, CallTirOp | CallOp):
+        return None
+    if op.callee.string_value() != callee.sym_name.data:
+        return None
+    match op:
+        case CallTirOp():
+            try:
+                verify_callee(op, callee)
+            except VerifyException as error:
+                return str(error)
+        case CallOp():
+            takes, gives = callee.function_type.inputs.data, callee.function_type.outputs.data
+            if tuple(op.operand_types) != tuple(takes) or tuple(op.result_types) != tuple(gives):
+                given = _show_signature(op.operand_types, op.result_types)
+                return f"the call is {given}, @{callee.sym_name.data} is {_show_signature(takes, gives)}"
+    return None
+
+
+def _show_signature(inputs: Sequence[Attribute], outputs: Sequence[Attribute]) -> str:
+    return f"({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
+
+
+def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> None:
+    """Keep the definition where one of two ops of a name is the declaration of a function, and the other the function.
+
+    `second` is detached.
+    """
+    if not (
+        isinstance(first, FuncOp) and isinstance(second, FuncOp) and (first.is_declaration or second.is_declaration)
+    ):
+        raise CompileError.at(
+            second, f"merge: two of the modules define @{name}: remove one, or add it under another name"
+        )
+    if first.function_type != second.function_type:
+        raise CompileError.at(
+            second,
+            f"merge: the modules disagree on the type of @{name}: {first.function_type} and {second.function_type}",
+        )
+    if first.is_declaration and not second.is_declaration:
+        merged.body.block.insert_op_before(second, first)
+        first.detach()
+        first.erase()
+    else:
+        second.erase()
+
+
+def _attribute(function: FuncOp, key: str, value: AttributeValue) -> Attribute:
+    """A Python value as an attribute."""
+    match value:
+        case Attribute():
+            return value
+        case bool():
+            return IntegerAttr(value, i1)
+        case int():
+            if not -(2**63) <= value < 2**63:
+                raise CompileError.at(function, f"attribute '{key}': {value} does not fit i64")
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, f64)
+        case str():
+            return StringAttr(value)
+        case list() | tuple():
+            return ArrayAttr([_attribute(function, key, inner) for inner in value])
+        case _:
+            raise CompileError.at(
+                function,
+                f"attribute '{key}' is an xDSL attribute, a bool, int, float or str, or a list of them, "
+                f"not {type(value).__name__}",
+            )
+
+
+def _python_value(attribute: Attribute) -> object:
+    match attribute:
+        case IntegerAttr() if attribute.type == i1:
+            return bool(attribute.value.data)
+        case IntegerAttr() | FloatAttr():
+            return attribute.value.data
+        case StringAttr():
+            return attribute.data
+        case ArrayAttr():
+            return [_python_value(inner) for inner in attribute.data]
+        case _:
+            return attribute
