@@ -17,13 +17,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses, range_of
-from weft.analysis.coverage import Domain, missed_instance, repeated_instance
+from weft.analysis.coverage import Domain, instance_of_both, missed_instance, repeated_instance
 from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
 from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.sets import NotProved, Point, System, Variable
-from weft.analysis.structure import buffers_loaded, buffers_written, precedes
+from weft.analysis.structure import buffers_loaded, buffers_written, parts_of, precedes
+from weft.analysis.threads import nested_binding
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.support.errors import CompileError
@@ -47,14 +48,16 @@ def check_function(function: FuncOp) -> None:
         check_bounds(access)
     check_reads(found)
     for op in function.walk():
-        if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED):
+        if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
             check_independence(op)
+            check_thread_axis(op)
 
 
 def check_independence(loop: ForOp) -> None:
     """The iterations of a loop that may run at once do not depend on each other.
 
     Lanes of a vectorized loop may accumulate into one element: they become a reduction of the vector, or run in order.
+    Threads may too.
     """
     try:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL)
@@ -63,6 +66,20 @@ def check_independence(loop: ForOp) -> None:
     if conflict is not None and conflict.exact:
         kind = loop.kind.data.value
         raise CompileError.at(loop, f"the loop is {kind}, but {conflict.describe()} at the same time")
+
+
+def check_thread_axis(loop: ForOp) -> None:
+    """No other loop of the nest is over the same threads."""
+    if loop.thread_axis is None:
+        return
+    axis = loop.thread_axis.data
+    other = nested_binding(loop, axis)
+    if other is not None:
+        raise CompileError.at(
+            loop,
+            f"loop %{loop.induction_variable.name_hint} and loop %{other.induction_variable.name_hint} in or around it "
+            f"are both bound to {axis}: a thread has one index there, so only iterations with equal values would run",
+        )
 
 
 def check_outputs(block: BlockOp) -> None:
@@ -84,19 +101,41 @@ def check_outputs(block: BlockOp) -> None:
 
 
 def check_coverage(block: BlockOp) -> None:
-    """The loops run every instance of the block, and an instance that is not idempotent once."""
+    """The loops run every instance of the block, and an instance that is not idempotent once. Blocks that are parts of
+    one do so together."""
     domain = domain_of(block)
+    parts = parts_of(block)
+    others = [domain_of(part) for part in parts if part is not block]
     try:
-        if _must_run_everywhere(block):
-            missed = missed_instance(domain, loops_run=True)
-            if missed is not None:
-                _report_missed(block, missed)
+        if block is parts[0]:
+            _check_same_domain(parts)
+            if _must_run_everywhere(block):
+                missed = missed_instance(domain, *others, loops_run=True)
+                if missed is not None:
+                    _report_missed(block, missed)
         if not _is_idempotent(block):
-            repeated = repeated_instance(domain, _restarting_loops(block, domain.loops))
+            restarting = _restarting_loops(block, domain.loops)
+            repeated = repeated_instance(domain, restarting)
             if repeated is not None:
                 _report_repeated(block, domain, repeated)
+            for part, other in zip(parts[parts.index(block) + 1 :], others[parts.index(block) :], strict=True):
+                shared = [loop for loop in domain.loops if loop in other.loops]
+                if len(restarting) > len(shared) and len(_restarting_loops(part, other.loops)) > len(shared):
+                    continue
+                both = instance_of_both(domain, other)
+                if both is not None:
+                    _report_run_by_both(block, part, domain, other, both)
     except NotProved:
         return
+
+
+def _check_same_domain(parts: Sequence[BlockOp]) -> None:
+    first = parts[0]
+    for part in parts[1:]:
+        if part.iter_kinds != first.iter_kinds or part.extents != first.extents:
+            raise CompileError.at(
+                part, f'blocks "{first.label}" and "{part.label}" are parts of one block, but their iterators differ'
+            )
 
 
 def domain_of(block: BlockOp) -> Domain:
@@ -165,16 +204,28 @@ def _report_missed(block: BlockOp, missed: Point) -> NoReturn:
 
 
 def _report_repeated(block: BlockOp, domain: Domain, repeated: tuple[Point, Point]) -> NoReturn:
-    def text(point: Point) -> str:
-        values = ((loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in domain.loops)
-        return "(" + ", ".join(f"{name}={point.get(value, 0)}" for value, name in values) + ")"
-
-    first, second = repeated
+    first, second = (_iteration_text(domain, point) for point in repeated)
     raise CompileError.at(
         block,
-        f'block "{block.label}": the loops run an instance twice: in iterations {text(first)} and {text(second)}; '
+        f'block "{block.label}": the loops run an instance twice: in iterations {first} and {second}; '
         "it reads what it writes, so the result would change",
     )
+
+
+def _report_run_by_both(
+    block: BlockOp, part: BlockOp, domain: Domain, other: Domain, points: tuple[Point, Point]
+) -> NoReturn:
+    first, second = (_iteration_text(d, point) for d, point in zip((domain, other), points, strict=True))
+    raise CompileError.at(
+        part,
+        f'block "{part.label}": iteration {second} runs an instance that block "{block.label}", a part of the same '
+        f"block, runs in iteration {first}; it reads what it writes, so the result would change",
+    )
+
+
+def _iteration_text(domain: Domain, point: Point) -> str:
+    values = ((loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in domain.loops)
+    return "(" + ", ".join(f"{name}={point.get(value, 0)}" for value, name in values) + ")"
 
 
 def check_bounds(access: Access) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
@@ -18,6 +19,9 @@ from weft.analysis.index import Index
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
+
+if TYPE_CHECKING:
+    import islpy as isl
 
 
 @dataclass(frozen=True)
@@ -64,26 +68,33 @@ def are_digits(domain: Domain) -> bool:
     return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
 
 
-def missed_instance(domain: Domain, *, loops_run: bool = False) -> Point | None:
+def missed_instance(domain: Domain, *others: Domain, loops_run: bool = False) -> Point | None:
     """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
 
-    With `loops_run`, loops of symbolic extent are taken to run at least once. Raises `NotProved` when the question
-    cannot be decided.
+    `others` are further loops and bindings that run instances of the same domain. With `loops_run`, loops of symbolic
+    extent are taken to run at least once. Raises `NotProved` when the question cannot be decided.
     """
-    if are_digits(domain):
+    parts = (domain, *others)
+    if any(are_digits(part) for part in parts):
         return None
     places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
-    symbols = _symbols(domain)
+    symbols = list(dict.fromkeys(symbol for part in parts for symbol in _symbols(part)))
     keep: list[Variable] = [*symbols, *places]
-    running = [Index.of(loop.extent) - 1 for loop in domain.loops if loops_run and not isinstance(loop.extent, int)]
+    loops = [loop for part in parts for loop in part.loops]
+    running = [Index.of(loop.extent) - 1 for loop in loops if loops_run and not isinstance(loop.extent, int)]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
-    reached = _reached(domain).projection(keep)
-    wanted = _box(domain, symbols, assumed).projection(keep)
-    missed = within_budget(lambda: wanted.subtract(reached))
+    missed = _box(domain, symbols, assumed).projection(keep)
+    for part in parts:
+        reached = _reached(part).projection(keep)
+        missed = _without(missed, reached)
     if within_budget(missed.is_empty):
         return None
     _require_free(symbols)
     return sample_point(missed, keep)
+
+
+def _without(points: isl.Set, others: isl.Set) -> isl.Set:
+    return within_budget(lambda: points.subtract(others))
 
 
 def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
@@ -206,6 +217,36 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
             _require_free(symbols)
             return _side(point, "first", own), _side(point, "second", own)
     return None
+
+
+def instance_of_both(first: Domain, second: Domain) -> tuple[Point, Point] | None:
+    """A loop point of each domain, in one iteration of the loops that they share, that run the same instance; None when
+    there are none. Raises `NotProved` when the question cannot be decided."""
+    shared = [loop for loop in first.loops if loop in second.loops]
+    symbols = [*_symbols(first, shared), *_symbols(second, shared)]
+    system = System()
+    rows: list[list[Row]] = []
+    for role, domain in (("first", first), ("second", second)):
+        own: set[SSAValue] = {loop.induction_variable for loop in domain.loops if loop not in shared}
+
+        def name(value: SSAValue, role: str = role, own: set[SSAValue] = own) -> Variable:
+            variable: Variable = (role, value) if value in own else value
+            system.declare(variable, *range_of(value))
+            return variable
+
+        add_domain(system, domain.loops, domain.conditions, name)
+        rows.append([system.row(index, name) for index in domain.bindings])
+    for left, right in zip(*rows, strict=True):
+        system.equal(left, right)
+    point = system.find_point()
+    if point is None:
+        return None
+    _require_free(symbols)
+    return _side(point, "first", _values_of(first)), _side(point, "second", _values_of(second))
+
+
+def _values_of(domain: Domain) -> set[SSAValue]:
+    return {loop.induction_variable for loop in domain.loops}
 
 
 def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -70,6 +70,15 @@ def child_blocks(root: Operation) -> list[BlockOp]:
                 elif op.regions:
                     found.extend(child_blocks(op))
     return found
+
+
+def parts_of(block: BlockOp) -> list[BlockOp]:
+    """The blocks that run the domain of `block` together, in program order: itself alone, or those that share its
+    `tir.part_of` in its scope."""
+    group = block.attributes.get(PART_OF)
+    if group is None:
+        return [block]
+    return [other for other in child_blocks(scope_of(block)) if other.attributes.get(PART_OF) == group]
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:

@@ -22,10 +22,61 @@ from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, r
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from weft.dialects.sched_base import BLOCK, LOOP, BlockType, FuncOp, LoopType, StepOp
-from weft.dialects.sched_loops import FuseOp, ParallelOp, ReorderOp, SplitOp, TileOp, UnrollOp, VectorizeOp
+from weft.dialects.sched_base import (
+    BLOCK,
+    INT,
+    LOOP,
+    SAMPLED,
+    BlockType,
+    FuncOp,
+    IntType,
+    LoopType,
+    StepOp,
+    integers_of,
+)
+from weft.dialects.sched_loops import (
+    LOOP_STEPS,
+    AddUnitLoopOp,
+    AnnotateOp,
+    BindOp,
+    FuseOp,
+    LoopPartitionOp,
+    MergeOp,
+    ParallelOp,
+    ReorderBlockIterVarOp,
+    ReorderOp,
+    SplitOp,
+    TileOp,
+    UnannotateOp,
+    UnrollOp,
+    VectorizeOp,
+)
 
-__all__ = ["BLOCK", "LOOP", "SCHED", "STEPS", "FuncOp", "StepOp"]
+__all__ = [
+    "BLOCK",
+    "INT",
+    "LOOP",
+    "SAMPLED",
+    "SCHED",
+    "STEPS",
+    "AddUnitLoopOp",
+    "AnnotateOp",
+    "BindOp",
+    "FuncOp",
+    "FuseOp",
+    "LoopPartitionOp",
+    "MergeOp",
+    "ParallelOp",
+    "ReorderBlockIterVarOp",
+    "ReorderOp",
+    "SplitOp",
+    "StepOp",
+    "TileOp",
+    "UnannotateOp",
+    "UnrollOp",
+    "VectorizeOp",
+    "integers_of",
+]
 
 
 @irdl_op_definition
@@ -199,13 +250,7 @@ STEPS: tuple[type[StepOp], ...] = (
     GetProducersOp,
     GetConsumersOp,
     GetChildBlocksOp,
-    SplitOp,
-    FuseOp,
-    ReorderOp,
-    TileOp,
-    ParallelOp,
-    VectorizeOp,
-    UnrollOp,
+    *LOOP_STEPS,
     ComputeAtOp,
     ReverseComputeAtOp,
     ComputeInlineOp,
@@ -219,4 +264,4 @@ STEPS: tuple[type[StepOp], ...] = (
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]
 
-SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType])
+SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])

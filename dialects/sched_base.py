@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolNameConstraint, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    f64,
+    i64,
+)
 from xdsl.ir import (
     Attribute,
     Block,
@@ -22,7 +32,7 @@ from xdsl.irdl import (
     region_def,
     traits_def,
 )
-from xdsl.parser import Parser
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -42,9 +52,19 @@ class LoopType(ParametrizedAttribute, TypeAttribute):
     name = "sched.loop"
 
 
+@irdl_attr_definition
+class IntType(ParametrizedAttribute, TypeAttribute):
+    """A handle on an integer that was sampled."""
+
+    name = "sched.int"
+
+
 BLOCK = BlockType()
 LOOP = LoopType()
-SHORT_NAMES: Mapping[str, Attribute] = {"block": BLOCK, "loop": LOOP}
+INT = IntType()
+SHORT_NAMES: Mapping[str, Attribute] = {"block": BLOCK, "loop": LOOP, "int": INT}
+SAMPLED = DYNAMIC_INDEX
+"""Stands in a list of integers for one that an operand gives."""
 
 
 @irdl_op_definition
@@ -66,6 +86,9 @@ class FuncOp(IRDLOperation):
         for op in self.body.block.ops:
             if not isinstance(op, StepOp):
                 raise VerifyException(f"sched.func @{self.sym_name.data} holds schedule steps only, got {op.name}")
+            given = sum(operand.type == INT for operand in op.operands)
+            if op.INTEGERS is not None and given != integers_of(op.properties.get(op.INTEGERS)).count(SAMPLED):
+                raise VerifyException(f"{op.name} uses {given} integer handles, but not in its {op.INTEGERS}")
             for operand in op.operands:
                 if operand in consumed:
                     raise VerifyException(
@@ -93,8 +116,10 @@ class FuncOp(IRDLOperation):
 class StepOp(IRDLOperation):
     """One step of a schedule, with the syntax that all steps share."""
 
-    HANDLE_TYPES: ClassVar[tuple[Attribute, ...]] = ()
-    """The types of the operands; the last one repeats for a variadic group."""
+    HANDLE_TYPES: ClassVar[tuple[Attribute | tuple[Attribute, ...], ...]] = ()
+    """The types of the operands, or the alternatives; the last one repeats for a variadic group."""
+    INTEGERS: ClassVar[str | None] = None
+    """The property, a list of integers, of which some may be operands: then it is written `[%t0, 4]`."""
     CONSUMES: ClassVar[bool] = False
     """Whether the loop handles given are gone afterwards."""
 
@@ -113,8 +138,11 @@ class StepOp(IRDLOperation):
             unresolved.append(parser.parse_unresolved_operand())
         for position, operand in enumerate(unresolved):
             expected = cls.HANDLE_TYPES[min(position, len(cls.HANDLE_TYPES) - 1)] if cls.HANDLE_TYPES else LOOP
-            operands.append(parser.resolve_operand(operand, expected))
-        properties = {**cls.parse_leading(parser), **parser.parse_optional_attr_dict()}
+            operands.append(_resolve(parser, operand, expected))
+        properties = cls.parse_leading(parser)
+        if cls.INTEGERS is not None:
+            properties.update(_parse_integers(parser, cls.INTEGERS, operands))
+        properties.update(parser.parse_optional_attr_dict())
         results = _parse_result_types(parser)
         return cls.create(operands=operands, result_types=results, properties=properties)
 
@@ -128,10 +156,15 @@ class StepOp(IRDLOperation):
         return frozenset()
 
     def print(self, printer: Printer) -> None:
-        if self.operands:
+        integers = [o for o in self.operands if o.type == INT] if self.INTEGERS is not None else []
+        handles = [o for o in self.operands if o not in integers]
+        if handles:
             printer.print_string(" ")
-            printer.print_list(self.operands, printer.print_ssa_value)
+            printer.print_list(handles, printer.print_ssa_value)
         leading = self.print_leading(printer)
+        if self.INTEGERS is not None and integers:
+            _print_integers(printer, self.properties[self.INTEGERS], integers)
+            leading |= {self.INTEGERS}
         rest = {name: value for name, value in self.properties.items() if name not in leading}
         if rest:
             printer.print_string(" {")
@@ -147,6 +180,51 @@ def verify_handles(step: StepOp, given: int) -> None:
     """A step names all of the handles that it gives, or none."""
     if step.results and len(step.results) != given:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
+
+
+def _resolve(
+    parser: Parser, operand: UnresolvedOperand, expected: Attribute | tuple[Attribute, ...]
+) -> SSAValue[Attribute]:
+    """The value of an operand; where several types are possible, it has been defined with one of them."""
+    if isinstance(expected, Attribute):
+        return parser.resolve_operand(operand, expected)
+    known = parser.ssa_values.get(operand.operand_name)
+    found = next((v.type for v in known or () if v.type in expected), expected[0])
+    return parser.resolve_operand(operand, found)
+
+
+def _parse_integers(parser: Parser, name: str, operands: list[SSAValue]) -> dict[str, Attribute]:
+    """`[%t0, 4]`; adds the handles to the operands."""
+
+    def parse_integer() -> IntegerAttr:
+        operand = parser.parse_optional_unresolved_operand()
+        if operand is None:
+            return IntegerAttr(parser.parse_integer(), i64)
+        operands.append(parser.resolve_operand(operand, INT))
+        return IntegerAttr(SAMPLED, i64)
+
+    found = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parse_integer)
+    return {} if found is None else {name: ArrayAttr(found)}
+
+
+def _print_integers(printer: Printer, attribute: Attribute, operands: Sequence[SSAValue]) -> None:
+    handles = iter(operands)
+
+    def print_integer(value: int) -> None:
+        if value == SAMPLED:
+            printer.print_ssa_value(next(handles))
+        else:
+            printer.print_string(str(value))
+
+    printer.print_string(" [")
+    printer.print_list(integers_of(attribute), print_integer)
+    printer.print_string("]")
+
+
+def integers_of(attribute: Attribute | None) -> list[int]:
+    """The elements of a list of integers."""
+    elements: tuple[Attribute, ...] = attribute.data if isinstance(attribute, ArrayAttr) else ()
+    return [element.value.data for element in elements if isinstance(element, IntegerAttr)]
 
 
 def _parse_result_types(parser: Parser) -> list[Attribute]:
@@ -168,7 +246,7 @@ def _print_property(printer: Printer, name: str, value: Attribute) -> None:
 
 
 def _print_plain(printer: Printer, value: Attribute) -> None:
-    """Integers of the default type are printed without it."""
+    """Integers and floats of the default types are printed without them, and floats so that they read back equal."""
     if isinstance(value, IntegerAttr) and value.type == i64:
         printer.print_string(str(value.value.data))
     elif isinstance(value, ArrayAttr):
@@ -176,5 +254,14 @@ def _print_plain(printer: Printer, value: Attribute) -> None:
         elements: tuple[Attribute, ...] = value.data  # pyright: ignore[reportUnknownVariableType]
         printer.print_list(elements, lambda element: _print_plain(printer, element))
         printer.print_string("]")
-    else:
+    elif not _print_float(printer, value):
         printer.print_attribute(value)
+
+
+def _print_float(printer: Printer, value: Attribute) -> bool:
+    """Print a finite float of the default type; false for anything else."""
+    if not isinstance(value, FloatAttr) or value.type != f64 or not isfinite(value.value.data):
+        return False
+    digits, _, exponent = repr(value.value.data).partition("e")
+    printer.print_string((digits if "." in digits else f"{digits}.0") + (f"e{exponent}" if exponent else ""))
+    return True

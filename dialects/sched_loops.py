@@ -1,24 +1,43 @@
-"""Steps on loops: how they are taken apart, put together, ordered and run."""
+"""Steps on loops: how they are taken apart, put together, ordered and run; and notes on loops and blocks."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, var_operand_def, var_result_def
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    EqAttrConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.sched_base import LOOP, StepOp, verify_handles
+from weft.dialects.sched_base import BLOCK, INT, LOOP, StepOp, verify_handles
+
+_LOOP_OR_BLOCK = EqAttrConstraint(LOOP) | EqAttrConstraint(BLOCK)
 
 
 @irdl_op_definition
 class SplitOp(StepOp):
-    """A loop into nested loops with the given extents; 0 is inferred."""
+    """A loop into nested loops with the given extents; 0 is inferred.
+
+    `sched.split %i {factors = [0, 4]}`, or with sampled integers `sched.split %i [%t0, 4]`.
+    """
 
     name = "sched.split"
     HANDLE_TYPES: ClassVar = (LOOP,)
+    INTEGERS: ClassVar = "factors"
     CONSUMES: ClassVar = True
 
     loop = operand_def(LOOP)
+    sampled = var_operand_def(INT)
     factors = prop_def(ArrayAttr[IntegerAttr])
     loops = var_result_def(LOOP)
 
@@ -54,14 +73,16 @@ class TileOp(StepOp):
 
     name = "sched.tile"
     HANDLE_TYPES: ClassVar = (LOOP,)
+    INTEGERS: ClassVar = "factors"
     CONSUMES: ClassVar = True
 
-    loops = var_operand_def(LOOP)
+    handles = var_operand_def(EqAttrConstraint(LOOP) | EqAttrConstraint(INT))
+    """The loops, then the sampled integers among the factors."""
     factors = prop_def(ArrayAttr[IntegerAttr])
     tiled = var_result_def(LOOP)
 
     def verify_(self) -> None:
-        verify_handles(self, 2 * len(self.loops))
+        verify_handles(self, 2 * sum(handle.type == LOOP for handle in self.handles))
 
 
 class _LoopKindOp(StepOp):
@@ -89,3 +110,115 @@ class UnrollOp(_LoopKindOp):
     """The body is repeated."""
 
     name = "sched.unroll"
+
+
+@irdl_op_definition
+class BindOp(StepOp):
+    """Each iteration is a thread, or a block of threads, of a GPU axis."""
+
+    name = "sched.bind"
+    HANDLE_TYPES: ClassVar = (LOOP,)
+
+    loop = operand_def(LOOP)
+    thread_axis = prop_def(StringAttr)
+
+
+@irdl_op_definition
+class MergeOp(StepOp):
+    """Loops that follow each other into one."""
+
+    name = "sched.merge"
+    HANDLE_TYPES: ClassVar = (LOOP,)
+    CONSUMES: ClassVar = True
+
+    loops = var_operand_def(LOOP)
+    merged = result_def(LOOP)
+
+
+@irdl_op_definition
+class LoopPartitionOp(StepOp):
+    """A loop into loops that follow each other, with the given extents; 0 is inferred."""
+
+    name = "sched.loop_partition"
+    HANDLE_TYPES: ClassVar = (LOOP,)
+    INTEGERS: ClassVar = "factors"
+    CONSUMES: ClassVar = True
+
+    loop = operand_def(LOOP)
+    sampled = var_operand_def(INT)
+    factors = prop_def(ArrayAttr[IntegerAttr])
+    parts = var_result_def(LOOP)
+
+    def verify_(self) -> None:
+        verify_handles(self, len(self.factors))
+
+
+@irdl_op_definition
+class AddUnitLoopOp(StepOp):
+    """A loop of one iteration around a loop or block."""
+
+    name = "sched.add_unit_loop"
+    HANDLE_TYPES: ClassVar = ((LOOP, BLOCK),)
+
+    target = operand_def(_LOOP_OR_BLOCK)
+    loop = result_def(LOOP)
+
+
+@irdl_op_definition
+class ReorderBlockIterVarOp(StepOp):
+    """The iterators of a block in another order."""
+
+    name = "sched.reorder_block_iter_var"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    new_order = prop_def(ArrayAttr[IntegerAttr])
+
+
+@irdl_op_definition
+class AnnotateOp(StepOp):
+    """A note on a loop or block.
+
+    `sched.annotate %i {key = "note", value = 4}`, or with a sampled integer `sched.annotate %i, %t {key = "note"}`.
+    """
+
+    name = "sched.annotate"
+    HANDLE_TYPES: ClassVar = ((LOOP, BLOCK), INT)
+
+    target = operand_def(_LOOP_OR_BLOCK)
+    sampled = opt_operand_def(INT)
+    key = prop_def(StringAttr)
+    value = opt_prop_def(Attribute)
+
+    def verify_(self) -> None:
+        if (self.sampled is None) == (self.value is None):
+            raise VerifyException("sched.annotate takes a value or a sampled integer")
+
+
+@irdl_op_definition
+class UnannotateOp(StepOp):
+    """A note on a loop or block goes away."""
+
+    name = "sched.unannotate"
+    HANDLE_TYPES: ClassVar = ((LOOP, BLOCK),)
+
+    target = operand_def(_LOOP_OR_BLOCK)
+    key = prop_def(StringAttr)
+
+
+LOOP_STEPS: tuple[type[StepOp], ...] = (
+    SplitOp,
+    FuseOp,
+    ReorderOp,
+    TileOp,
+    ParallelOp,
+    VectorizeOp,
+    UnrollOp,
+    BindOp,
+    MergeOp,
+    LoopPartitionOp,
+    AddUnitLoopOp,
+    ReorderBlockIterVarOp,
+    AnnotateOp,
+    UnannotateOp,
+)

@@ -51,7 +51,7 @@ from weft.dialects.index_map import (
     parse_index_map,
     print_index_map,
 )
-from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKindAttr
+from weft.dialects.tir_kinds import PART_OF, IterKind, IterKindAttr, LoopKindAttr
 from weft.dialects.tir_loop import ForOp, verify_single_block
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
 
@@ -225,7 +225,8 @@ class BlockOp(IRDLOperation):
         """Each binding reaches from 0 to the end of its domain, as far as intervals tell.
 
         Holes and repetitions inside the domain are set questions, asked at level boundaries (`verify-level`). A block
-        that only writes temporaries may leave out spatial instances that nobody needs.
+        that only writes temporaries may leave out spatial instances that nobody needs; one that is a part of a block
+        (`tir.part_of`) may leave out what the other parts run.
         """
         operands = self.binding_operands
         for position, (expr, extent) in enumerate(zip(self.bindings.data.results, self.extents, strict=True)):
@@ -234,8 +235,10 @@ class BlockOp(IRDLOperation):
                 continue
             variable = self.iter_vars[position].name_hint or f"#{position}"
             kind = self.kinds[position].value
-            if (low > 0 or high < extent - 1) and (
-                self.kinds[position] is IterKind.REDUCE or self._writes_parameters()
+            if (
+                (low > 0 or high < extent - 1)
+                and PART_OF not in self.attributes
+                and (self.kinds[position] is IterKind.REDUCE or self._writes_parameters())
             ):
                 raise VerifyException(
                     f'block "{self.label}": iterator %{variable}: {kind}<{extent}> is bound to values in '

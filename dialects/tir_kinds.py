@@ -52,3 +52,7 @@ REDUCE = IterKindAttr(IterKind.REDUCE)
 
 COMMUTATIVE = "tir.commutative"
 """Unit attribute of a reduction block: its update is associative and commutative, though its ops do not tell."""
+
+PART_OF = "tir.part_of"
+"""Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
+together: each of them may leave out what the others run."""

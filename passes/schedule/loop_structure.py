@@ -99,7 +99,7 @@ class Split(Primitive):
     4. when the product is more than the extent, all that touches memory below the loop is in blocks, which get a guard
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
-    below gets a guard.
+    below gets a guard. Annotations stay on the outermost new loop.
 
     ```mlir
     tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }
@@ -191,6 +191,8 @@ class FusePlan(Plan):
             extent = self._product(extent, loop.extent)
         hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
         fused = new_loop(extent, hint, outermost)
+        for loop in reversed(self.loops):
+            fused.attributes.update(loop.attributes)
         fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
         rewriter.insert([fused], InsertPoint.before(outermost))
         self._delinearize(fused)
@@ -238,7 +240,8 @@ class Fuse(Primitive):
     2. the loops are serial
     3. the extent of an inner loop does not depend on an outer one
 
-    The values of the old loops become quotients and remainders of the new one.
+    The values of the old loops become quotients and remainders of the new one. Annotations are joined; where loops have
+    the same key, the outer one decides.
 
     ```mlir
     tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import ClassVar, NoReturn
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from weft.dialects.sched import StepOp
@@ -103,7 +103,7 @@ def operation_text(op: object) -> str:
         return f"%{op.induction_variable.name_hint or '?'}"
     if isinstance(op, BlockOp):
         return f'"{op.label}"'
-    return repr(op)
+    return str(op) if isinstance(op, Attribute) else repr(op)
 
 
 def block_text(block: BlockOp) -> str:

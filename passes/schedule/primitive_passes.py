@@ -2,7 +2,7 @@
 
 The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
-block by `at`.
+block by `at`. Where a loop or a block can be given, it is the block unless there is an option `loop`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
 from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.annotations import attribute_of
 from weft.passes.schedule.registry import (
     INTS,
+    LOOP_OR_BLOCK,
     LOOPS,
     PRIMITIVES,
     parameters,
@@ -25,6 +28,8 @@ from weft.passes.schedule.registry import (
     takes_loops_of_another_block,
 )
 from weft.support.errors import CompileError
+
+_PLAIN = str | int | bool | float
 
 
 class PrimitivePass(ModulePass):
@@ -52,6 +57,10 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
             arguments[parameter] = _loop_at(owner, options[parameter])
         elif kind == LOOPS:
             arguments[parameter] = tuple(_loop_at(owner, at) for at in _positions(options[parameter]))
+        elif kind == LOOP_OR_BLOCK:
+            arguments[parameter] = block if options["loop"] is None else _loop_at(block, options["loop"])
+        elif kind is Attribute:
+            arguments[parameter] = attribute_of(options[parameter])
         else:
             arguments[parameter] = options[parameter]
     return arguments
@@ -73,7 +82,7 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
 @cache
 def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
-    required: list[tuple[str, type]] = [("block", str)]
+    required: list[tuple[str, object]] = [("block", str)]
     if takes_loops_of_another_block(name):
         required.append(("at", str))
     for parameter, kind in parameters(name):
@@ -83,10 +92,15 @@ def primitive_pass(name: str) -> type[ModulePass]:
             required.append((parameter, tuple[int, ...]))
         elif kind is int or kind is str:
             required.append((parameter, kind))
+        elif kind is Attribute:
+            required.append((parameter, _PLAIN | tuple[_PLAIN, ...]))
+    optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
+    if any(kind == LOOP_OR_BLOCK for _, kind in parameters(name)):
+        optional.append(("loop", int | None, field(default=None)))
     cls = primitive_class(name)
     generated = make_dataclass(
         f"{cls.__name__}Pass",
-        [*required, ("func", str | None, field(default=None))],
+        [*required, *optional],
         bases=(PrimitivePass,),
         frozen=True,
         namespace={

@@ -20,6 +20,13 @@ PRIMITIVES: Mapping[str, str] = {
     "parallel": "loop_kinds:Parallel",
     "vectorize": "loop_kinds:Vectorize",
     "unroll": "loop_kinds:Unroll",
+    "bind": "thread_binding:Bind",
+    "merge": "merging:Merge",
+    "loop_partition": "partition:LoopPartition",
+    "add_unit_loop": "iterators:AddUnitLoop",
+    "reorder_block_iter_var": "iterators:ReorderBlockIterVar",
+    "annotate": "annotations:Annotate",
+    "unannotate": "annotations:Unannotate",
     "compute_at": "compute_location:ComputeAt",
     "reverse_compute_at": "compute_location:ReverseComputeAt",
     "compute_inline": "inlining:ComputeInline",
@@ -45,7 +52,8 @@ def primitive_class(name: str) -> type[Primitive]:
 
 @cache
 def parameters(name: str) -> tuple[tuple[str, object], ...]:
-    """The fields of a primitive with their types, in order: `BlockOp`, `ForOp`, a tuple of loops or ints, int, str."""
+    """The fields of a primitive with their types, in order: `BlockOp`, `ForOp`, either, a tuple of loops or ints, int,
+    str, or any attribute."""
     cls = primitive_class(name)
     hints = get_type_hints(cls)
     return tuple((field.name, hints[field.name]) for field in fields(cls))
@@ -53,6 +61,7 @@ def parameters(name: str) -> tuple[tuple[str, object], ...]:
 
 LOOPS = tuple[ForOp, ...]
 INTS = tuple[int, ...]
+LOOP_OR_BLOCK = BlockOp | ForOp
 
 
 def takes_loops_of_another_block(name: str) -> bool:
@@ -62,4 +71,4 @@ def takes_loops_of_another_block(name: str) -> bool:
 
 def is_handle(kind: object) -> bool:
     """Whether a parameter is a loop, a block, or several loops: a handle of a schedule."""
-    return kind is ForOp or kind is BlockOp or kind == LOOPS
+    return kind is ForOp or kind is BlockOp or kind in (LOOPS, LOOP_OR_BLOCK)

@@ -75,7 +75,7 @@ class MovingPrimitive(Primitive):
 
 
 def _runs_in_parallel(op: Operation) -> bool:
-    return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED)
+    return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 
 
 def _twin(value: object, twins: dict[Operation, Operation]) -> object:

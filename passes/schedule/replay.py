@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.registry import LOOPS, PRIMITIVES, is_handle, parameters, primitive_class
+from weft.passes.schedule.registry import LOOP_OR_BLOCK, LOOPS, PRIMITIVES, is_handle, parameters, primitive_class
 from weft.support.errors import CompileError, InternalError
 
 
@@ -94,10 +94,17 @@ class Replay:
                 handle = next(operands, None)
                 if handle is None:
                     raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
-                arguments[parameter] = self.block(handle) if kind is BlockOp else self.loop(handle)
+                arguments[parameter] = self._handle(handle, kind)
+            elif kind is Attribute:
+                arguments[parameter] = _property(step.properties, parameter, step)
             else:
                 arguments[parameter] = _plain(step.properties, parameter, step)
         return primitive_class(name)(**arguments).apply()
+
+    def _handle(self, handle: SSAValue, kind: object) -> Operation:
+        if kind == LOOP_OR_BLOCK:
+            return self.resolve(handle)
+        return self.block(handle) if kind is BlockOp else self.loop(handle)
 
 
 def check_handles(step: sched.StepOp, given: int) -> None:
@@ -106,8 +113,15 @@ def check_handles(step: sched.StepOp, given: int) -> None:
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
-def _plain(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> object:
+def _property(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> Attribute:
     value = properties.get(name)
+    if value is None:
+        raise CompileError.at(step, f"{step.name} needs the property '{name}'")
+    return value
+
+
+def _plain(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> object:
+    value = _property(properties, name, step)
     if isinstance(value, IntegerAttr):
         return value.value.data
     if isinstance(value, StringAttr):

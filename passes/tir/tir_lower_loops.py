@@ -16,7 +16,7 @@ from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.nest import detached_ops, index_constant, range_of
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
@@ -36,7 +36,7 @@ class LowerLoopsPass(ModulePass):
       scf.for %j = %c0 to %c4 step %c1 { %p = arith.addi %q, %j : index ... } {low.unroll} }
     ```
     Quotients and remainders of indices that cannot be negative are unsigned. Requires flat buffers (`tir-flatten`).
-    Raises CompileError on a loop that is bound to GPU threads.
+    A loop that is bound to a GPU axis becomes a plain one: what the threads do is independent, one does it all.
     """
 
     name = "tir-lower-loops"
@@ -58,14 +58,11 @@ def lower_loops(function: FuncOp) -> None:
 def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     kind = loop.kind.data
     extent = loop.extent
-    if extent == 1 and kind is not LoopKind.THREAD_BINDING:
+    if extent == 1:
         _dissolve(loop, emitter)
         return
     bound = emitter.constant(extent) if isinstance(extent, int) else extent
     body = loop.detach_region(loop.body)
-    if kind is LoopKind.THREAD_BINDING:
-        axis = loop.thread_axis.data if loop.thread_axis is not None else "a thread axis"
-        raise CompileError.at(loop, f"a loop bound to {axis} needs a GPU target")
     if kind is LoopKind.PARALLEL:
         new: Operation = ParallelForOp(bound, body)
     else:

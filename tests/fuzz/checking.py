@@ -74,7 +74,7 @@ def _stages(program: Program, scheduled: ModuleOp, trace: sched.FuncOp, seed: in
     verify_level(scheduled, "tir")
     yield "verify tir", None
     kinds = {op.kind.data for op in scheduled.walk() if isinstance(op, ForOp)}
-    free = bool(kinds & {LoopKind.PARALLEL, LoopKind.VECTORIZED})
+    free = bool(kinds & {LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING})
     for order in ORDERS if free else ORDERS[:1]:
         yield f"interpreter {order}", _interpret(program, scheduled, order, seed)
     yield "round trip", _unequal(scheduled, weft.parse(str(scheduled), "scheduled.mlir"))

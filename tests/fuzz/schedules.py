@@ -7,14 +7,14 @@ loop); one in ten is *wild*: any handles, expired ones too, and any numbers. Ref
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 from programs import Program
 from xdsl.dialects import memref
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
 from weft.analysis.structure import (
@@ -34,8 +34,11 @@ from weft.schedule.schedule import BlockHandle, LoopHandle
 T = TypeVar("T")
 MAX_STEPS = 12
 SCOPES = ("global", "local", "shared", "global.copy")
-FINISHING = ("parallel", "vectorize", "unroll", "decompose_reduction")
+FINISHING = ("parallel", "vectorize", "unroll", "bind", "decompose_reduction")
+KEYS = ("note", "my key")
 WILD = 0.1
+MAX_BLOCKS = 12
+"""More than that many are not copied any further."""
 MAX_UNROLL = 128
 
 
@@ -273,6 +276,85 @@ class Fuzzer:
         unrolled = [inner for inner in loops if inner is op or inner.kind.data is LoopKind.UNROLLED]
         return int(np.prod([inner.extent for inner in unrolled if isinstance(inner.extent, int)])) <= MAX_UNROLL
 
+    def bind(self) -> Callable[[], object] | None:
+        loop = self._of_kind(0.8)
+        axis = "nowhere.x" if self.chance(WILD / 4) else self.choose(("blockIdx.x", "threadIdx.x", "vthread"))
+        return None if loop is None else lambda: self.sch.bind(loop, axis)
+
+    def merge(self) -> Callable[[], object] | None:
+        first, second = self.some_loops(serial=self.chance(0.9)), self.some_loops(serial=self.chance(0.9))
+        if self.chance(WILD) and first and second:
+            return lambda: self.loops.append(self.sch.merge(self.choose(first), self.choose(second)))
+        pairs = [pair for block in self.live_blocks() for pair in self._loops_that_follow(block)]
+        if not pairs:
+            return None
+        one, other = self.choose(pairs)
+        return lambda: self.loops.append(self.sch.merge(one, other))
+
+    def _loops_that_follow(self, block: BlockHandle) -> list[tuple[LoopHandle, LoopHandle]]:
+        """Loops around a block, and the next loop with as many iterations."""
+        found: list[tuple[LoopHandle, LoopHandle]] = []
+        for loop in self.sch.get_loops(block):
+            op = self.loop_op(loop)
+            after = next((o for o in _following(op) if isinstance(o, ForOp)), None)
+            inside = [b for b in self.live_blocks() if after is not None and is_inside(self.block_op(b), after)]
+            if inside and after is not None and after.extent == op.extent:
+                found.extend((loop, o) for o in self.sch.get_loops(inside[0]) if self.sch.get(o) is after)
+        return found
+
+    def loop_partition(self) -> Callable[[], object] | None:
+        loops = self.some_loops()
+        blocks = sum(isinstance(op, BlockOp) for op in self.sch.mod.walk())
+        if not loops or blocks > MAX_BLOCKS:
+            return None
+        loop = self.choose(loops)
+        op = self.op(loop)
+        extent = op.extent if isinstance(op, ForOp) and isinstance(op.extent, int) else 7
+        first = self.number(1, max(1, extent - 1))
+        factors: list[int | None] = [first, None if self.chance(0.7) else extent - first]
+        if self.chance(0.2):
+            factors.insert(0, 1)
+        return lambda: self._partition(loop, factors)
+
+    def _partition(self, loop: LoopHandle, factors: list[int | None]) -> None:
+        self.loops.extend(self.sch.loop_partition(loop, factors))
+        known = {self.op(handle) for handle in self.blocks}
+        named = [op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp) and op not in known]
+        self.blocks.extend(self.sch.get_block(label) for label in named)
+
+    def add_unit_loop(self) -> Callable[[], object] | None:
+        target = self.target()
+        return None if target is None else lambda: self.loops.append(self.sch.add_unit_loop(target))
+
+    def reorder_block_iter_var(self) -> Callable[[], object] | None:
+        block = self.block()
+        if block is None:
+            return None
+        order = [int(at) for at in self.random.permutation(len(self.block_op(block).iter_vars))]
+        if self.chance(WILD):
+            order.append(0)
+        return lambda: self.sch.reorder_block_iter_var(block, order)
+
+    def annotate(self) -> Callable[[], object] | None:
+        target = self.target()
+        key = "tir.commutative" if self.chance(WILD / 2) else self.choose(KEYS)
+        value = self.choose((1, True, "text", 0.25, [1, [2.5, "x"]]))
+        return None if target is None else lambda: self.sch.annotate(target, key, value)
+
+    def unannotate(self) -> Callable[[], object] | None:
+        targets = [*self.live_blocks(), *(loop for b in self.live_blocks() for loop in self.sch.get_loops(b))]
+        noted = [(target, key) for target in targets for key in KEYS if key in self.sch.get(target).attributes]
+        if not noted or self.chance(WILD):
+            target = self.target()
+            return None if target is None or not noted else lambda: self.sch.unannotate(target, self.choose(KEYS))
+        target, key = self.choose(noted)
+        return lambda: self.sch.unannotate(target, key)
+
+    def target(self) -> BlockHandle | LoopHandle | None:
+        """A block or a loop."""
+        loops = self.some_loops(serial=False)
+        return self.choose(loops) if loops and self.chance(0.6) else self.block()
+
     def compute_at(self) -> Callable[[], object] | None:
         block = self.block(lambda op: writes_temporary(op) and bool(consumers_of(op)))
         if block is None:
@@ -381,6 +463,13 @@ def reduced_by(block: BlockOp) -> set[SSAValue]:
     }
 
 
+def _following(op: Operation) -> Iterator[Operation]:
+    """The operations after `op`."""
+    while (after := op.next_op) is not None:
+        yield after
+        op = after
+
+
 def writes_temporary(block: BlockOp) -> bool:
     """Whether all that a block writes was allocated in the function."""
     return all(isinstance(buffer.owner, memref.AllocOp) for buffer in buffers_written(block))
@@ -394,6 +483,13 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "parallel": Fuzzer.parallel,
     "vectorize": Fuzzer.vectorize,
     "unroll": Fuzzer.unroll,
+    "bind": Fuzzer.bind,
+    "merge": Fuzzer.merge,
+    "loop_partition": Fuzzer.loop_partition,
+    "add_unit_loop": Fuzzer.add_unit_loop,
+    "reorder_block_iter_var": Fuzzer.reorder_block_iter_var,
+    "annotate": Fuzzer.annotate,
+    "unannotate": Fuzzer.unannotate,
     "compute_at": Fuzzer.compute_at,
     "reverse_compute_at": Fuzzer.reverse_compute_at,
     "compute_inline": Fuzzer.compute_inline,

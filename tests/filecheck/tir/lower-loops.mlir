@@ -27,6 +27,27 @@ func.func @kinds(%A: memref<8x4x16xf32>, %B: memref<8x4x16xf32>) {
 
 // -----
 
+// Threads of a GPU axis run one after the other; a loop of one of them is its body.
+
+func.func @threads(%A: memref<8x4xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %b in 1 thread_binding<"blockIdx.x"> {
+    tir.for %t in 8 thread_binding<"threadIdx.x"> {
+      tir.for %v in 4 thread_binding<"vthread"> {
+        memref.store %zero, %A[%t, %v] : memref<8x4xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @threads
+// CHECK-NOT:     thread
+// CHECK:         scf.for %t = %c0 to %c8 step %c1 {
+// CHECK:           scf.for %v = %c0 to %c4 step %c1 {
+// CHECK:             memref.store
+
+// -----
+
 // Ranges make quotients unsigned, or go.
 
 func.func @quotients(%A: memref<6x4xf32>, %B: memref<24xf32>) {

@@ -1,0 +1,146 @@
+"""annotate, unannotate: notes on loops and blocks, for passes and people; they change no meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias, cast
+
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
+from xdsl.ir import Attribute, Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.support.errors import CompileError, did_you_mean
+
+Note: TypeAlias = "int | float | str | bool | Sequence[Note]"
+"""What an annotation holds, in Python."""
+
+_OWN = ("tir.", "low.")
+"""How the names begin of what weft itself states on loops and blocks."""
+
+
+def attribute_of(value: object) -> Attribute:
+    """An annotation's value as an attribute: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`.
+
+    Raises `CompileError` for other values.
+    """
+    if isinstance(value, bool):
+        return IntegerAttr(int(value), i1)
+    if isinstance(value, int):
+        return IntegerAttr(value, i64)
+    if isinstance(value, float):
+        return FloatAttr(value, f64)
+    if isinstance(value, str):
+        return StringAttr(value)
+    if isinstance(value, list | tuple):
+        elements = cast("Sequence[object]", value)
+        return ArrayAttr([attribute_of(element) for element in elements])
+    raise CompileError(f"an annotation holds ints, floats, strings, bools and lists of them, got {value!r}")
+
+
+def note_of(attribute: Attribute) -> Note | None:
+    """The Python value of an annotation; None for attributes that no Python value stands for."""
+    if isinstance(attribute, IntegerAttr):
+        number = attribute.value.data
+        return bool(number) if attribute.type == i1 else number
+    if isinstance(attribute, FloatAttr):
+        return attribute.value.data
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, ArrayAttr):
+        elements: tuple[Attribute, ...] = attribute.data
+        notes = [note_of(element) for element in elements]
+        return None if None in notes else [note for note in notes if note is not None]
+    return None
+
+
+def why_not_key(key: str) -> str | None:
+    """Keys are the user's: weft's own facts about a program are no notes."""
+    if not key:
+        return "the key is empty"
+    if key.startswith(_OWN):
+        return f"'{key}' begins with {' or '.join(_OWN)}, as what weft states itself does"
+    return None
+
+
+@dataclass(frozen=True)
+class AnnotatePlan(Plan):
+    """A key and its new value; None takes the annotation away."""
+
+    key: str
+    value: Attribute | None
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        if self.value is None:
+            del self.anchor.attributes[self.key]
+        else:
+            self.anchor.attributes[self.key] = self.value
+        rewriter.has_done_action = True
+        return ()
+
+
+@dataclass(frozen=True)
+class Annotate(Primitive):
+    """A note on a loop or block: a key with an integer, float, string, bool or list. An older value is replaced.
+
+    Requirements:
+    1. the key is not empty, and does not begin with `tir.` or `low.`
+
+    Annotations stay with their loop or block: `split` and `tile` keep them on the outermost new loop, `fuse` and
+    `merge` join those of their loops (the first loop that has a key decides), `loop_partition` copies them.
+
+    ```mlir
+    tir.for %i in 128 { ... }
+    // annotate %i {key = "pragma_auto_unroll_max_step", value = 16}
+    tir.for %i in 128 attributes {pragma_auto_unroll_max_step = 16 : i64} { ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "annotate"
+    STEP: ClassVar[type[sched.StepOp]] = sched.AnnotateOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the key is a name that weft does not use itself",)
+
+    target: BlockOp | ForOp
+    key: str
+    value: Attribute
+
+    def plan(self) -> AnnotatePlan:
+        self.require(1, why_not_key(self.key), self.target)
+        return AnnotatePlan(self.target, self.key, self.value)
+
+
+@dataclass(frozen=True)
+class Unannotate(Primitive):
+    """A note on a loop or block goes away.
+
+    Requirements:
+    1. the key is not empty, and does not begin with `tir.` or `low.`
+    2. the loop or block has an annotation with that key
+
+    ```mlir
+    tir.for %i in 128 attributes {note = 16 : i64} { ... }
+    // unannotate %i {key = "note"}
+    tir.for %i in 128 { ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "unannotate"
+    STEP: ClassVar[type[sched.StepOp]] = sched.UnannotateOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the key is a name that weft does not use itself",
+        "there is such an annotation",
+    )
+
+    target: BlockOp | ForOp
+    key: str
+
+    def plan(self) -> AnnotatePlan:
+        self.require(1, why_not_key(self.key), self.target)
+        if self.key not in self.target.attributes:
+            known = [key for key in self.target.attributes if why_not_key(key) is None]
+            hint = did_you_mean(self.key, known) or ": it has no annotations"
+            self.refuse(2, f"there is no '{self.key}'{hint}", self.target)
+        return AnnotatePlan(self.target, self.key, None)

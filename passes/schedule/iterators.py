@@ -1,0 +1,119 @@
+"""add_unit_loop, reorder_block_iter_var: changes of form that other primitives ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i64
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.structure import parts_of
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rewriting import new_loop
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class AddUnitLoopPlan(Plan):
+    """The loop or block that gets a loop around it."""
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        unit = new_loop(1, "u", self.anchor)
+        rewriter.insert([unit], InsertPoint.before(self.anchor))
+        self.anchor.detach()
+        unit.body.block.add_op(self.anchor)
+        return (unit,)
+
+
+@dataclass(frozen=True)
+class AddUnitLoop(Primitive):
+    """A loop of one iteration around a loop or block: something to bind, to compute at, or to reorder with.
+
+    Requirements: none.
+
+    ```mlir
+    tir.block "C" iters(%v: spatial<1>) = [0] { ... }
+    // add_unit_loop "C"
+    tir.for %u in 1 { tir.block "C" iters(%v: spatial<1>) = [0] { ... } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "add_unit_loop"
+    STEP: ClassVar[type[sched.StepOp]] = sched.AddUnitLoopOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = ()
+
+    target: BlockOp | ForOp
+
+    def plan(self) -> AddUnitLoopPlan:
+        return AddUnitLoopPlan(self.target)
+
+
+@dataclass(frozen=True)
+class ReorderBlockIterVarPlan(Plan):
+    """A block, or the parts of one, and for each place the position of the iterator that comes there."""
+
+    blocks: tuple[BlockOp, ...]
+    order: tuple[int, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        for block in self.blocks:
+            self._reorder(block)
+        rewriter.has_done_action = True
+        return ()
+
+    def _reorder(self, block: BlockOp) -> None:
+        body = block.body.block
+        old = list(block.iter_vars)
+        extents = [block.extents[at] for at in self.order]
+        kinds = [block.iter_kinds.data[at] for at in self.order]
+        static = block.static_extents.get_values()
+        results = block.bindings.data.results
+        operands = tuple(block.binding_operands)
+        for place, at in enumerate(self.order):
+            new = body.insert_arg(old[at].type, len(old) + place)
+            new.name_hint = old[at].name_hint
+            old[at].replace_all_uses_with(new)
+        for argument in old:
+            body.erase_arg(argument)
+        block.iter_kinds = ArrayAttr(kinds)
+        block.static_extents = DenseArrayBase.from_list(i64, [static[at] for at in self.order])
+        values = [extent for extent in extents if not isinstance(extent, int)]
+        block.operands = (*values, *block.operands[len(values) :])
+        block.set_bindings([results[at] for at in self.order], operands)
+
+
+@dataclass(frozen=True)
+class ReorderBlockIterVar(Primitive):
+    """The iterators of a block in another order. Loops, and what runs when, stay as they are.
+
+    Requirements:
+    1. the order is a permutation of the positions 0 .. n-1 of the block's iterators
+
+    Parts of one block (`loop_partition`) have the same iterators: they are all changed.
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<8>, %vk: reduce<16>) = [%i, %k] { ... }
+    // reorder_block_iter_var "C" {new_order = [1, 0]}
+    tir.block "C" iters(%vk: reduce<16>, %vi: spatial<8>) = [%k, %i] { ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "reorder_block_iter_var"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReorderBlockIterVarOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the order is a permutation of the iterators",)
+
+    block: BlockOp
+    new_order: tuple[int, ...]
+
+    def plan(self) -> ReorderBlockIterVarPlan:
+        count = len(self.block.iter_vars)
+        if sorted(self.new_order) != list(range(count)):
+            detail = f"{list(self.new_order)} for {count} iterators"
+            legal = f"each of {', '.join(map(str, range(count)))} once" if count else "an empty order"
+            self.refuse(1, Violation(detail, legal=legal), self.block, block_text(self.block))
+        return ReorderBlockIterVarPlan(self.block, tuple(parts_of(self.block)), self.new_order)

@@ -1,0 +1,188 @@
+"""merge: loops that follow each other into one loop that runs their bodies one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import ClassVar
+
+from xdsl.dialects import affine, arith, memref
+from xdsl.ir import Block, Operation
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import accesses
+from weft.analysis.dependence import Conflict, PairSystem, conflict_between, undecided
+from weft.analysis.index import Index
+from weft.analysis.sets import NotProved
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.loop_structure import require_loops, why_not_serial
+from weft.passes.schedule.primitive import Plan, operation_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.reorder import why_not_perfect
+from weft.passes.schedule.rewriting import nest, new_loop, replace_loop_value, take_operations
+from weft.support.errors import InternalError, Violation
+
+_MAY_STAND_BETWEEN = (affine.ApplyOp, arith.ConstantOp, memref.AllocOp, memref.DimOp)
+
+
+@dataclass(frozen=True)
+class MergePlan(Plan):
+    """Chains of loops, outermost first, all of one depth: level by level they become one loop."""
+
+    chains: tuple[tuple[ForOp, ...], ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        merged: list[ForOp] = []
+        for level in zip(*self.chains, strict=True):
+            loop = new_loop(level[0].extent, f"{level[0].induction_variable.name_hint or 'i'}_m", level[0])
+            for old in reversed(level):
+                loop.attributes.update(old.attributes)
+            merged.append(loop)
+        bodies = [take_operations(chain[-1].body.block) for chain in self.chains]
+        outermost = nest(merged, [op for body in bodies for op in body])
+        if outermost is None:
+            raise InternalError("merge makes no loop")
+        # Before the last one: what stands between is known there.
+        rewriter.insert([outermost], InsertPoint.before(self.chains[-1][0]))
+        for chain in self.chains:
+            for old, new in zip(chain, merged, strict=True):
+                replace_loop_value(old.induction_variable, Index.of(new.induction_variable), merged[-1].body.block)
+            rewriter.erase(chain[0])
+        return (merged[-1],)
+
+
+@dataclass(frozen=True)
+class Merge(MovingPrimitive):
+    """Loops that follow each other into one: an iteration runs the iterations of all of them, in their order.
+
+    Requirements:
+    1. the loops follow each other, with at most index arithmetic, constants and allocations between them; or they are
+       innermost loops of perfect nests of equal depth that do, which are merged from the outside in
+    2. all these loops are serial
+    3. the extents are equal
+    4. dependences stay forward: nothing that a later loop touches in one iteration is touched by an earlier loop in a
+       later iteration, one of the two writing
+    5. parallel and vectorized loops have independent iterations afterwards too
+
+    The new loop is called `<first>_m`. The old ones are gone.
+
+    ```mlir
+    tir.for %i in 128 { tir.block "B" ... = [%i] { B[%vi] = ... } }
+    tir.for %j in 128 { tir.block "C" ... = [%j] { C[%vj] = B[%vj] + 1 } }
+    // merge %i, %j
+    tir.for %i_m in 128 { tir.block "B" ... = [%i_m] {...}  tir.block "C" ... = [%i_m] {...} }
+    ```
+    """
+
+    NAME: ClassVar[str] = "merge"
+    STEP: ClassVar[type[sched.StepOp]] = sched.MergeOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loops, or the nests they are innermost in, follow each other",
+        "the loops are serial",
+        "the extents are equal",
+        "dependences stay forward",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 5
+
+    loops: tuple[ForOp, ...]
+
+    def draft(self) -> MergePlan:
+        require_loops(self.NAME, self.loops, 2)
+        chains = self._chains()
+        for chain in chains:
+            for loop in chain:
+                self.require(2, why_not_serial(loop), loop)
+        for level in zip(*chains, strict=True):
+            for loop in level[1:]:
+                if Index.of(loop.extent) != Index.of(level[0].extent):
+                    detail = f"{_extent_text(level[0])} and {_extent_text(loop)}"
+                    self.refuse(3, Violation(detail, legal="loops of one extent; split or loop_partition first"), loop)
+        for earlier, later in combinations(chains, 2):
+            self.require(4, _overtaken(earlier, later), later[0])
+        return MergePlan(self.loops[0], chains)
+
+    def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
+        """For each loop the loops from the outermost one that is merged down to it."""
+        if len(set(self.loops)) != len(self.loops):
+            self.refuse(1, "a loop is named twice", self.loops[0])
+        chains: list[tuple[ForOp, ...]] = [(loop,) for loop in self.loops]
+        while len({_home(chain[0]) for chain in chains}) > 1:
+            for at, chain in enumerate(chains):
+                parent = chain[0].parent_op()
+                if not isinstance(parent, ForOp):
+                    first, other = (operation_text(c[-1]) for c in (chains[0], chains[at or 1]))
+                    detail = f"loops {first} and {other} are not at one depth of nests that follow each other"
+                    self.refuse(1, detail, chain[-1])
+                self.require(1, why_not_perfect(parent, chain[0]), chain[0])
+                chains[at] = (parent, *chain)
+        for one, other in pairwise(chains):
+            self._require_adjacent(one[0], other[0])
+        return tuple(chains)
+
+    def _require_adjacent(self, one: ForOp, other: ForOp) -> None:
+        op = one.next_op
+        while op is not None and op is not other:
+            if not isinstance(op, _MAY_STAND_BETWEEN):
+                detail = f"{_what(op)} stands between loops {operation_text(one)} and {operation_text(other)}"
+                self.refuse(1, detail, op)
+            op = op.next_op
+        if op is None:
+            detail = f"loop {operation_text(other)} does not come after loop {operation_text(one)}"
+            self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
+
+
+def _home(loop: ForOp) -> Block | None:
+    return loop.parent
+
+
+def _what(op: Operation) -> str:
+    """How a message names an op between loops."""
+    return f"{op.name} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op.name
+
+
+def _extent_text(loop: ForOp) -> str:
+    extent = loop.extent
+    shown = extent if isinstance(extent, int) else f"%{extent.name_hint or '?'}"
+    return f"loop {operation_text(loop)} runs {shown} times"
+
+
+def _overtaken(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Violation | None:
+    """Two dependent instances, one below each chain, that the merged loop would run the other way round.
+
+    The merged loops are equal down to some level; there, the instance of the earlier chain is in a later iteration.
+    """
+    try:
+        conflict = _conflict(earlier, later)
+    except NotProved as error:
+        return undecided(error)
+    if conflict is None:
+        return None
+    return conflict.violation("and would now run first")
+
+
+def _conflict(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Conflict | None:
+    theirs = accesses(later[0])
+    for first in accesses(earlier[0]):
+        shared = first.loops[: first.loops.index(earlier[0])]
+        for second in theirs:
+            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                continue
+            for level in range(len(earlier)):
+
+                def ordered(system: PairSystem, level: int = level) -> None:
+                    for at, (one, other) in enumerate(zip(earlier[: level + 1], later[: level + 1], strict=True)):
+                        left = system.row(Index.of(one.induction_variable), system.first)
+                        right = system.row(Index.of(other.induction_variable), system.second)
+                        if at < level:
+                            system.equal(left, right)
+                        else:
+                            system.less(right, left)
+
+                conflict = conflict_between(first, second, shared, ordered)
+                if conflict is not None:
+                    return conflict
+    return None

@@ -1,0 +1,152 @@
+"""loop_partition: a loop becomes several that follow each other, each over a part of its iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import range_of
+from weft.analysis.index import Index
+from weft.analysis.structure import child_blocks, function_of
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import PART_OF, IterKind
+from weft.passes.schedule.loop_structure import why_not_serial
+from weft.passes.schedule.primitive import Plan
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
+from weft.support.errors import InternalError, Violation
+
+
+@dataclass(frozen=True)
+class LoopPartitionPlan(Plan):
+    """A loop and the number of iterations of each part."""
+
+    lengths: tuple[int, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        loop = self.anchor
+        if not isinstance(loop, ForOp):
+            raise InternalError(f"loop_partition is planned on a loop, got {loop.name}")
+        blocks = [op for op in function_of(loop).walk() if isinstance(op, BlockOp)]
+        labels = {block.label for block in blocks}
+        groups = {group.data for block in blocks if isinstance(group := block.attributes.get(PART_OF), StringAttr)}
+        for block in child_blocks(loop):
+            if PART_OF not in block.attributes:
+                group = unique(block.label, groups)
+                groups.add(group)
+                block.attributes[PART_OF] = StringAttr(group)
+        parts: list[ForOp] = []
+        start = 0
+        for at, length in enumerate(self.lengths):
+            part = _part(loop, at, start, length)
+            rewriter.insert([part], InsertPoint.before(loop))
+            for op in part.walk():
+                if isinstance(op, BlockOp):
+                    op.block_name = StringAttr(unique(f"{op.label}_{part.induction_variable.name_hint}", labels))
+                    labels.add(op.label)
+            for block in child_blocks(part):
+                _drop_idle_init(rewriter, block)
+            parts.append(part)
+            start += length
+        rewriter.erase(loop)
+        return tuple(parts)
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """`name`, or `name_1`, `name_2`, ... when it is taken."""
+    if name not in taken:
+        return name
+    at = 1
+    while f"{name}_{at}" in taken:
+        at += 1
+    return f"{name}_{at}"
+
+
+def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
+    """A copy of a loop, for `length` iterations from `start` on."""
+    copy = loop.clone()
+    part = new_loop(length, f"{loop.induction_variable.name_hint or 'i'}{at}", loop)
+    part.attributes.update(loop.attributes)
+    part.body.block.add_ops(take_operations(copy.body.block))
+    for old, new in zip(loop.body.walk(), part.body.walk(), strict=True):
+        new.location = old.location
+    value = Index.of(part.induction_variable) + start
+    replace_loop_value(copy.induction_variable, value, part.body.block)
+    copy.erase()
+    return part
+
+
+def _drop_idle_init(rewriter: PatternRewriter, block: BlockOp) -> None:
+    """An init runs where all reduce iterators are 0: in an earlier part, when one of them is never 0 here."""
+    if block.init is None:
+        return
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    for index, kind in zip(bindings, block.kinds, strict=True):
+        low = index.range(range_of)[0]
+        if kind is IterKind.REDUCE and low is not None and low > 0:
+            rewriter.erase(block.init)
+            return
+
+
+@dataclass(frozen=True)
+class LoopPartition(MovingPrimitive):
+    """A loop into loops that follow each other, each over as many of its iterations as its factor says; at most one
+    factor (0) is inferred.
+
+    Requirements:
+    1. the loop is serial
+    2. at most one factor is 0 (inferred) and the others are positive
+    3. the extent is static, and the factors add up to it
+    4. parallel and vectorized loops have independent iterations afterwards too
+
+    Every instance runs once and in its old place, so no guards are needed. The blocks below are copied: the part of
+    "C" in loop %i0 is called `C_i0`. A part runs some instances of its domain only; `tir.part_of` says which blocks
+    cover it together. The init of a reduction stays in the parts where it runs.
+
+    ```mlir
+    tir.for %i in 128 { tir.block "C" iters(%v: spatial<128>) = [%i] {...} }
+    // loop_partition %i {factors = [2, 0]}
+    tir.for %i0 in 2 { tir.block "C_i0" iters(%v: spatial<128>) = [%i0] attributes {tir.part_of = "C"} {...} }
+    tir.for %i1 in 126 { tir.block "C_i1" iters(%v: spatial<128>) = [%i1 + 2] attributes {tir.part_of = "C"} {...} }
+    ```
+    """
+
+    NAME: ClassVar[str] = "loop_partition"
+    STEP: ClassVar[type[sched.StepOp]] = sched.LoopPartitionOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loop is serial",
+        "at most one factor is inferred and the others are positive",
+        "the extent is static and the factors add up to it",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 4
+
+    loop: ForOp
+    factors: tuple[int, ...]
+
+    def draft(self) -> LoopPartitionPlan:
+        self.require(1, why_not_serial(self.loop), self.loop)
+        inferred = [at for at, factor in enumerate(self.factors) if factor == 0]
+        if len(inferred) > 1 or any(factor < 0 for factor in self.factors) or not self.factors:
+            detail = f"factors {list(self.factors)}: {len(inferred)} are inferred (0)"
+            legal = "one 0 at most, every other factor at least 1"
+            self.refuse(2, Violation(detail, legal=legal), self.loop)
+        extent, known = self.loop.extent, sum(self.factors)
+        if not isinstance(extent, int):
+            detail = "the extent is only known at run time"
+            self.refuse(3, Violation(detail, legal="split the loop by a constant first"), self.loop)
+        lengths = list(self.factors)
+        for at in inferred:
+            lengths[at] = extent - known
+        if sum(lengths) != extent or min(lengths) < 1:
+            detail = f"factors {list(self.factors)} add up to {known}, the loop runs {extent} times"
+            room = f"less than {extent}, so that the inferred one is at least 1" if inferred else f"exactly {extent}"
+            self.refuse(3, Violation(detail, legal=f"factors that add up to {room}"), self.loop)
+        return LoopPartitionPlan(self.loop, tuple(lengths))

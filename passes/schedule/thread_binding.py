@@ -1,0 +1,110 @@
+"""bind: the iterations of a loop are the threads, or blocks of threads, of a GPU axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.independence import dependent_iterations
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors, child_towards, function_of
+from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
+from weft.dialects import sched
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.passes.schedule.loop_kinds import why_not_free
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.support.errors import InternalError, Violation
+
+AXES = (
+    *(f"{level}.{dimension}" for level in ("blockIdx", "threadIdx", "vthread") for dimension in "xyz"),
+    VIRTUAL,
+)
+
+
+@dataclass(frozen=True)
+class BindPlan(Plan):
+    """A loop and its axis."""
+
+    axis: str
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        loop = self.anchor
+        if not isinstance(loop, ForOp):
+            raise InternalError(f"bind is planned on a loop, got {loop.name}")
+        loop.kind = LoopKindAttr(LoopKind.THREAD_BINDING)
+        loop.thread_axis = StringAttr(self.axis)
+        rewriter.has_done_action = True
+        return (loop,)
+
+
+@dataclass(frozen=True)
+class Bind(Primitive):
+    """The iterations of a loop are the threads or blocks of a GPU axis: `blockIdx.x|y|z`, `threadIdx.x|y|z`,
+    `vthread.x|y|z`, or `vthread`.
+
+    Requirements:
+    1. the axis is one of these
+    2. the loop has no other kind yet
+    3. the iterations are independent, as for `parallel`
+    4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`)
+    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times
+    6. the loop is not inside a vectorized loop
+
+    On a CPU the threads run one after the other: bound loops are lowered as serial ones.
+
+    ```mlir
+    tir.for %i in 32 { ... }
+    // bind %i {thread_axis = "threadIdx.x"}
+    tir.for %i in 32 thread_binding<"threadIdx.x"> { ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "bind"
+    STEP: ClassVar[type[sched.StepOp]] = sched.BindOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the axis is a thread axis",
+        "the loop has no other kind yet",
+        "the iterations are independent",
+        "an axis is bound once",
+        "an axis has one extent in a nest",
+        "the loop is not inside a vectorized loop",
+    )
+
+    loop: ForOp
+    thread_axis: str
+
+    def plan(self) -> BindPlan:
+        loop, axis = self.loop, self.thread_axis
+        if axis not in AXES:
+            self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
+        self.require(2, self._why_not_free(), loop)
+        self.require(3, dependent_iterations(loop, "at the same time"), loop)
+        other = nested_binding(loop, axis)
+        if other is not None:
+            where = "around it" if loop in other.walk() else "inside"
+            detail = f"loop {operation_text(other)} {where} is bound to {axis}: only the iterations in which both are "
+            self.refuse(4, f"{detail}equal would run", other)
+        nest = child_towards(function_of(loop), loop)
+        for other in loops_of_axis(nest, axis):
+            if axis != VIRTUAL and Index.of(other.extent) != Index.of(loop.extent):
+                detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
+                self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
+        for parent in ancestors(loop):
+            if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
+                self.refuse(6, f"loop {operation_text(parent)} around it is vectorized", parent)
+        return BindPlan(loop, axis)
+
+    def _why_not_free(self) -> str | None:
+        bound = self.loop.thread_axis
+        if bound is not None and bound.data != self.thread_axis:
+            return f"loop {operation_text(self.loop)} is already bound to {bound.data}"
+        return why_not_free(self.loop, LoopKind.THREAD_BINDING)
+
+
+def _extent(loop: ForOp) -> str:
+    return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"
