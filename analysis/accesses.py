@@ -46,7 +46,12 @@ class Access:
     conditions: Conditions
     blocks: tuple[BlockOp, ...]
     """All blocks around it, outermost first."""
-    in_init: bool = False
+    init_of: BlockOp | None = None
+    """The block whose init it belongs to; nested nests of an init belong to it too."""
+
+    @property
+    def in_init(self) -> bool:
+        return self.init_of is not None
 
     @property
     def block(self) -> BlockOp | None:
@@ -62,7 +67,7 @@ class Context:
     conditions: Conditions = field(default_factory=Conditions)
     iterators: dict[SSAValue, Index] = field(default_factory=dict[SSAValue, Index])
     """Block iterator -> its binding over loop values."""
-    in_init: bool = False
+    init_of: BlockOp | None = None
 
     @staticmethod
     def around(op: Operation) -> Context:
@@ -85,7 +90,9 @@ class Context:
         if isinstance(op, BlockOp):
             return self._inside_block(op)
         if isinstance(op, InitOp) and self.blocks:
-            return replace(self, conditions=self.conditions & self._first_step(self.blocks[-1]), in_init=True)
+            return replace(
+                self, conditions=self.conditions & self._first_step(self.blocks[-1]), init_of=self.blocks[-1]
+            )
         if isinstance(op, scf.IfOp) and child is not None:
             holds = child.parent_region() is op.true_region
             return replace(self, conditions=self.conditions & condition_of(op.cond, holds, self.iterators))
@@ -160,7 +167,7 @@ def _access(
         context.loops,
         context.conditions,
         context.blocks,
-        context.in_init,
+        context.init_of,
     )
 
 

@@ -42,12 +42,22 @@ _IDEMPOTENT_OPS: tuple[type[Operation], ...] = (
 )
 
 
+def is_in_init(op: Operation, block: BlockOp) -> bool:
+    """Whether an op in `block` belongs to an init, in a nest of its own or not."""
+    parent = op.parent_op()
+    while parent is not None and parent is not block:
+        if isinstance(parent, InitOp):
+            return True
+        parent = parent.parent_op()
+    return False
+
+
 def combines_freely(block: BlockOp) -> bool:
     """Whether the updates of a reduction may run in any order: each accumulator becomes `accumulator op term` with one
     of the known combiners and a term that depends on no accumulator, or the block is declared commutative."""
     if COMMUTATIVE in block.attributes:
         return True
-    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not isinstance(op.parent_op(), InitOp)]
+    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
     return all(_is_free_update(store, accumulators) for store in stores)
 
@@ -109,13 +119,13 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     Understood are the known combiners, and (where the block is declared commutative) stores of the old value or of a
     new one, whichever an `arith.select` takes: argmax, argmin and the like, over several accumulators at once.
     """
-    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not isinstance(op.parent_op(), InitOp)]
+    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if len(by_buffer) != len(stores) or not stores:
         return None
     old_values: dict[SSAValue, memref.StoreOp] = {}
     for op in block.walk():
-        if isinstance(op, memref.LoadOp) and op.memref in by_buffer and not isinstance(op.parent_op(), InitOp):
+        if isinstance(op, memref.LoadOp) and op.memref in by_buffer and not is_in_init(op, block):
             store = by_buffer[op.memref]
             if not _is_old_value(op.res, store) or not _stands_before(op, store):
                 return None

@@ -171,7 +171,7 @@ def is_accumulation(first: Access, second: Access) -> bool:
         and not first.in_init
         and not second.in_init
         and first.indices == second.indices
-        and IterKind.REDUCE in first.block.kinds
+        and any(IterKind.REDUCE in block.kinds for block in first.blocks)
         and combines_freely(first.block)
     )
 

@@ -69,7 +69,7 @@ def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[A
     for access in found:
         if access.op is read.op:
             break
-        if access.in_init and access.block is read.block and not read.in_init:
+        if access.init_of is not None and access.init_of in read.blocks and not read.in_init:
             result.append(_without_first_step(access, loop))
         else:
             result.append(access)
@@ -78,7 +78,7 @@ def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[A
 
 def _without_first_step(access: Access, loop: ForOp | None) -> Access:
     """An access of an init as if it ran in every step of the reductions that `loop` runs as a whole."""
-    block = access.block
+    block = access.init_of
     if block is None:
         return access
     steps = zip(Context.around(block).resolve_map(block), block.kinds, strict=True)

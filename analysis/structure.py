@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.support.errors import CompileError, did_you_mean
 
@@ -41,9 +41,9 @@ def function_of(op: Operation) -> FuncOp:
 
 
 def scope_of(op: Operation) -> Operation:
-    """The nearest block around `op`, else its function."""
+    """The nearest block around `op` (or the init of one), else its function."""
     for parent in ancestors(op):
-        if isinstance(parent, BlockOp | FuncOp):
+        if isinstance(parent, BlockOp | InitOp | FuncOp):
             return parent
     raise CompileError.at(op, f"{op.name} stands outside of any function")
 
@@ -60,14 +60,17 @@ def loops_around(op: Operation) -> list[ForOp]:
 
 
 def child_blocks(root: Operation) -> list[BlockOp]:
-    """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order."""
+    """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order.
+
+    Those of its init are not among them: an init is a scope of its own.
+    """
     found: list[BlockOp] = []
     for region in root.regions:
         for block in region.blocks:
             for op in block.ops:
                 if isinstance(op, BlockOp):
                     found.append(op)
-                elif op.regions:
+                elif op.regions and not isinstance(op, InitOp):
                     found.extend(child_blocks(op))
     return found
 

@@ -34,6 +34,7 @@ from weft.dialects.sched_base import (
     StepOp,
     integers_of,
 )
+from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp
 from weft.dialects.sched_loops import (
     LOOP_STEPS,
     AddUnitLoopOp,
@@ -62,6 +63,7 @@ __all__ = [
     "AddUnitLoopOp",
     "AnnotateOp",
     "BindOp",
+    "BlockizeOp",
     "FuncOp",
     "FuseOp",
     "LoopPartitionOp",
@@ -260,6 +262,7 @@ STEPS: tuple[type[StepOp], ...] = (
     SetScopeOp,
     DecomposeReductionOp,
     RfactorOp,
+    *BLOCK_STEPS,
 )
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]

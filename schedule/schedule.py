@@ -83,6 +83,10 @@ class Schedule(LoopSteps):
         properties: dict[str, Attribute] = {"factor_axis": IntegerAttr(factor_axis, i64)}
         return self._blocks(sched.RfactorOp, [loop], properties)[0]
 
+    def blockize(self, loop: LoopHandle) -> BlockHandle:
+        """Make one block of a loop and all in it. Returns that block. See `Blockize`."""
+        return self._blocks(sched.BlockizeOp, [loop])[0]
+
     def _buffer_index(self, handle: BlockHandle, index: int | str, *, reading: bool) -> int:
         """The position of a buffer that is given by name."""
         if isinstance(index, int):

@@ -35,6 +35,7 @@ PASSES: Mapping[str, str] = {
     "tir-add-unit-loop": "weft.passes.schedule.primitive_passes:AddUnitLoopPass",
     "tir-annotate": "weft.passes.schedule.primitive_passes:AnnotatePass",
     "tir-bind": "weft.passes.schedule.primitive_passes:BindPass",
+    "tir-blockize": "weft.passes.schedule.primitive_passes:BlockizePass",
     "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
     "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",

@@ -25,7 +25,7 @@ from weft.passes.schedule.caching import alloc_like, dynamic_extents, memref_typ
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import become, guards_of, nest, new_loop, set_guards
+from weft.passes.schedule.rewriting import become, empty_copy, guards_of, nest, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.passes.tir.nest import is_free_of_effects
 from weft.support.errors import Violation
@@ -131,9 +131,7 @@ class RfactorPlan(Plan):
                 extent = loop.extent
                 if not isinstance(extent, int) and extent in copies:
                     extent = copies[extent].induction_variable
-                copy = new_loop(extent, loop.induction_variable.name_hint, loop, loop.kind.data)
-                copy.attributes.update(loop.attributes)
-                copies[_variable(loop)] = copy
+                copies[_variable(loop)] = empty_copy(loop, extent, loop.induction_variable.name_hint)
         renamed = {old: Index.of(new.induction_variable) for old, new in copies.items()}
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
         bindings = Index.of_map(block.bindings.data, block.binding_operands)

@@ -36,6 +36,7 @@ PRIMITIVES: Mapping[str, str] = {
     "set_scope": "caching:SetScope",
     "decompose_reduction": "reduction:DecomposeReduction",
     "rfactor": "factoring:Rfactor",
+    "blockize": "blockizing:Blockize",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

@@ -20,6 +20,14 @@ def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: Lo
     return loop
 
 
+def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
+    """An empty loop that runs as `loop` does."""
+    copy = new_loop(extent, hint, loop, loop.kind.data)
+    copy.thread_axis = loop.thread_axis
+    copy.attributes.update(loop.attributes)
+    return copy
+
+
 def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation | None:
     """Put each loop into the one before, and `body` into the last; returns the outermost op."""
     inner: Sequence[Operation] = body

@@ -444,6 +444,13 @@ class Fuzzer:
         loop, axis = self.choose(loops), self.number(-2, 2) if self.chance(0.9) else self.number(-9, 9)
         return lambda: self.blocks.append(self.sch.rfactor(loop, axis))
 
+    def blockize(self) -> Callable[[], object] | None:
+        loops = self.some_loops(serial=self.chance(0.8))
+        if not loops:
+            return None
+        loop = self.choose(loops[-2:]) if self.chance(0.8) else self.choose(loops)
+        return lambda: self.blocks.append(self.sch.blockize(loop))
+
     def _first_reduce_loop(self, block: BlockHandle) -> int:
         """The position of the outermost loop that a reduce iterator is bound to."""
         op = self.block_op(block)
@@ -499,5 +506,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "set_scope": Fuzzer.set_scope,
     "decompose_reduction": Fuzzer.decompose_reduction,
     "rfactor": Fuzzer.rfactor,
+    "blockize": Fuzzer.blockize,
 }
 """The primitives that are drawn, by their names in `registry.PRIMITIVES`."""

@@ -1,0 +1,429 @@
+"""blockize: the loops inside a loop, with their block, become one block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.dependence import buffer_name
+from weft.analysis.footprint import span_of
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import buffers_written, loops_around, parts_of
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_kinds import IterKind, IterKindAttr
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards
+from weft.passes.schedule.visibility import Place, lift, outermost_place, values_used_by, why_not_visible
+from weft.passes.tir.nest import detached_ops, erase_if_unused, is_free_of_effects
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class Division:
+    """An iterator taken apart: `outer * extent + inner`."""
+
+    outer: Index | None
+    """Over the loops outside; None where these have no part in the iterator."""
+    outer_extent: int | Index
+    inner: Index | None
+    extent: int | SSAValue
+    """Of the inner part; 1 without one."""
+
+    def value(self, outer: SSAValue | None, inner: Index | None) -> Index:
+        """The old iterator, from the iterator of the outer block and the inner part."""
+        index = Index({})
+        if outer is not None:
+            index = Index.of(outer) * (self.extent if isinstance(self.extent, int) else 1)
+        return index if inner is None else index + inner
+
+
+@dataclass(frozen=True)
+class InnerGuard:
+    """`left < right` over loops and the old iterators."""
+
+    left: Index
+    right: Index
+    on_reduction: bool
+    """Whether it is on loops of the reduction, so that it says nothing about the init."""
+
+
+@dataclass(frozen=True)
+class BlockizePlan(Plan):
+    """The loop, its block, the parts of each iterator, and the guards of both blocks."""
+
+    block: BlockOp
+    loop: ForOp
+    divisions: tuple[Division, ...]
+    outer_guards: tuple[tuple[Index, Index], ...]
+    inner_guards: tuple[InnerGuard, ...]
+    used_by_init: tuple[SSAValue, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        block, loop = self.block, self.loop
+        outer = self._outer_block()
+        rewriter.insert([outer], InsertPoint.before(loop))
+        set_guards(outer, self._outer_guards())
+        lift(self.used_by_init, Place.before_op(outer))
+        parts = iter(outer.iter_vars)
+        outer_values = [next(parts) if division.outer is not None else None for division in self.divisions]
+        renamed = {
+            loop_value: Index.of(value)
+            for division, value in zip(self.divisions, outer_values, strict=True)
+            if value is not None and (loop_value := division.outer.single_value if division.outer else None) is not None
+        }
+        init = block.init
+        loop.detach()
+        if init is not None:
+            outer.body.block.add_op(self._init(init, outer_values, renamed))
+        outer.body.block.add_op(loop)
+        self._rewrite_inner(outer_values, renamed)
+        return (outer,)
+
+    def _outer_block(self) -> BlockOp:
+        kept = [at for at, division in enumerate(self.divisions) if division.outer is not None]
+        body = Block(arg_types=[IndexType()] * len(kept))
+        extents: list[int | SSAValue] = []
+        bindings: list[Index] = []
+        for argument, at in zip(body.args, kept, strict=True):
+            division = self.divisions[at]
+            hint = self.block.iter_vars[at].name_hint or "v"
+            argument.name_hint = hint if division.inner is None else f"{hint}_o"
+            extents.append(self._value_of(division.outer_extent))
+            bindings.append(division.outer or Index({}))
+        exprs, operands = exprs_of(bindings)
+        kinds = [self.block.iter_kinds.data[at] for at in kept]
+        outer = BlockOp(f"{self.block.label}_o", kinds, extents, exprs, operands, Region(body))
+        outer.location = self.block.location
+        return outer
+
+    def _value_of(self, extent: int | Index) -> int | SSAValue:
+        if isinstance(extent, int):
+            return extent
+        if extent.is_constant:
+            return extent.constant
+        value, operations = materialize(extent)
+        place = outermost_place(self.loop, extent)
+        insert_in(place.block, operations, place.before)
+        return value
+
+    def _outer_guards(self) -> list[tuple[Index, Index]]:
+        """The guards on outer loops, and those that keep the outer iterators in their domains."""
+        inside: list[tuple[Index, Index]] = []
+        for division in self.divisions:
+            if division.outer is not None and isinstance(division.outer_extent, int):
+                inside.append((division.outer, Index({}, division.outer_extent)))
+        return [*self.outer_guards, *inside]
+
+    def _guards_over(
+        self, guards: Sequence[InnerGuard], outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]
+    ) -> list[tuple[Index, Index]]:
+        """Guards over the outer iterators and the loops that stand for those in `renamed`."""
+        mapping = dict(renamed)
+        for variable, division, outer in zip(self.block.iter_vars, self.divisions, outer_values, strict=True):
+            inner = division.inner.substitute(renamed) if division.inner is not None else None
+            mapping[variable] = division.value(outer, inner)
+        return [(guard.left.substitute(mapping), guard.right.substitute(mapping)) for guard in guards]
+
+    def _iterators(
+        self, outer_values: Sequence[SSAValue | None], inner_values: Sequence[SSAValue | None], body: Block
+    ) -> list[SSAValue]:
+        """What each old iterator is, computed in `body`."""
+        result: list[SSAValue] = []
+        for at, (division, outer, inner) in enumerate(zip(self.divisions, outer_values, inner_values, strict=True)):
+            value, operations = materialize(division.value(outer, None if inner is None else Index.of(inner)))
+            body.add_ops(operations)
+            for op in operations:
+                op.location = self.block.location
+                value.name_hint = self.block.iter_vars[at].name_hint
+            result.append(value)
+        return result
+
+    def _inner_args(self, wanted: Sequence[int]) -> tuple[Block, list[SSAValue | None]]:
+        """A body with an argument for each of the wanted iterators that has an inner part."""
+        kept = [at for at in wanted if self.divisions[at].inner is not None]
+        body = Block(arg_types=[IndexType()] * len(kept))
+        values: list[SSAValue | None] = [None] * len(self.divisions)
+        for argument, at in zip(body.args, kept, strict=True):
+            hint = self.block.iter_vars[at].name_hint or "v"
+            argument.name_hint = hint if self.divisions[at].outer is None else f"{hint}_i"
+            values[at] = argument
+        return body, values
+
+    def _inner_block(
+        self, label: str, wanted: Sequence[int], body: Block, renamed: Mapping[SSAValue, Index]
+    ) -> BlockOp:
+        """A block over the inner parts of the wanted iterators, bound to loop values, `renamed` where these are new."""
+        kept = [at for at in wanted if self.divisions[at].inner is not None]
+        bindings = [(self.divisions[at].inner or Index({})).substitute(renamed) for at in kept]
+        exprs, operands = exprs_of(bindings)
+        kinds: list[IterKindAttr] = [self.block.iter_kinds.data[at] for at in kept]
+        block = BlockOp(label, kinds, [self.divisions[at].extent for at in kept], exprs, operands, Region(body))
+        block.location = self.block.location
+        return block
+
+    def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
+        """The init of the outer block: a nest over the inner loops of the spatial iterators."""
+        block = self.block
+        spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+        bound = {v for at in spatial for v in (self.divisions[at].inner or Index({})).values()}
+        copies: dict[SSAValue, ForOp] = {}
+        for loop in _inner_loops(self.loop, block):
+            if loop.induction_variable in bound:
+                copies[loop.induction_variable] = empty_copy(loop, loop.extent, f"{_hint(loop)}_init")
+        body, inner_values = self._inner_args(spatial)
+        moved = {old: Index.of(new.induction_variable) for old, new in copies.items()}
+        init_block = self._inner_block(f"{block.label}_init", spatial, body, moved)
+        values = self._iterators(outer_values, inner_values, body)
+        mapping: dict[SSAValue, SSAValue] = dict(zip(block.iter_vars, values, strict=True))
+        used = {operand for op in init.body.walk() for operand in op.operands}
+        if any(block.iter_vars[at] in used for at in range(len(values)) if at not in spatial):
+            zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
+            body.add_op(zero)
+            mapping.update({v: zero.result for at, v in enumerate(block.iter_vars) if at not in spatial})
+        body.add_ops([op.clone(mapping) for op in init.body.block.ops])
+        erase_if_unused([op for op in body.ops if op.name in ("affine.apply", "arith.constant")])
+        outermost = nest(list(copies.values()), [init_block])
+        holder = Block()
+        holder.add_op(init_block if outermost is None else outermost)
+        result = InitOp(Region(holder))
+        result.location = init.location
+        guards = [guard for guard in self.inner_guards if not guard.on_reduction]
+        set_guards(init_block, self._guards_over(guards, outer_values, {**renamed, **moved}))
+        return result
+
+    def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
+        """The old block gets the inner parts as iterators; its body computes what it knew before."""
+        block = self.block
+        body, inner_values = self._inner_args(range(len(self.divisions)))
+        inner = self._inner_block(block.label, range(len(self.divisions)), body, {})
+        values = self._iterators(outer_values, inner_values, body)
+        for op in list(block.body.block.ops):
+            if isinstance(op, InitOp | AccessRegionOp):
+                op.detach()
+                op.erase()
+        operations = detached_ops(block.body.block)
+        for variable, value in zip(block.iter_vars, values, strict=True):
+            variable.replace_all_uses_with(value)
+        body.add_ops(operations)
+        erase_if_unused([op for op in body.ops if op.name in ("affine.apply", "arith.constant")])
+        inner.attributes.update(block.attributes)
+        between = [op for loop in _inner_loops(self.loop, block) for op in loop.body.block.ops if op is not block]
+        guards = self._guards_over(self.inner_guards, outer_values, renamed)
+        become(block, inner)
+        set_guards(block, guards)
+        erase_if_unused([op for op in between if not isinstance(op, ForOp)])
+
+
+@dataclass(frozen=True)
+class Blockize(MovingPrimitive):
+    """A loop with everything in it becomes the body of one block, over the loops outside.
+
+    Requirements:
+    1. the loop holds one whole block, in a chain of loops that hold nothing else
+    2. no extent of these loops depends on a loop outside
+    3. each iterator that is bound to loops outside and inside falls apart as `outer * extent + inner`: a multiple of
+       `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
+    4. a guard is on loops outside, or can be told from the iterators; none is on loops of the reduction and others
+    5. an instance of a block with init loads from what it stores to only where it stores
+    6. what the init uses is known outside of the loop
+    7. parallel and vectorized loops have independent iterations afterwards too
+
+    The outer block is called `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
+    `<iterator>_i`. The init becomes one of the outer block: a nest around a block `<block>_init`.
+
+    ```mlir
+    tir.for %i0 in 8 { tir.for %k0 in 8 { tir.for %i1 in 16 { tir.for %k1 in 16 {
+      tir.block "C" iters(%vi: spatial<128>, %vk: reduce<128>) = [%i0 * 16 + %i1, %k0 * 16 + %k1] {
+        tir.init { C[%vi] = 0 }  C[%vi] += A[%vi, %vk] } } } } }
+    // blockize %i1
+    tir.for %i0 in 8 { tir.for %k0 in 8 {
+      tir.block "C_o" iters(%vi_o: spatial<8>, %vk_o: reduce<8>) = [%i0, %k0] {
+        tir.init { tir.for %i1_init in 16 {
+          tir.block "C_init" iters(%vi_i: spatial<16>) = [%i1_init] { C[%vi_o * 16 + %vi_i] = 0 } } }
+        tir.for %i1 in 16 { tir.for %k1 in 16 {
+          tir.block "C" iters(%vi_i: spatial<16>, %vk_i: reduce<16>) = [%i1, %k1] {
+            C[%vi_o * 16 + %vi_i] += A[%vi_o * 16 + %vi_i, %vk_o * 16 + %vk_i] } } } } } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "blockize"
+    STEP: ClassVar[type[sched.StepOp]] = sched.BlockizeOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the loop holds one whole block in a chain of loops",
+        "no extent inside depends on a loop outside",
+        "each iterator falls apart as outer * extent + inner",
+        "guards are on loops outside or on iterators",
+        "an instance loads from what it stores to only where it stores",
+        "what the init uses is known outside of the loop",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 7
+
+    loop: ForOp
+
+    def draft(self) -> BlockizePlan:
+        block = self._block()
+        subject = block_text(block)
+        outside: set[SSAValue] = {loop.induction_variable for loop in loops_around(self.loop)}
+        inside: set[SSAValue] = {loop.induction_variable for loop in _inner_loops(self.loop, block)}
+        for loop in _inner_loops(self.loop, block):
+            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outside | inside):
+                self.refuse(2, f"the extent of %{_hint(loop)} does", loop, subject)
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        divisions = tuple(self._divide(block, at, index, outside, inside) for at, index in enumerate(bindings))
+        reduced = {
+            value
+            for index, kind in zip(bindings, block.kinds, strict=True)
+            if kind is IterKind.REDUCE
+            for value in index.values()
+        }
+        outer_guards, inner_guards = self._guards(block, bindings, divisions, outside, inside, reduced)
+        self._require_own_element(block)
+        init = block.init
+        used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
+        self.require(6, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        return BlockizePlan(self.loop, block, self.loop, divisions, outer_guards, inner_guards, used)
+
+    def _block(self) -> BlockOp:
+        inner: Operation = self.loop
+        while isinstance(inner, ForOp):
+            effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
+            if len(effects) != 1:
+                names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
+                self.refuse(1, f"the body of loop %{_hint(inner)} holds {names or 'nothing'}", inner)
+            (inner,) = effects
+        if not isinstance(inner, BlockOp):
+            self.refuse(1, f"it holds {inner.name}, not a block", inner)
+        if len(parts_of(inner)) > 1:
+            self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
+        return inner
+
+    def _divide(self, block: BlockOp, at: int, index: Index, outside: set[SSAValue], inside: set[SSAValue]) -> Division:
+        """The parts of the iterator at a position."""
+        subject = block_text(block)
+        name = f"%{block.iter_vars[at].name_hint or at}"
+        outer = Index({atom: f for atom, f in index.terms.items() if not Index({atom: 1}).depends_on(inside)})
+        inner = index - outer - index.constant
+        outer = outer + index.constant
+        if inner.is_constant:
+            whole = block.extents[at]
+            return Division(outer, whole if isinstance(whole, int) else Index.of(whole), None, 1)
+        if inner.depends_on(outside):
+            detail = f"iterator {name} is bound to {index!r}, where loops outside and inside are not terms of their own"
+            self.refuse(3, detail, block, subject)
+        if outer == Index({}):
+            return Division(None, 1, inner, block.extents[at])
+        extent = self._inner_extent(inner, inside)
+        if extent is None:
+            detail = f"iterator {name} is bound to {index!r}: the part over loops inside has holes, or starts below 0"
+            self.refuse(3, Violation(detail, "not proved"), block, subject)
+        if not isinstance(extent, int) or outer.constant % extent or any(f % extent for f in outer.terms.values()):
+            told = extent if isinstance(extent, int) else "an extent known at run time"
+            detail = f"iterator {name} is bound to {index!r}: {outer!r} is not a multiple of {told}"
+            self.refuse(3, detail, block, subject)
+        part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
+        whole = block.extents[at]
+        return Division(
+            part, -(-whole // extent) if isinstance(whole, int) else _parts(whole, extent, part), inner, extent
+        )
+
+    def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
+        """How many values the part over inner loops takes, when these are all from 0 on."""
+        value = inner.single_value
+        for loop in _loops_of(inside):
+            if loop.induction_variable is value:
+                return loop.extent
+        fixed = {v for v in inner.values() if v not in inside}
+        span = span_of(inner, fixed)
+        return span.extent if span is not None and span.tight and span.lower == Index({}) else None
+
+    def _guards(
+        self,
+        block: BlockOp,
+        bindings: Sequence[Index],
+        divisions: Sequence[Division],
+        outside: set[SSAValue],
+        inside: set[SSAValue],
+        reduced: set[SSAValue],
+    ) -> tuple[tuple[tuple[Index, Index], ...], tuple[InnerGuard, ...]]:
+        outer: list[tuple[Index, Index]] = []
+        inner: list[InnerGuard] = []
+        told = {value for d in divisions if d.outer is not None and (value := d.outer.single_value) is not None}
+        for left, right in guards_of(block):
+            values = {*left.values(), *right.values()}
+            if values.isdisjoint(inside):
+                outer.append((left, right))
+                continue
+            on_reduction = not values.isdisjoint(reduced & inside)
+            if on_reduction and block.init is not None and not values.isdisjoint((inside | outside) - reduced):
+                self.refuse(4, f"the guard {left!r} < {right!r} is on loops of the reduction and others", block)
+            guard = (
+                (left, right) if values & outside <= told else _over_iterators(left, right, block, bindings, outside)
+            )
+            if guard is None:
+                self.refuse(4, f"the guard {left!r} < {right!r} is on loops outside and inside", block)
+            inner.append(InnerGuard(*guard, on_reduction))
+        return tuple(outer), tuple(inner)
+
+    def _require_own_element(self, block: BlockOp) -> None:
+        """The init of the whole tile runs before its updates: no update may look at the init of another element."""
+        if block.init is None:
+            return
+        stored = {
+            op.memref: list(op.indices)
+            for op in block.walk()
+            if isinstance(op, memref.StoreOp) and not block.init.is_ancestor(op)
+        }
+        for op in block.walk():
+            if not isinstance(op, memref.LoadOp) or op.memref not in buffers_written(block):
+                continue
+            place = stored.get(op.memref, [])
+            if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
+                self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
+
+
+def _hint(loop: ForOp) -> str:
+    return loop.induction_variable.name_hint or "i"
+
+
+def _inner_loops(loop: ForOp, block: BlockOp) -> list[ForOp]:
+    """`loop` and the loops in it around the block, outermost first."""
+    around = loops_around(block)
+    return around[around.index(loop) :]
+
+
+def _loops_of(values: set[SSAValue]) -> list[ForOp]:
+    owners = (value.owner for value in values)
+    parents = (owner.parent_op() for owner in owners if isinstance(owner, Block))
+    return [parent for parent in parents if isinstance(parent, ForOp)]
+
+
+def _parts(whole: SSAValue, extent: int, outer: Index) -> Index:
+    """How many parts of an extent known at run time there are: the extent of the loop where one loop counts them."""
+    value = outer.single_value
+    for loop in _loops_of({value} if value is not None else set()):
+        return Index.of(loop.extent)
+    return (Index.of(whole) + (extent - 1)) // extent
+
+
+def _over_iterators(
+    left: Index, right: Index, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]
+) -> tuple[Index, Index] | None:
+    """A guard told by one of the iterators, where what remains depends on no loop outside."""
+    for variable, index in zip(block.iter_vars, bindings, strict=True):
+        for sign in (1, -1):
+            rest = right - left + index * sign
+            if not index.is_constant and not rest.depends_on(outside):
+                return (Index.of(variable) * sign, rest)
+    return None
