@@ -109,8 +109,9 @@ def check_coverage(block: BlockOp) -> None:
     try:
         if block is parts[0]:
             _check_same_domain(parts)
-            if _must_run_everywhere(block):
-                missed = missed_instance(domain, *others, loops_run=True)
+            along = _needed_iterators(block)
+            if along is None or along:
+                missed = missed_instance(domain, *others, loops_run=True, along=along)
                 if missed is not None:
                     _report_missed(block, missed)
         if not _is_idempotent(block):
@@ -160,9 +161,15 @@ def _is_in(loop: ForOp, block: BlockOp) -> bool:
     return False
 
 
-def _must_run_everywhere(block: BlockOp) -> bool:
-    """Leaving out elements of a temporary is harmless unless somebody reads them, which `check_reads` looks at."""
-    return IterKind.REDUCE in block.kinds or not all(is_temporary(b) for b in buffers_written(block))
+def _needed_iterators(block: BlockOp) -> list[int] | None:
+    """The iterators that must take all of their values, None for all of them.
+
+    Leaving out elements of a temporary is harmless unless somebody reads them, which `check_reads` looks at. Those that
+    are computed need every step of their reduction.
+    """
+    if not all(is_temporary(buffer) for buffer in buffers_written(block)):
+        return None
+    return [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
 
 
 def _is_idempotent(block: BlockOp) -> bool:

@@ -68,11 +68,15 @@ def are_digits(domain: Domain) -> bool:
     return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
 
 
-def missed_instance(domain: Domain, *others: Domain, loops_run: bool = False) -> Point | None:
+def missed_instance(
+    domain: Domain, *others: Domain, loops_run: bool = False, along: Sequence[int] | None = None
+) -> Point | None:
     """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
 
     `others` are further loops and bindings that run instances of the same domain. With `loops_run`, loops of symbolic
-    extent are taken to run at least once. Raises `NotProved` when the question cannot be decided.
+    extent are taken to run at least once. With `along`, only the iterators at these positions must take all of their
+    values, for those values of the others that are reached at all. Raises `NotProved` when the question cannot be
+    decided.
     """
     parts = (domain, *others)
     if any(are_digits(part) for part in parts):
@@ -84,13 +88,30 @@ def missed_instance(domain: Domain, *others: Domain, loops_run: bool = False) ->
     running = [Index.of(loop.extent) - 1 for loop in loops if loops_run and not isinstance(loop.extent, int)]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
     missed = _box(domain, symbols, assumed).projection(keep)
-    for part in parts:
-        reached = _reached(part).projection(keep)
-        missed = _without(missed, reached)
+    reached = [_reached(part).projection(keep) for part in parts]
+    if along is not None:
+        missed = _started(missed, reached, [len(symbols) + at for at in along])
+    for points in reached:
+        missed = _without(missed, points)
     if within_budget(missed.is_empty):
         return None
     _require_free(symbols)
     return sample_point(missed, keep)
+
+
+def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
+    """Those of `points` that are reached up to the values of the `free` dimensions."""
+    import islpy as isl
+
+    def restricted() -> isl.Set:
+        lines = reached[0]
+        for other in reached[1:]:
+            lines = lines.union(other)
+        for dimension in free:
+            lines = lines.eliminate(isl.dim_type.set, dimension, 1)
+        return points.intersect(lines)
+
+    return within_budget(restricted)
 
 
 def _without(points: isl.Set, others: isl.Set) -> isl.Set:

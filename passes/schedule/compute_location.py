@@ -21,6 +21,7 @@ from weft.analysis.structure import (
     child_towards,
     is_inside,
     loops_around,
+    precedes,
     producers_of,
 )
 from weft.dialects import sched
@@ -49,7 +50,7 @@ class ComputeAt(Move):
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs in some iteration
-    4. every block that reads what it writes is under the loop
+    4. every block that reads what it writes comes after it and is under the loop
     5. every element it stores is indexed by one iterator a dimension
     6. no block it changes places with writes what it reads or writes
     7. what the block uses is known at its new place
@@ -109,11 +110,13 @@ class ComputeAt(Move):
                 user = use.operation
                 if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
                     continue
+                around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
+                name = user.name if around is None else f'block "{around.label}"'
                 if not is_inside(user, self.loop):
-                    around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
-                    name = user.name if around is None else f'block "{around.label}"'
                     detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
                     self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user, subject)
+                if not precedes(block, user):
+                    self.refuse(4, f"{name} reads {buffer_name(buffer)} before", user, subject)
                 users.append(user)
         if not users:
             self.refuse(4, "nothing reads what it writes", block, subject)

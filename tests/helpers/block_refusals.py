@@ -200,6 +200,7 @@ MOVES = [
             'block "D" reads B and is not under the loop(.|\n)*legal: a loop around all its consumers'),
     Refusal("compute_at", 4, READ_OUTSIDE, lambda s: s.compute_at("B", loop(s, "C")),
             "memref.load reads B and is not under the loop"),
+    Refusal("compute_at", 4, READ_BEFORE, lambda s: s.compute_at("B", loop(s, "C")), 'block "C" reads B before'),
     Refusal("compute_at", 4, UNREAD, lambda s: s.compute_at("B", loop(s, "C")), "nothing reads what it writes"),
     Refusal("compute_at", 5, STORED_TURNED, lambda s: s.compute_at("B", loop(s, "C")), "dimension 0 of B is not"),
     Refusal("compute_at", 6, IN_PLACE, lambda s: s.compute_at("B", loop(s, "C")),

@@ -105,6 +105,28 @@ ANNOTATED = function(
 )
 
 
+SUMS_READ_IN_PART = """
+func.func @f(%A: memref<6x8xf32>, %C: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %S = memref.alloc() : memref<6xf32>
+  tir.for %i in 6 { tir.for %k in 8 {
+    tir.block "S" iters(%vi: spatial<6>, %vk: reduce<8>) = [%i, %k] {
+      tir.init { memref.store %zero, %S[%vi] : memref<6xf32> }
+      %a = memref.load %A[%vi, %vk] : memref<6x8xf32>
+      %s = memref.load %S[%vi] : memref<6xf32>
+      %t = arith.addf %s, %a : f32
+      memref.store %t, %S[%vi] : memref<6xf32>
+    } } }
+  tir.for %i in 4 {
+    tir.block "C" iters(%v: spatial<4>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 + 1)>(%v)
+      %s = memref.load %S[%x] : memref<6xf32>
+      memref.store %s, %C[%v] : memref<4xf32>
+    } }
+  func.return
+}"""
+
+
 def _split_then(step: Callable[[Schedule], object]) -> Callable[[Schedule], object]:
     def steps(s: Schedule) -> None:
         s.split(loop(s, "C"), [None, 2])
@@ -137,6 +159,7 @@ CASES: dict[str, tuple[str, Callable[[Schedule], object]]] = {
     "constants behind the producer, inlined": (LATE_CONSTANTS, lambda s: s.reverse_compute_inline("D")),
     "constants in a loop": (INNER_CONSTANTS, lambda s: s.compute_at("B", loop(s, "C"))),
     "constants in a loop, inlined": (INNER_CONSTANTS, lambda s: s.compute_inline("B")),
+    "sums that are read in part": (SUMS_READ_IN_PART, lambda s: s.compute_at("S", loop(s, "C"))),
     "one row of a producer": (ROW_OF_PRODUCER, lambda s: s.compute_at("B", loop(s, "C"))),
     "the first row of a producer, consumed again and again": (
         ROW_OF_PRODUCER.replace("constant 2", "constant 0"),

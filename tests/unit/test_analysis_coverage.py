@@ -21,6 +21,7 @@ from weft.analysis.dependence import is_temporary
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.sets import Point
 from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import IterKind
 
 CHUNKS = range(5)
 PER_CHUNK = 40
@@ -57,6 +58,29 @@ def test_missed_instances(chunk: int):
                 point = tuple(missed[("iterator", at)] for at in range(len(block.extents)))
                 assert point in wanted
                 assert point not in instances(run(function, symbol_at(function, missed)), block), (seed, point)
+    assert found[True] and found[False]
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_missed_steps_of_what_is_started(chunk: int):
+    found: Counter[bool] = Counter()
+    for seed, function, runs in programs(chunk):
+        for block in blocks_in(function):
+            along = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
+            if not along or len(runs) > 1:
+                continue
+            ran = set(instances(runs[0], block))
+            wanted = {
+                tuple(steps[along.index(at)] if at in along else value for at, value in enumerate(point))
+                for point in ran
+                for steps in itertools.product(*[range(block.static_extents.get_values()[at]) for at in along])
+            }
+            missed = missed_instance(domain_of(block), along=along)
+            found[missed is None] += 1
+            if missed is None:
+                assert wanted <= ran, (seed, block.label)
+            else:
+                assert tuple(missed[("iterator", at)] for at in range(len(block.extents))) in wanted - ran, seed
     assert found[True] and found[False]
 
 
