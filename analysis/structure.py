@@ -166,8 +166,8 @@ def why_not_complete(block: BlockOp) -> str | None:
 
 
 def why_not_reduction(block: BlockOp) -> str | None:
-    """A *reduction* block has an init and combines into elements that depend on spatial iterators only: why `block` is
-    none, or None when it is."""
+    """A *reduction* block has an init and combines into elements that depend on spatial iterators only, and reads no
+    other elements of the buffers that it combines into: why `block` is none, or None when it is."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -175,7 +175,23 @@ def why_not_reduction(block: BlockOp) -> str | None:
     for op in block.walk():
         if isinstance(op, memref.StoreOp) and any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
             return f"{name} stores to a place that depends on a reduce iterator"
+    elsewhere = _load_elsewhere(block)
+    if elsewhere is not None:
+        return f"{name} reads {elsewhere.memref.name_hint} at another place than it combines into"
     return _why_not_sole_writer(block, reads_own_output=True)
+
+
+def _load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
+    """A load of a buffer that `block` stores to, from a place where it does not store."""
+    places: dict[SSAValue, set[tuple[Index, ...]]] = {}
+    for op in block.walk():
+        if isinstance(op, memref.StoreOp):
+            places.setdefault(op.memref, set()).add(tuple(Index.of(i) for i in op.indices))
+    for op in block.walk():
+        if isinstance(op, memref.LoadOp) and op.memref in places:
+            if tuple(Index.of(i) for i in op.indices) not in places[op.memref]:
+                return op
+    return None
 
 
 def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | None:

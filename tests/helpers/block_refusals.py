@@ -162,6 +162,21 @@ INNER_INIT = SUM_OF_B.replace(
     %start = arith.sitofp %n : i32 to f32
     tir.for %j in 8 {\n    tir.block "C\"""",
 ).replace("store %zero", "store %start")
+# Each element adds its neighbour, which may have its sum by then or not.
+SUM_OF_NEIGHBOURS = """
+func.func @f(%C: memref<5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 4 { tir.for %j in 8 {
+    tir.block "C" iters(%vi: spatial<4>, %vj: reduce<8>) = [%i, %j] {
+      tir.init { memref.store %zero, %C[%vi] : memref<5xf32> }
+      %x = affine.apply affine_map<(d0) -> (d0 + 1)>(%vi)
+      %a = memref.load %C[%x] : memref<5xf32>
+      %b = memref.load %C[%vi] : memref<5xf32>
+      %s = arith.addf %a, %b : f32
+      memref.store %s, %C[%vi] : memref<5xf32>
+    } } }
+  func.return
+}"""
 ROW = function(
     """tir.for %i in 4 { tir.for %j in 12 {
       tir.block "B" iters(%vi: spatial<4>, %v: spatial<12>) = [%i, %j] {
@@ -310,6 +325,8 @@ COPIES = [
 REDUCTIONS = [
     Refusal("decompose_reduction", 1, PRODUCER_CONSUMER, lambda s: s.decompose_reduction("B", loop(s, "B")),
             'block "B" has no init'),
+    Refusal("decompose_reduction", 1, SUM_OF_NEIGHBOURS, lambda s: s.decompose_reduction("C", loop(s, "C")),
+            'block "C" reads C at another place than it combines into'),
     Refusal("decompose_reduction", 2, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "C")),
             "the loops around it are %i, %j, %k"),
     Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),
