@@ -68,7 +68,7 @@ from weft.frontends.te.math import (
     truncmod,
 )
 from weft.frontends.te.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
-from weft.frontends.te.stage import Stage, StageSchedule, create_schedule
+from weft.frontends.te.stage import Stage, StageSchedule, create_schedule, thread_axis
 from weft.frontends.te.tensor import Tensor, compute, placeholder, size_var, var
 
 __all__ = [
@@ -147,6 +147,7 @@ __all__ = [
     "sum",
     "tan",
     "tanh",
+    "thread_axis",
     "trunc",
     "truncdiv",
     "truncmod",

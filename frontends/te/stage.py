@@ -28,6 +28,13 @@ class Axis:
     name: str
 
 
+@dataclass(frozen=True)
+class ThreadAxis:
+    """A GPU axis, such as `threadIdx.x`."""
+
+    tag: str
+
+
 AnyAxis = IterVar | Axis
 
 
@@ -99,6 +106,11 @@ class Stage:
         """Iterations become vector lanes."""
         self._ask(lambda run: run.schedule.vectorize(run.loop(axis)))
 
+    def bind(self, axis: AnyAxis, thread: ThreadAxis | str) -> None:
+        """Iterations become the threads or blocks of a GPU axis: `te.thread_axis("threadIdx.x")`."""
+        tag = thread if isinstance(thread, str) else thread.tag
+        self._ask(lambda run: run.schedule.bind(run.loop(axis), tag))
+
     def unroll(self, axis: AnyAxis) -> None:
         """The body is repeated."""
         self._ask(lambda run: run.schedule.unroll(run.loop(axis)))
@@ -164,6 +176,13 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     for item in given:
         visit(item.op if isinstance(item, Tensor) else item)
     return StageSchedule([op for op in order if isinstance(op, ComputeOp)])
+
+
+def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
+    """The GPU axis called `tag`, also given alone: `te.thread_axis("blockIdx.x")`. Its extent is that of the loop."""
+    if isinstance(dom, str) and not tag:
+        return ThreadAxis(dom)
+    return ThreadAxis(tag)
 
 
 def lower(schedule: StageSchedule, args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:

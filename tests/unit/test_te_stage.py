@@ -124,3 +124,15 @@ def test_refusals_and_misuse() -> None:
         s[a]
     with pytest.raises(weft.CompileError, match="built with its arguments"):
         weft.build(s)
+
+
+def test_bind_names_a_gpu_axis() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: te.sigmoid(a[i]), name="B")
+    s = te.create_schedule(b.op)
+    bx, tx = s[b].split(b.op.axis[0], factor=64)
+    s[b].bind(bx, te.thread_axis("blockIdx.x"))
+    s[b].bind(tx, te.thread_axis("threadIdx.x"))
+    text = str(weft.lower(s, [a, b]))
+    assert 'thread_binding<"blockIdx.x">' in text and 'in 64 thread_binding<"threadIdx.x">' in text
