@@ -188,8 +188,9 @@ def _load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
         if isinstance(op, memref.StoreOp):
             places.setdefault(op.memref, set()).add(tuple(Index.of(i) for i in op.indices))
     for op in block.walk():
-        if isinstance(op, memref.LoadOp) and op.memref in places:
-            if tuple(Index.of(i) for i in op.indices) not in places[op.memref]:
+        if isinstance(op, memref.LoadOp):
+            place = tuple(Index.of(i) for i in op.indices)
+            if place not in places.get(op.memref, {place}):
                 return op
     return None
 

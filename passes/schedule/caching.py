@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -76,7 +77,8 @@ class CachePlan(Plan):
     guards: tuple[tuple[Index, Index], ...] = ()
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        name = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
+        wanted = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
+        name = free_label(function_of(self.anchor), wanted)
         extents = dynamic_extents(self.buffer)
         alloc = alloc_like(with_scope(memref_type(self.buffer), self.scope), extents.values, name)
         alloc.location = self.anchor.location
@@ -87,6 +89,13 @@ class CachePlan(Plan):
         rewriter.insert([nest_op], InsertPoint.before(self.place) if self.reading else InsertPoint.after(self.place))
         set_guards(block, [*self.guards, *guards])
         return (block,)
+
+
+def free_label(function: Operation, wanted: str) -> str:
+    """A name that no block of the function has: the wanted one, else with a number."""
+    taken = {op.label for op in function.walk() if isinstance(op, BlockOp)}
+    numbered = (f"{wanted}_{number}" for number in itertools.count(1))
+    return next(name for name in itertools.chain((wanted,), numbered) if name not in taken)
 
 
 def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], index: int, verb: str) -> SSAValue:

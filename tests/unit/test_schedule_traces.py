@@ -262,3 +262,10 @@ def test_loop_positions_of_a_pass():
         read_arguments("split", {"block": "Y", "loop": 3, "factors": (0, 4), "func": None}, module)
     with pytest.raises(CompileError, match="there is no loop -1"):
         read_arguments("compute_at", {"block": "Y", "at": "C", "loop": -1, "func": None}, module)
+
+
+def test_copies_have_names_of_their_own():
+    s = schedule_of()
+    handles = [s.cache_read("Y", "A", "local"), s.cache_read("A_local", "A", "local"), s.cache_write("C", 0, "local")]
+    assert [s.get(handle).label for handle in handles] == ["A_local", "A_local_1", "C_local"]
+    assert s.get(s.get_block("A_local_1")) is s.get(handles[1])
