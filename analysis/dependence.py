@@ -17,7 +17,7 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, Quotient
-from weft.analysis.sets import Naming, NotProved, Point, System, Variable
+from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
@@ -111,12 +111,11 @@ class PairSystem(System):
 def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
     """Loop values lie in their extents, and the conditions hold."""
     for loop in loops:
-        row = system.row(Index.of(loop.induction_variable), naming)
+        variable = naming(loop.induction_variable)
         if isinstance(loop.extent, int):
-            (variable,) = row.terms
             system.declare(variable, 0, loop.extent - 1)
         else:
-            system.less(row, system.row(Index.of(loop.extent), naming))
+            system.less(Row({variable: 1}, 0), system.row(Index.of(loop.extent), naming))
     for index in conditions.positives:
         system.positives.append(system.row(index, naming))
     for index in conditions.zeros:

@@ -151,7 +151,52 @@ class System:
             high = self._range(row)[1]
             if high is not None and high < 0:
                 return True
+        return self._forced_equalities_contradict()
+
+    def _forced_equalities_contradict(self) -> bool:
+        """Whether some row fails once variables that equations force to be equal are merged.
+
+        The common case of two instances on one element: equal indices force equal digits, so that a loop that is said
+        to be earlier in one instance is not.
+        """
+        merged: dict[Variable, Variable] = {}
+        for row in self.zeros:
+            for kept, dropped in self._digits_of_difference(row):
+                merged.setdefault(dropped, kept)
+        if not merged:
+            return False
+        for row in self.positives:
+            if not any(variable in merged for variable in row.terms):
+                continue
+            folded = Row({}, row.constant)
+            for variable, factor in row.terms.items():
+                _add(folded, Row({merged.get(variable, variable): 1}, 0), factor)
+            high = self._range(folded)[1]
+            if high is not None and high < 0:
+                return True
         return False
+
+    def _digits_of_difference(self, row: Row) -> list[tuple[Variable, Variable]]:
+        """Pairs (a, b) that `sum(c * (a - b)) == 0` forces to be equal: each weight c is more than what all smaller
+        ones can make up for, as the digits of a number."""
+        if row.constant:
+            return []
+        by_weight: dict[int, list[Variable]] = {}
+        for variable, factor in row.terms.items():
+            by_weight.setdefault(abs(factor), []).append(variable)
+        pairs: list[tuple[Variable, Variable]] = []
+        reach: int | None = 0
+        for weight in sorted(by_weight):
+            both = by_weight[weight]
+            if len(both) != 2 or row.terms[both[0]] != -row.terms[both[1]] or reach is None or weight <= reach:
+                return []
+            pairs.append((both[0], both[1]))
+            (low, high), (other_low, other_high) = (self.bounds.get(v, (None, None)) for v in both)
+            if low is None or high is None or other_low is None or other_high is None:
+                reach = None
+            else:
+                reach += weight * max(high - other_low, other_high - low)
+        return pairs
 
     def _variables(self) -> list[Variable]:
         seen: dict[Variable, None] = {}
