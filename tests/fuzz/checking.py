@@ -20,7 +20,9 @@ from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.verify_level import verify_level
 from weft.runtime.build import load_low_module
 
-ORDERS = ("forward", "reversed", "shuffled", "interleaved")
+ORDERS = ("forward", "reversed", "shuffled", "privatised")
+"""How the iterations of parallel and vectorised loops are interpreted: one after the other in several orders, then all
+at once, each with its own copy of the temporaries that the loop alone uses, as lowering gives it."""
 MARGIN = 64
 """Elements before and after each array that must stay as they are."""
 
