@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from weft import te
+    from weft import script, te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
     from weft.frontends.te.stage import lower
     from weft.interp.interpreter import Interpreter
@@ -59,6 +59,7 @@ __all__ = [
     "parse_file",
     "register_func",
     "remove_function",
+    "script",
     "set_function_attribute",
     "set_num_threads",
     "structural_equal",
@@ -100,8 +101,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("weft")
-    if name == "te":
-        return import_module("weft.te")
+    if name in ("script", "te"):
+        return import_module(f"weft.{name}")
     if name in _PLACES:
         return getattr(import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'weft' has no attribute '{name}'")

@@ -51,7 +51,7 @@ class Predicate(StrEnum):
     GE = auto()
 
 
-_SYMBOLS = {
+SYMBOLS = {
     BinaryKind.ADD: "+",
     BinaryKind.SUB: "-",
     BinaryKind.MUL: "*",
@@ -328,7 +328,7 @@ class Binary(Expr):
         return self.left, self.right
 
     def text(self, depth: int) -> str:
-        symbol = _SYMBOLS.get(self.kind)
+        symbol = SYMBOLS.get(self.kind)
         if symbol is None:
             return f"{self.kind.value}({nested(depth, self.left, self.right)})"
         return f"({nested(depth, self.left)} {symbol} {nested(depth, self.right)})"
@@ -373,7 +373,7 @@ class Compare(Expr):
         return Expr.__bool__(self)
 
     def text(self, depth: int) -> str:
-        return f"({nested(depth, self.left)} {_SYMBOLS[self.predicate]} {nested(depth, self.right)})"
+        return f"({nested(depth, self.left)} {SYMBOLS[self.predicate]} {nested(depth, self.right)})"
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -517,7 +517,7 @@ def joined_dtype(left: Expr, right: Expr) -> str:
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
     """Apply an operator. Raises CompileError for dtypes that differ or that it does not take."""
-    symbol = _SYMBOLS.get(kind, kind.value)
+    symbol = SYMBOLS.get(kind, kind.value)
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
     if kind in _LOGIC:
@@ -541,9 +541,9 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
     """Compare two values. Raises CompileError for dtypes that differ, and for order between bools."""
-    a, b = unified(f"`{_SYMBOLS[predicate]}`", left, right)
+    a, b = unified(f"`{SYMBOLS[predicate]}`", left, right)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
-        raise error(f"bools have no order: `{a} {_SYMBOLS[predicate]} {b}`")
+        raise error(f"bools have no order: `{a} {SYMBOLS[predicate]} {b}`")
     return Compare(predicate, a, b)
 
 

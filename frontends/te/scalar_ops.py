@@ -25,7 +25,7 @@ class Body(Protocol):
     def constant(self, number: Number, type: Attribute) -> SSAValue: ...
 
 
-_FLOAT_BINARY: Mapping[BinaryKind, type[Operation]] = {
+FLOAT_BINARY: Mapping[BinaryKind, type[Operation]] = {
     BinaryKind.ADD: arith.AddfOp,
     BinaryKind.SUB: arith.SubfOp,
     BinaryKind.MUL: arith.MulfOp,
@@ -35,7 +35,7 @@ _FLOAT_BINARY: Mapping[BinaryKind, type[Operation]] = {
     BinaryKind.POW: math_dialect.PowFOp,
     BinaryKind.ATAN2: math_dialect.Atan2Op,
 }
-_INTEGER_BINARY: Mapping[BinaryKind, type[Operation]] = {
+INTEGER_BINARY: Mapping[BinaryKind, type[Operation]] = {
     BinaryKind.ADD: arith.AddiOp,
     BinaryKind.SUB: arith.SubiOp,
     BinaryKind.MUL: arith.MuliOp,
@@ -51,7 +51,7 @@ _INTEGER_BINARY: Mapping[BinaryKind, type[Operation]] = {
     BinaryKind.SHL: arith.ShLIOp,
     BinaryKind.SHR: arith.ShRSIOp,
 }
-_INTEGER_PREDICATES: Mapping[Predicate, str] = {
+INTEGER_PREDICATES: Mapping[Predicate, str] = {
     Predicate.EQ: "eq",
     Predicate.NE: "ne",
     Predicate.LT: "slt",
@@ -59,7 +59,7 @@ _INTEGER_PREDICATES: Mapping[Predicate, str] = {
     Predicate.GT: "sgt",
     Predicate.GE: "sge",
 }
-_FLOAT_PREDICATES: Mapping[Predicate, str] = {
+FLOAT_PREDICATES: Mapping[Predicate, str] = {
     Predicate.EQ: "oeq",
     Predicate.NE: "une",
     Predicate.LT: "olt",
@@ -69,7 +69,7 @@ _FLOAT_PREDICATES: Mapping[Predicate, str] = {
 }
 """NaN equals nothing, itself included, and has no order; `!=` is the one comparison that it satisfies."""
 
-_FUNCTIONS: Mapping[str, type[Operation]] = {
+FUNCTIONS: Mapping[str, type[Operation]] = {
     "neg": arith.NegfOp,
     "exp": math_dialect.ExpOp,
     "exp2": math_dialect.Exp2Op,
@@ -124,10 +124,10 @@ def _apply(body: Body, op_class: type[Operation], *operands: SSAValue) -> SSAVal
 def binary(body: Body, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
     """An operator on two values of one type: float, integer or index."""
     if isinstance(left.type, AnyFloat):
-        return _apply(body, _FLOAT_BINARY[kind], left, right)
+        return _apply(body, FLOAT_BINARY[kind], left, right)
     if kind is BinaryKind.FLOORMOD:
         return _floor_remainder(body, left, right)
-    return _apply(body, _INTEGER_BINARY[kind], left, right)
+    return _apply(body, INTEGER_BINARY[kind], left, right)
 
 
 def _floor_remainder(body: Body, left: SSAValue, right: SSAValue) -> SSAValue:
@@ -153,8 +153,8 @@ def _is_positive(value: SSAValue) -> bool:
 def compare(body: Body, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:
     """A comparison of two values of one type."""
     if isinstance(left.type, AnyFloat):
-        return body.append(arith.CmpfOp(left, right, _FLOAT_PREDICATES[predicate]))
-    return body.append(arith.CmpiOp(left, right, _INTEGER_PREDICATES[predicate]))
+        return body.append(arith.CmpfOp(left, right, FLOAT_PREDICATES[predicate]))
+    return body.append(arith.CmpiOp(left, right, INTEGER_PREDICATES[predicate]))
 
 
 def unary(body: Body, function: str, operand: SSAValue) -> SSAValue:
@@ -174,7 +174,7 @@ def unary(body: Body, function: str, operand: SSAValue) -> SSAValue:
             infinity = body.constant(math.inf, operand.type)
             return body.append(arith.CmpfOp(size, infinity, "oeq" if function == "isinf" else "olt"))
         case _:
-            return _apply(body, _FUNCTIONS[function], operand)
+            return _apply(body, FUNCTIONS[function], operand)
 
 
 def cast(body: Body, operand: SSAValue, target: Attribute) -> SSAValue:

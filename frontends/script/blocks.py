@@ -1,0 +1,296 @@
+"""`with T.block("C"):` -> `tir.block`: axes, guards, regions, init and body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.ir import Attribute
+
+from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKindAttr
+from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import to_attributes
+from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AXIS, Construct
+from weft.frontends.script.function import FunctionParser
+from weft.frontends.script.values import Buffer, Leaf, same_index, static_extent
+from weft.frontends.te.expr import Binary, BinaryKind, Compare, Const, Expr, Predicate, as_expr
+from weft.support.errors import CompileError
+
+_KINDS = {"S": SPATIAL, "R": REDUCE}
+
+
+@dataclass
+class Head:
+    """What a block declares before it computes."""
+
+    axes: list[tuple[str, IterKindAttr, int | Expr, Expr]] = field(
+        default_factory=list[tuple[str, IterKindAttr, int | Expr, Expr]]
+    )
+    guards: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
+    annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
+        default_factory=list[tuple[type[AccessRegionOp], ast.Call]]
+    )
+    init: ast.With | None = None
+
+
+class BlockParser:
+    """Reads the blocks of a function; `read_body` reads the statements in them."""
+
+    def __init__(self, function: FunctionParser, read_body: Callable[[Sequence[ast.stmt]], None]) -> None:
+        self._function = function
+        self._read_body = read_body
+        self._evaluator = function.evaluator
+        self._emitter = function.emitter
+
+    def _error(self, node: ast.expr | ast.stmt, message: str) -> CompileError:
+        return self._function.source.error(node, message)
+
+    def _place(self, node: ast.expr | ast.stmt) -> None:
+        self._emitter.place = self._function.source.place(node)
+
+    def parse(self, node: ast.With, call: ast.Call) -> None:
+        """The block that `node` opens. Raises CompileError."""
+        if len(call.args) > 1 or call.keywords:
+            raise self._error(call, f"a block has a name: `{tir.block.usage}`")
+        name = self._evaluator.string(call.args[0], "the name of a block") if call.args else ""
+        head, body = self._head(node.body)
+        self._place(node)
+        op = self._emitter.block(name, head.axes, head.guards, head.annotations)
+        leaves = {axis: Leaf.of(argument, axis) for (axis, *_), argument in zip(head.axes, op.iter_vars, strict=True)}
+        with self._emitter.body(op.body.block), self._evaluator.scope(leaves):
+            for kind, regions in head.regions:
+                self._regions(kind, regions)
+            if head.init is not None:
+                self._init(head.init)
+            self._read_body(body)
+        self._place(node)
+        self._emitter.effect(op)
+
+    def _init(self, node: ast.With) -> None:
+        self._place(node)
+        op = self._emitter.init()
+        with self._emitter.body(op.body.block), self._evaluator.scope():
+            self._read_body(node.body)
+        self._place(node)
+        self._emitter.effect(op)
+
+    # Declarations
+
+    def _head(self, statements: Sequence[ast.stmt]) -> tuple[Head, list[ast.stmt]]:
+        """The declarations that stand first, and the rest; temporaries may stand before the init."""
+        head = Head()
+        rest: list[ast.stmt] = []
+        declaring = True
+        for node in statements:
+            word = self._word(node)
+            if isinstance(node, ast.With) and word is tir.init:
+                if head.init is not None or any(self._word(s) is not tir.alloc_buffer for s in rest):
+                    raise self._error(node, "T.init() stands in a block once, before what is computed")
+                head.init = node
+            elif isinstance(word, Construct) and word in _HEAD:
+                if not declaring:
+                    raise self._error(node, f"{word} stands first in a block, before what is computed")
+                self._declaration(head, node, word)
+                continue
+            elif not isinstance(node, ast.Pass):
+                rest.append(node)
+            declaring = declaring and (isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and word is None))
+        return head, rest
+
+    def _word(self, node: ast.stmt) -> object:
+        call: ast.expr | None = None
+        if isinstance(node, ast.With) and len(node.items) == 1:
+            call = node.items[0].context_expr
+        elif isinstance(node, ast.Expr | ast.Assign):
+            call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        if self._function.callee(call.func) is not None:
+            return None
+        return self._evaluator.evaluate(call.func) if _starts_with_name(call.func) else None
+
+    def _declaration(self, head: Head, node: ast.stmt, word: Construct) -> None:
+        call = cast("ast.Call", cast("ast.Expr | ast.Assign", node).value)
+        self._place(node)
+        if word in (tir.reads, tir.writes):
+            head.regions.append((ReadsOp if word is tir.reads else WritesOp, call))
+        elif word is tir.where:
+            self._no_axes(head, call)
+            for argument in call.args:
+                head.guards += self._guards(argument, self._evaluator.evaluate(argument))
+        elif word is tir.block_attr:
+            value = self._evaluator.evaluate(call.args[0]) if len(call.args) == 1 else None
+            if not isinstance(value, dict):
+                raise self._error(call, f"T.block_attr takes a dict: `{tir.block_attr.usage}`")
+            head.annotations.update(self._evaluator.apply(call, to_attributes, cast("dict[object, object]", value)))
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            self._axes(head, node.targets[0], call, word)
+        else:
+            raise self._error(node, f"an axis has a name: `{word.usage}`")
+
+    def _no_axes(self, head: Head, call: ast.Call) -> None:
+        names = {name for name, *_ in head.axes}
+        for node in ast.walk(call):
+            if isinstance(node, ast.Name) and node.id in names:
+                raise self._error(
+                    node, f"{node.id} is an axis of the block: loops are what T.where and axes are made of"
+                )
+
+    def _axes(self, head: Head, target: ast.expr, call: ast.Call, word: Construct) -> None:
+        self._no_axes(head, call)
+        targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        names: list[str] = []
+        for item in targets:
+            if not isinstance(item, ast.Name):
+                raise self._error(item, "an axis has a name")
+            if item.id in names or any(item.id == name for name, *_ in head.axes):
+                raise self._error(item, f"{item.id} is an axis already")
+            names.append(item.id)
+        if len(call.args) != 2 or call.keywords:
+            raise self._error(call, f"an axis has a kind, an extent and a binding: `{word.usage}`")
+        if word is REMAP_AXES:
+            self._remap(head, names, call)
+            return
+        if len(names) != 1:
+            raise self._error(target, f"one axis, and {len(names)} names")
+        kind = SPATIAL if word is SPATIAL_AXIS else REDUCE
+        extent = self._domain(call.args[0], names[0])
+        binding = self._evaluator.index(call.args[1], f"the binding of {names[0]}")
+        head.axes.append((names[0], kind, extent, binding))
+
+    def _domain(self, node: ast.expr, name: str) -> int | Expr:
+        """The extent of an axis, given alone or as (0, n)."""
+        value = self._evaluator.evaluate(node)
+        bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+        if len(bounds) == 2:
+            low, high = bounds
+            if static_extent(low) != 0:
+                raise self._error(node, f"axis {name} starts at 0: bind it to what is counted from there")
+            return self._evaluator.as_extent(node, high, f"the extent of {name}")
+        return self._evaluator.as_extent(node, cast("object", value), f"the extent of {name}")
+
+    def _remap(self, head: Head, names: Sequence[str], call: ast.Call) -> None:
+        kinds = self._evaluator.string(call.args[0], "the kinds of axes")
+        loops = self._evaluator.evaluate(call.args[1])
+        if not isinstance(loops, list | tuple):
+            raise self._error(call.args[1], f"T.axis.remap takes a list of loop variables: `{REMAP_AXES.usage}`")
+        variables = list(cast("Sequence[object]", loops))
+        if not len(kinds) == len(variables) == len(names):
+            raise self._error(
+                call, f"{len(names)} axes, {len(kinds)} kinds and {len(variables)} loop variables: one each"
+            )
+        for name, kind, variable in zip(names, kinds, variables, strict=True):
+            if kind not in _KINDS:
+                raise self._error(call.args[0], f'the kind of an axis is "S" or "R", got "{kind}"')
+            if not isinstance(variable, Leaf) or variable.extent is None:
+                raise self._error(
+                    call.args[1],
+                    f"{name}: T.axis.remap takes loop variables that start at 0; write T.axis.spatial(extent, binding)",
+                )
+            head.axes.append((name, _KINDS[kind], variable.extent, variable))
+
+    def _guards(self, node: ast.expr, condition: object) -> list[tuple[Expr, Expr]]:
+        """A conjunction of comparisons of indices as pairs left < right."""
+        if condition is True:
+            return []
+        if isinstance(condition, Binary) and condition.kind is BinaryKind.AND:
+            return self._guards(node, condition.left) + self._guards(node, condition.right)
+        if not isinstance(condition, Compare) or not (condition.left.is_index and condition.right.is_index):
+            raise self._error(node, f"T.where takes comparisons of loop variables joined by `and`, got `{condition}`")
+        left, right = condition.left, condition.right
+        match condition.predicate:
+            case Predicate.LT:
+                return [(left, right)]
+            case Predicate.GT:
+                return [(right, left)]
+            case Predicate.LE:
+                return [(left, right + 1)]
+            case Predicate.GE:
+                return [(right, left + 1)]
+            case Predicate.EQ:
+                return [(left, right + 1), (right, left + 1)]
+            case Predicate.NE:
+                raise self._error(node, "T.where has no `!=`: use an if statement")
+
+    # Regions
+
+    def _regions(self, kind: type[AccessRegionOp], call: ast.Call) -> None:
+        if call.keywords:
+            raise self._error(call, f"regions are elements or slices of buffers: `{tir.reads.usage}`")
+        nodes = [item for a in call.args for item in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
+        for node in nodes:
+            buffer = self._evaluator.evaluate(node.value if isinstance(node, ast.Subscript) else node)
+            if not isinstance(buffer, Buffer):
+                raise self._error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
+            corner, sizes = self._box(node, buffer)
+            self._place(node)
+            self._emitter.region(kind, buffer, corner, sizes)
+
+    def _box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
+        if not isinstance(node, ast.Subscript):
+            if not all(isinstance(extent, int) for extent in buffer.extents):
+                raise self._error(node, f"the extents of {buffer.name} are not numbers: give a region")
+            return [as_expr(0)] * buffer.rank, [cast("int", extent) for extent in buffer.extents]
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(items) != buffer.rank:
+            raise self._error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(items)} ranges are given")
+        corner: list[Expr] = []
+        sizes: list[int] = []
+        for dimension, item in enumerate(items):
+            what = f"the region of {buffer.name} in dimension {dimension}"
+            if not isinstance(item, ast.Slice):
+                corner.append(self._evaluator.index(item, what))
+                sizes.append(1)
+                continue
+            if item.step is not None:
+                raise self._error(node, f"{what} has a step: regions are boxes")
+            low = as_expr(0) if item.lower is None else self._evaluator.index(item.lower, what)
+            high = buffer.extents[dimension] if item.upper is None else self._evaluator.index(item.upper, what)
+            size = None if high is None else _difference(as_expr(high), low)
+            if size is None or size < 1:
+                raise self._error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
+            corner.append(low)
+            sizes.append(size)
+        return corner, sizes
+
+
+_HEAD = (tir.reads, tir.writes, tir.where, tir.block_attr, SPATIAL_AXIS, REDUCE_AXIS, REMAP_AXES)
+
+
+def _starts_with_name(node: ast.expr) -> bool:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _difference(left: Expr, right: Expr) -> int | None:
+    """left - right, where it is the same number for all values of variables."""
+    terms: list[tuple[Expr, int]] = []
+    constant = _collect(left, 1, terms) + _collect(right, -1, terms)
+    return constant if all(factor == 0 for _, factor in terms) else None
+
+
+def _collect(expr: Expr, factor: int, terms: list[tuple[Expr, int]]) -> int:
+    """Add `expr * factor` to `terms`; its constant part is the result."""
+    match expr:
+        case Const():
+            return int(expr.value) * factor
+        case Binary(kind=BinaryKind.ADD):
+            return _collect(expr.left, factor, terms) + _collect(expr.right, factor, terms)
+        case Binary(kind=BinaryKind.SUB):
+            return _collect(expr.left, factor, terms) + _collect(expr.right, -factor, terms)
+        case Binary(kind=BinaryKind.MUL, right=Const() as number):
+            return _collect(expr.left, factor * int(number.value), terms)
+        case Binary(kind=BinaryKind.MUL, left=Const() as number):
+            return _collect(expr.right, factor * int(number.value), terms)
+        case _:
+            for position, (known, old) in enumerate(terms):
+                if same_index(known, expr):
+                    terms[position] = known, old + factor
+                    return 0
+            terms.append((expr, factor))
+            return 0

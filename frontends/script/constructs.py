@@ -1,0 +1,94 @@
+"""The words of the script language that are not functions of values: loops, blocks, axes, declarations.
+
+They are read from the source, so at run time they are only names; calling one tells where it belongs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from weft.frontends.te.dtypes import TYPES, checked_dtype
+from weft.frontends.te.expr import Const, Expr, as_expr, as_number, cast_to, number_as
+from weft.frontends.te.places import error
+from weft.support.errors import CompileError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A word of the language. `name` is what it means: spellings of one meaning share it."""
+
+    name: str
+    usage: str
+    """An example of its use."""
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        raise CompileError(f"T.{self.name} is read from the source of a function under @T.prim_func: `{self.usage}`")
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+class Annotation(Construct):
+    """A word for the type of a parameter: Python evaluates annotations, so calls of it give itself."""
+
+    def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self
+
+    def __getitem__(self, item: object) -> Annotation:
+        return self
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type: `T.float32` is a dtype, `T.float32(x)` a number or value of it.
+
+    `T.float32("inf")`, `T.float32("-inf")` and `T.float32("nan")` are floats too; `T.int64()` is a symbolic
+    extent.
+    """
+
+    name: str
+
+    def __call__(self, value: object = None, is_size_var: bool = False) -> Expr:
+        """`value` as this dtype. Raises CompileError where a number does not fit."""
+        if isinstance(value, str) and self.name.startswith(("float", "bfloat")):
+            if value.lower() not in ("inf", "-inf", "nan"):
+                raise error(f'{self.name} takes a number, "inf", "-inf" or "nan", got {value!r}')
+            return Const(float(value), self.name)
+        if isinstance(value, Expr):
+            return cast_to(as_expr(value), self.name)
+        number = as_number(value)
+        if number is None:
+            raise error(f"{self.name} takes a number or a value, got {value!r} of type {type(value).__name__}")
+        if self.name == "bool":
+            return Const(bool(number), "bool")
+        return number_as(number, self.name)
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+class Namespace:
+    """Names below a name, as `T.axis`."""
+
+    def __init__(self, name: str, **names: object) -> None:
+        self._name = name
+        self._names = names
+
+    def __getattr__(self, name: str) -> object:
+        names: dict[str, object] = self.__dict__["_names"]
+        if name not in names:
+            raise AttributeError(f"T.{self._name} has no '{name}'{did_you_mean(name, names)}")
+        return names[name]
+
+
+SPATIAL_AXIS = Construct("axis.spatial", "vi = T.axis.spatial(128, i)")
+REDUCE_AXIS = Construct("axis.reduce", "vk = T.axis.reduce(128, k)")
+REMAP_AXES = Construct("axis.remap", 'vi, vk = T.axis.remap("SR", [i, k])')
+AXIS = Namespace("axis", spatial=SPATIAL_AXIS, S=SPATIAL_AXIS, reduce=REDUCE_AXIS, R=REDUCE_AXIS, remap=REMAP_AXES)
+DTYPES = {name: DType(name) for name in TYPES}
+
+
+def dtype_of(value: object) -> str:
+    """A dtype given by name or as `T.float32`. Raises CompileError for others."""
+    return value.name if isinstance(value, DType) else checked_dtype(value)

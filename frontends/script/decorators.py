@@ -1,0 +1,77 @@
+"""The decorators that turn Python definitions into IR by reading their source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import FrameType, FunctionType
+from typing import TYPE_CHECKING, cast, overload
+
+from weft.frontends.script.source import source_of
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+
+@overload
+def prim_func(function: Callable[..., object]) -> ModuleOp: ...
+
+
+@overload
+def prim_func(
+    *, private: bool = False, check_well_formed: bool = True, s_tir: bool = False
+) -> Callable[[Callable[..., object]], ModuleOp]: ...
+
+
+def prim_func(
+    function: Callable[..., object] | None = None,
+    *,
+    private: bool = False,
+    check_well_formed: bool = True,
+    s_tir: bool = False,
+) -> ModuleOp | Callable[[Callable[..., object]], ModuleOp]:
+    """A function of block loops, read from the source of the Python function that this decorates.
+
+    Standing alone it becomes a module with that one function; in a class under `@ir_module` it belongs to the class's
+    module. Names that it does not define are looked up where it is defined: numbers, tuples and strings are constants
+    of the program. `private` hides the function from callers of the compiled module; the other options are TVM's and
+    change nothing. Raises CompileError, which points into the source, for what is no program.
+    """
+    if function is None:
+        return lambda decorated: _read_function(decorated, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+    return _read_function(function, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
+
+
+def ir_module(cls: type) -> ModuleOp:
+    """The module of the functions under `@T.prim_func` in a class, read from the class's source.
+
+    They may call each other. Raises CompileError, which points into the source, for what is no program.
+    """
+    from weft.frontends.script.parsing import read_class
+
+    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompileError(f"@ir_module stands above a class, got {cls!r}")
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)
+    return read_class(source, cast("ast.ClassDef", node), _names(frame))
+
+
+def _read_function(function: object, frame: FrameType) -> ModuleOp:
+    from weft.frontends.script.parsing import read_function
+
+    if not isinstance(function, FunctionType):
+        raise CompileError(f"@T.prim_func stands above a function, got {function!r}")
+    if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:
+        return cast("ModuleOp", function)  # in a class: @ir_module reads it
+    code = function.__code__
+    source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
+    outer = inspect.getclosurevars(function).nonlocals
+    return read_function(source, cast("ast.FunctionDef", node), {**_names(frame), **outer})
+
+
+def _names(frame: FrameType) -> Mapping[str, object]:
+    """What names mean where a definition stands."""
+    return {**frame.f_globals, **frame.f_locals}

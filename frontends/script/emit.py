@@ -1,0 +1,300 @@
+"""Values of scripts -> the IR of functions of block loops.
+
+Order is part of the contract, for programs are compared op by op. A store evaluates its value, then its indices. In an
+accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` comes before the load of `A[i]`. Index
+expressions that are written twice in a scope are computed once, and so are elements that are read twice with no store,
+call, loop or block in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects.arith import IndexCastOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, NoneAttr, StringAttr
+from xdsl.dialects.func import CallOp
+from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
+from xdsl.dialects.scf import IfOp
+from xdsl.dialects.scf import YieldOp as ScfYieldOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, same_index, static_extent
+from weft.frontends.te.dtypes import type_of
+from weft.frontends.te.emit import ElementEmitter
+from weft.frontends.te.expr import Binary, Const, Expr
+from weft.support.errors import CompileError
+from weft.support.locations import SourceLocation
+
+_INDEX = IndexType()
+
+
+class _Load(tuple[SSAValue, ...]):
+    """What an element that was read is remembered under: the buffer and the indices."""
+
+    __slots__ = ()
+
+
+def buffer_type(shape: Sequence[object], dtype: str, scope: str) -> MemRefType[Attribute]:
+    """The type of a buffer; extents that are no numbers are dynamic."""
+    extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
+    space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
+    return MemRefType(type_of(dtype), extents, memory_space=space)
+
+
+class ScriptEmitter(ElementEmitter):
+    """Writes the body of one function, which starts with `entry`."""
+
+    def __init__(self, entry: Block) -> None:
+        super().__init__(entry, {}, {})
+        self.last: Operation | None = None
+        """The op that `effect` appended last."""
+        self._trying = False
+        self._kept = False
+        self._depth = 0
+        self._saved: list[dict[object, SSAValue]] | None = None
+        """What was remembered before a trial, once that forgets some of it."""
+        self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
+        """Where expressions were written, by identity; it also keeps them alive, for what is written is remembered by
+        identity too."""
+
+    def note(self, expr: Expr, place: SourceLocation | None = None) -> Expr:
+        """Keep `expr`, and where it was written, unless that is known."""
+        self._places.setdefault(id(expr), (expr, place))
+        return expr
+
+    # Expressions
+
+    def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
+        if isinstance(expr, Const) or not expr.is_index:
+            return super().value(expr, dtype)
+        index = self.index(expr)
+        key = ("cast", index, dtype or expr.dtype)
+        known = self._known(key)
+        if known is None:
+            known = self._remember(key, self.append(IndexCastOp(index, type_of(dtype or expr.dtype))))
+        return known
+
+    def _index_leaf(self, expr: Expr) -> SSAValue:
+        if isinstance(expr, Symbol):
+            if expr.value is None:
+                raise CompileError(
+                    f"the extent {expr.name} is not known: no buffer that is declared so far has it as a dimension",
+                    location=self.place,
+                )
+            return expr.value
+        if isinstance(expr, Leaf) and expr.is_index:
+            return expr.value
+        if expr.is_index:
+            return super()._index_leaf(expr)
+        value = self._native(expr)
+        key = ("cast", value, "index")
+        known = self._known(key)
+        return known if known is not None else self._remember(key, self.append(IndexCastOp(value, _INDEX)))
+
+    def _write(self, expr: Expr) -> SSAValue:
+        outer = self.place
+        _, place = self._places.get(id(expr), (expr, None))
+        self.place = place or outer
+        try:
+            match expr:
+                case Leaf():
+                    return expr.value
+                case BufferLoad():
+                    return self._load(expr)
+                case _:
+                    return super()._write(expr)
+        finally:
+            self.place = outer
+
+    def _load(self, read: BufferLoad) -> SSAValue:
+        buffer = read.buffer.value
+        indices = [self.index(index) for index in read.indices]
+        key = _Load((buffer, *indices))
+        known = self._known(key)
+        if known is not None:
+            return known
+        load = LoadOp.create(operands=[buffer, *indices], result_types=[type_of(read.dtype)])
+        return self._remember(key, self.append(load, hint_of(read.buffer.name.lower())))
+
+    def forget_loads(self) -> None:
+        """What was read may have changed."""
+        if self._trying and self._saved is None:
+            self._saved = [dict(scope) for scope in self._written[: self._depth]]
+        for scope in self._written:
+            for key in [key for key in scope if isinstance(key, _Load)]:
+                del scope[key]
+
+    # Statements
+
+    def effect(self, op: Operation) -> None:
+        """Append an op that may change buffers."""
+        op.location = self.location
+        self._blocks[-1].add_op(op)
+        self.last = op
+        self.forget_loads()
+
+    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> StoreOp:
+        dtype = buffer.dtype
+        if isinstance(value, Binary) and not value.is_index and _is_element(value.left, buffer, indices):
+            self.value(value.right, dtype)
+        stored = self.value(value, dtype)
+        op = StoreOp.create(operands=[stored, buffer.value, *(self.index(index) for index in indices)])
+        self.effect(op)
+        return op
+
+    def allocate(self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str) -> SSAValue:
+        """A buffer of `type`; `extents` are those that its type leaves open."""
+        sizes = [self.index(extent) for extent in extents]
+        op = AllocOp(sizes, [], type)
+        return self.append(op, hint_of(name))
+
+    def declare(self, buffers: Sequence[Buffer]) -> None:
+        """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
+
+        ```mlir
+        %m = memref.dim %A, %c0 : memref<?x128xf32>
+        tir.assume_shape %B[%m] : memref<?xf32>
+        ```
+        """
+        own: set[tuple[SSAValue, int]] = set()
+        for buffer in buffers:
+            for dimension, extent in enumerate(buffer.extents):
+                if isinstance(extent, Symbol) and extent.value is None:
+                    position = self.constant(dimension, _INDEX)
+                    extent.value = self.append(DimOp(buffer.value, position), hint_of(extent.name))
+                    own.add((buffer.value, dimension))
+        for buffer in buffers:
+            dynamic = [d for d, size in enumerate(buffer.type.get_shape()) if size == DYNAMIC_INDEX]
+            stated = [d for d in dynamic if buffer.extents[d] is not None]
+            if all((buffer.value, d) in own for d in stated):
+                continue
+            if len(stated) < len(dynamic):
+                missing = next(d for d in dynamic if d not in stated)
+                raise CompileError(
+                    f"the extent of dimension {missing} of {buffer.name} is missing", location=self.place
+                )
+            extents = [self.index(extent) for d in dynamic if isinstance(extent := buffer.extents[d], Expr)]
+            self.finish(AssumeShapeOp(buffer.value, extents))
+
+    def loop(
+        self,
+        extent: Expr | int,
+        name: str,
+        kind: LoopKind = LoopKind.SERIAL,
+        thread: str | None = None,
+        annotations: Mapping[str, Attribute] | None = None,
+    ) -> ForOp:
+        """A loop that is not yet appended."""
+        number = static_extent(extent)
+        size = number if number is not None or not isinstance(extent, Expr) else self.index(extent)
+        body = Block(arg_types=[_INDEX])
+        body.args[0].name_hint = hint_of(name)
+        op = ForOp(0 if size is None else size, Region(body), kind, thread, annotations)
+        op.location = self.location
+        return op
+
+    def block(
+        self,
+        name: str,
+        axes: Sequence[tuple[str, IterKindAttr, int | Expr, Expr]],
+        guards: Sequence[tuple[Expr, Expr]],
+        annotations: Mapping[str, Attribute],
+    ) -> BlockOp:
+        """A block over axes (name, kind, extent, binding) that is not yet appended."""
+        extents = [extent if isinstance(extent, int) else self.index(extent) for _, _, extent, _ in axes]
+        bound: list[SSAValue] = []
+        bindings = [self._affine(binding, bound) for *_, binding in axes]
+        guarded: list[SSAValue] = []
+        sides = [(self._affine(left, guarded), self._affine(right, guarded)) for left, right in guards]
+        body = Block(arg_types=[_INDEX] * len(axes))
+        for argument, (axis, *_) in zip(body.args, axes, strict=True):
+            argument.name_hint = hint_of(axis)
+        kinds = [kind for _, kind, _, _ in axes]
+        op = BlockOp(name, kinds, extents, bindings, bound, Region(body), sides, guarded, annotations)
+        op.location = self.location
+        return op
+
+    def region(
+        self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]
+    ) -> AccessRegionOp:
+        """What a block reads or writes."""
+        operands: list[SSAValue] = []
+        exprs: list[AffineExpr] = [self._affine(index, operands) for index in corner]
+        op = kind(buffer.value, exprs, operands, sizes)
+        self.finish(op)
+        return op
+
+    def init(self) -> InitOp:
+        """An init that is not yet appended."""
+        op = InitOp(Region(Block()))
+        op.location = self.location
+        return op
+
+    def conditional(self, condition: SSAValue, then: Block, otherwise: Block | None, results: int) -> IfOp:
+        """An `scf.if` around two filled blocks; `results` values are passed on by their terminators."""
+        last = then.last_op
+        types = [] if last is None or not results else [value.type for value in last.operands]
+        for block in (then, otherwise):
+            if block is not None and not isinstance(block.last_op, ScfYieldOp):
+                done = ScfYieldOp()
+                done.location = self.location
+                block.add_op(done)
+        return IfOp(condition, types, Region(then), Region() if otherwise is None else Region(otherwise))
+
+    def call(self, callee: str, arguments: Sequence[SSAValue]) -> CallOp:
+        op = CallOp(callee, list(arguments), [])
+        self.effect(op)
+        return op
+
+    @contextmanager
+    def body(self, block: Block) -> Generator[None]:
+        """Write the statements of a region: what was read before it may change in it, and after it."""
+        self.forget_loads()
+        with self.inside(block):
+            yield
+        self.forget_loads()
+
+    # Trials
+
+    @contextmanager
+    def trial(self, block: Block) -> Generator[None]:
+        """Write into `block`; nothing of that is remembered, unless `keep` is called at the end."""
+        self._saved = None
+        self._trying = True
+        depth = self._depth = len(self._blocks)
+        self._blocks.append(block)
+        self._written.append({})
+        self._kept = False
+        try:
+            yield
+        finally:
+            self._trying = False
+            top = self._written[depth]
+            del self._blocks[depth:], self._written[depth:]
+            if self._kept:
+                self._written[-1].update(top)
+            elif self._saved is not None:
+                self._written = self._saved
+
+    def keep(self) -> None:
+        """Make what the trial wrote part of the function."""
+        block = self._blocks[-1]
+        target = self._blocks[-2]
+        for op in list(block.ops):
+            op.detach()
+            target.add_op(op)
+        self._kept = True
+
+
+def _is_element(expr: Expr, buffer: Buffer, indices: Sequence[Expr]) -> bool:
+    return (
+        isinstance(expr, BufferLoad)
+        and expr.buffer.value is buffer.value
+        and len(expr.indices) == len(indices)
+        and all(map(same_index, expr.indices, indices))
+    )

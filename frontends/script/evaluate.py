@@ -1,0 +1,379 @@
+"""Expressions of a script -> values: Python's where everything is known, else scalar expressions.
+
+What is computed from numbers alone is computed now, by Python's rules; an operand of the program makes an expression
+of the program, by the rules of `weft.te`: both sides have one dtype, numbers adapt, nothing converts silently.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import operator
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from types import BuiltinFunctionType, ModuleType
+from typing import Any, cast
+
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import AttributeText
+from weft.frontends.script.constructs import Construct, DType
+from weft.frontends.script.emit import ScriptEmitter
+from weft.frontends.script.python_rules import (
+    BUILTINS,
+    COMPARISONS,
+    OF_VALUES,
+    OPERATORS,
+    PYTHON_FAILURES,
+    both,
+    may_call,
+    shown,
+)
+from weft.frontends.script.source import Positioned, Source
+from weft.frontends.script.values import Buffer, BufferLoad
+from weft.frontends.te.expr import BinaryKind, Const, Expr, as_expr, as_index, as_number, number_as
+from weft.support.errors import CompileError, did_you_mean
+
+
+class Evaluator:
+    """Evaluates expressions of one function, or of the top of a module when there is no emitter."""
+
+    def __init__(self, source: Source, names: Mapping[str, object], emitter: ScriptEmitter | None = None) -> None:
+        self.source = source
+        self._outer = names
+        self._emitter = emitter
+        self._scopes: list[dict[str, object]] = [{}]
+
+    # Names
+
+    @contextmanager
+    def scope(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
+        """Names that are known in a part of the program only."""
+        added = dict(names or {})
+        self._scopes.append(added)
+        try:
+            yield added
+        finally:
+            self._scopes.pop()
+
+    def bind(self, name: str, value: object) -> None:
+        self._scopes[-1][name] = value
+
+    def known(self, name: str) -> object | None:
+        """What the function itself means by `name`, if anything."""
+        return next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+
+    def _name(self, node: ast.Name) -> object:
+        for scope in reversed(self._scopes):
+            if node.id in scope:
+                return scope[node.id]
+        if node.id in self._outer:
+            value = self._outer[node.id]
+            if isinstance(value, Expr) and not isinstance(value, Const):
+                raise self.source.error(
+                    node, f"{node.id} is an expression from outside the function: only numbers and tuples are"
+                )
+            return value
+        if node.id in BUILTINS:
+            return BUILTINS[node.id]
+        own = {name for scope in self._scopes for name in scope}
+        raise self.source.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, own or self._outer)}")
+
+    # Values of a kind
+
+    def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
+        """The value of `node` as a scalar expression; a number takes `dtype`. Raises CompileError."""
+        value = self.scalar(node, self.evaluate(node))
+        number = as_number(value)
+        if number is not None:
+            return self.apply(node, as_expr if dtype is None else number_as, number, *([dtype] if dtype else []))
+        return self.apply(node, as_expr, value)
+
+    def element(self, node: ast.expr, dtype: str, what: str) -> Expr:
+        """The value of `node` as an element of `dtype`. Raises CompileError for another dtype."""
+        expr = self.expression(node, dtype)
+        adapts = expr.is_index and dtype in ("int32", "int64")
+        if expr.dtype != dtype and not adapts:
+            raise self.source.error(
+                node, f"{what} is {dtype}, and `{expr}` is {expr.dtype}: cast it, T.Cast({dtype!r}, ...)"
+            )
+        return expr
+
+    def index(self, node: ast.expr, what: str) -> Expr:
+        """The value of `node` as an index. Raises CompileError for what is no integer."""
+        return self.note(node, self.apply(node, as_index, self.scalar(node, self.evaluate(node)), what))
+
+    def extent(self, node: ast.expr, what: str) -> int | Expr:
+        """The value of `node` as an extent."""
+        return self.as_extent(node, self.evaluate(node), what)
+
+    def as_extent(self, node: Positioned, value: object, what: str) -> int | Expr:
+        number = as_number(value)
+        if number is None:
+            expr = self.apply(node, as_index, self.scalar(node, value), what)
+            if not isinstance(expr, Const):
+                return expr
+            number = expr.value
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise self.source.error(node, f"{what} must be an integer, got {number!r}")
+        if number < 0:
+            raise self.source.error(node, f"{what} must not be negative, got {number}")
+        return number
+
+    def scalar(self, node: Positioned, value: object) -> object:
+        """`value`, unless it is something that can be no number."""
+        if isinstance(value, Buffer):
+            indices = ", ".join(f"i{d}" for d in range(value.rank))
+            raise self.source.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
+        if isinstance(value, Expr) or as_number(value) is not None:
+            return value
+        raise self.source.error(node, f"expected a number or a value, got {shown(value)}")
+
+    def string(self, node: ast.expr, what: str) -> str:
+        value = self.evaluate(node)
+        if not isinstance(value, str):
+            raise self.source.error(node, f"{what} is a string, got {shown(value)}")
+        return value
+
+    def note(self, node: Positioned, expr: Expr) -> Expr:
+        return expr if self._emitter is None else self._emitter.note(expr, self.source.place(node))
+
+    def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+        """A function's result; what it raises is an error at `node`."""
+        try:
+            return function(*args, **kwargs)
+        except CompileError as failure:
+            raise self.source.error(node, re.sub(r"\bte\.(?=\w)", "T.", failure.message)) from None
+        except PYTHON_FAILURES as failure:
+            raise self.source.error(node, str(failure) or type(failure).__name__) from None
+
+    # Expressions
+
+    def evaluate(self, node: ast.expr) -> object:
+        """The value of `node`: a Python value, an expression, a buffer or a word of the language."""
+        value = self._evaluate(node)
+        if isinstance(value, Expr):
+            self.note(node, value)
+        return value
+
+    def _evaluate(self, node: ast.expr) -> object:
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Tuple():
+                return tuple(self.evaluate(item) for item in node.elts)
+            case ast.List():
+                return [self.evaluate(item) for item in node.elts]
+            case ast.Dict():
+                return self._dict(node)
+            case ast.BinOp():
+                return self.operate(node, node.op, self.evaluate(node.left), self.evaluate(node.right))
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.BoolOp():
+                return self._logic(node)
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.Call():
+                return self._call(node)
+            case _:
+                raise self.source.error(node, f"`{type(node).__name__.lower()}` has no meaning in a script")
+
+    def _dict(self, node: ast.Dict) -> dict[object, object]:
+        values: dict[object, object] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                raise self.source.error(value, "`**` has no meaning in a script")
+            self.apply(key, values.__setitem__, self.evaluate(key), self.evaluate(value))
+        return values
+
+    def operate(self, node: Positioned, kind: ast.operator, left: object, right: object) -> object:
+        """A Python operator on two values."""
+        function = OPERATORS.get(type(kind))
+        if function is None:
+            raise self.source.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
+        if isinstance(left, Expr) or isinstance(right, Expr):
+            left, right = self.scalar(node, left), self.scalar(node, right)
+        elif isinstance(left, Buffer) or isinstance(right, Buffer):
+            self.scalar(node, left if isinstance(left, Buffer) else right)
+        return self.apply(node, function, left, right)
+
+    def _unary(self, node: ast.UnaryOp) -> object:
+        value = self.evaluate(node.operand)
+        if isinstance(value, Buffer):
+            self.scalar(node.operand, value)
+        if isinstance(node.op, ast.Not):
+            return self.apply(node, tir.Not, value) if isinstance(value, Expr) else not value
+        if isinstance(node.op, ast.USub):
+            if isinstance(value, Const) and not isinstance(value.value, bool):
+                return Const(-value.value, value.dtype)
+            return self.apply(node, operator.neg, value)
+        return self.apply(node, operator.pos if isinstance(node.op, ast.UAdd) else operator.invert, value)
+
+    def _logic(self, node: ast.BoolOp) -> object:
+        kind = BinaryKind.AND if isinstance(node.op, ast.And) else BinaryKind.OR
+        result = self.evaluate(node.values[0])
+        for part in node.values[1:]:
+            if not isinstance(result, Expr):
+                if bool(result) == (kind is BinaryKind.OR):
+                    return result
+                result = self.evaluate(part)
+                continue
+            result = self.apply(node, both, kind, result, self.scalar(part, self.evaluate(part)))
+        return result
+
+    def _comparison(self, node: ast.Compare) -> object:
+        result: object = True
+        left = self.evaluate(node.left)
+        for kind, right_node in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(right_node)
+            function = COMPARISONS.get(type(kind))
+            if function is None:
+                raise self.source.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
+            if isinstance(left, Expr | Buffer) or isinstance(right, Expr | Buffer):
+                left, right = self.scalar(node, left), self.scalar(node, right)
+            holds = self.apply(node, function, left, right)
+            if isinstance(result, Expr) and isinstance(holds, Expr):
+                result = self.apply(node, both, BinaryKind.AND, result, holds)
+            elif result is True or holds is False:
+                result = holds
+            left = right
+        return result
+
+    def _choice(self, node: ast.IfExp) -> object:
+        test = self.evaluate(node.test)
+        if not isinstance(test, Expr):
+            return self.evaluate(node.body if test else node.orelse)
+        branches = [self.scalar(part, self.evaluate(part)) for part in (node.body, node.orelse)]
+        return self.apply(node, tir.if_then_else, test, *branches)
+
+    # Names below names
+
+    def _attribute(self, node: ast.Attribute) -> object:
+        value = self.evaluate(node.value)
+        match value:
+            case ModuleType() if value is tir:
+                if node.attr in tir.FUNCTIONS:
+                    return tir.FUNCTIONS[node.attr]
+                if node.attr in tir.WORDS:
+                    return tir.WORDS[node.attr]
+                known = [*tir.FUNCTIONS, *tir.WORDS]
+                raise self.source.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
+            case Buffer():
+                return self._of_buffer(node, value)
+            case Expr() if node.attr in ("dtype", "astype"):
+                return value.dtype if node.attr == "dtype" else value.astype
+            case Expr():
+                raise self.source.error(node, f"`{value}` has no '{node.attr}': it has dtype and astype")
+            case _ if node.attr.startswith("__"):
+                raise self.source.error(node, f"{node.attr} has no meaning in a script")
+            case _:
+                return self.apply(node, getattr, value, node.attr)
+
+    def _of_buffer(self, node: ast.Attribute, buffer: Buffer) -> object:
+        match node.attr:
+            case "shape":
+                if any(extent is None for extent in buffer.extents):
+                    raise self.source.error(node, f"the extents of {buffer.name} are not stated: give them names")
+                return buffer.extents
+            case "dtype":
+                return buffer.dtype
+            case "scope":
+                return buffer.scope
+            case "data":
+                return buffer
+            case _:
+                raise self.source.error(
+                    node, f"buffer {buffer.name} has no '{node.attr}': it has shape, dtype, scope and data"
+                )
+
+    def _subscript(self, node: ast.Subscript) -> object:
+        value = self.evaluate(node.value)
+        if isinstance(value, Buffer):
+            return BufferLoad(value, self.indices(node, value), value.dtype)
+        if isinstance(value, Expr):
+            raise self.source.error(node, f"`{value}` is a number and has no elements")
+        if isinstance(node.slice, ast.Slice):
+            bounds = (node.slice.lower, node.slice.upper, node.slice.step)
+            key: object = slice(*(None if bound is None else self.evaluate(bound) for bound in bounds))
+        else:
+            key = self.evaluate(node.slice)
+        if isinstance(key, Expr):
+            raise self.source.error(
+                node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer"
+            )
+        return self.apply(node, operator.getitem, value, key)
+
+    def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
+        """The indices of an element. Raises CompileError for slices and for a wrong number."""
+        nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(nodes) != buffer.rank:
+            raise self.source.error(
+                node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given"
+            )
+        for part in nodes:
+            if isinstance(part, ast.Slice | ast.Starred):
+                raise self.source.error(
+                    node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices"
+                )
+        return tuple(self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes))
+
+    # Calls
+
+    def _call(self, node: ast.Call) -> object:
+        function = self.evaluate(node.func)
+        if isinstance(function, Construct) and function is tir.attr:
+            return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
+        if isinstance(function, Construct):
+            raise self.source.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
+        args, kwargs = self.arguments(node)
+        of_values = any(isinstance(value, Expr | Buffer) for value in (*args, *kwargs.values()))
+        if of_values and isinstance(function, BuiltinFunctionType) and function in OF_VALUES:
+            return self._of_values(node, function, args)
+        if not may_call(function, of_values):
+            raise self.source.error(
+                node,
+                f"{shown(function)} is not called from a script: T's functions are, and Python's "
+                f"{', '.join(sorted(BUILTINS))} on numbers",
+            )
+        return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+
+    def arguments(self, node: ast.Call) -> tuple[list[object], dict[str, object]]:
+        """The evaluated arguments of a call."""
+        kwargs: dict[str, object] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.source.error(node, "`**` has no meaning in a script")
+            kwargs[keyword.arg] = self.evaluate(keyword.value)
+        return [self.evaluate(argument) for argument in node.args], kwargs
+
+    def checked_call(
+        self, node: ast.Call, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
+        """A call whose arguments must fit the function's parameters."""
+        if isinstance(function, DType) or not isinstance(function, BuiltinFunctionType | type):
+            try:
+                inspect.signature(function).bind(*args, **kwargs)
+            except TypeError as failure:
+                raise self.source.error(node, f"{ast.unparse(node.func)}: {failure}") from None
+        for argument in args:
+            if isinstance(argument, Buffer):
+                self.scalar(node, argument)
+        return self.apply(node, function, *args, **kwargs)
+
+    def _of_values(self, node: ast.Call, function: BuiltinFunctionType, args: Sequence[object]) -> object:
+        values = [self.scalar(node, argument) for argument in args]
+        if function not in (max, min):
+            return self.checked_call(node, OF_VALUES[function], values, {})
+        result = values[0]
+        for value in values[1:]:
+            result = self.apply(node, OF_VALUES[function], result, value)
+        return result

@@ -1,0 +1,374 @@
+"""One function of a script -> a `func.func` of block loops: parameters, declarations and calls.
+
+`statements` reads the statements of the body, `blocks` the blocks among them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, IndexType, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import parse_attribute, to_attributes
+from weft.frontends.script.constructs import DType, dtype_of
+from weft.frontends.script.emit import ScriptEmitter, buffer_type
+from weft.frontends.script.evaluate import Evaluator
+from weft.frontends.script.source import Positioned, Source
+from weft.frontends.script.values import Buffer, Leaf, Symbol, hint_of, is_scalar, static_extent
+from weft.frontends.te.dtypes import type_of
+from weft.frontends.te.expr import Const, Expr
+from weft.frontends.te.shapes import items
+from weft.support.errors import CompileError
+
+NOALIAS = "tir.noalias"
+SYMBOL = "global_symbol"
+
+
+@dataclass
+class Handle:
+    """A parameter `a: T.handle`, which `T.match_buffer` gives a shape."""
+
+    name: str
+    node: ast.arg
+    position: int
+    buffer: Buffer | None = None
+
+
+@dataclass
+class Call:
+    """A call of a function of the module, checked when all functions are read."""
+
+    op: CallOp
+    node: ast.Call
+    callee: str
+
+
+@dataclass
+class FunctionParser:
+    """Reads one function. `module` and `siblings` are names of its class and of the functions in it."""
+
+    source: Source
+    node: ast.FunctionDef
+    names: Mapping[str, object]
+    siblings: Sequence[str] = ()
+    module: str | None = None
+    name: str = field(init=False)
+    calls: list[Call] = field(default_factory=list[Call], init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.node.name
+        self.entry = Block()
+        self.emitter = ScriptEmitter(self.entry)
+        self.evaluator = Evaluator(self.source, self.names, self.emitter)
+        self._attributes: dict[str, Attribute] = {}
+        self._positions: list[int] = []
+        """The position in the Python function of each argument of the entry block."""
+        self._declared: list[Buffer] = []
+        """Buffers whose extents are not yet stated."""
+        self._handles: list[Handle] = []
+
+    def parse(self, read_body: Callable[[Sequence[ast.stmt]], None]) -> FuncOp:
+        """The function, whose statements `read_body` reads. Raises CompileError at the place of what is no program."""
+        self._parameters()
+        declaration = self._is_declaration()
+        if not declaration:
+            try:
+                read_body(self.node.body)
+            except RecursionError:
+                raise self.error(self.node, f"{self.name} is nested too deeply: name parts of it") from None
+        self.flush()
+        for handle in self._handles:
+            if handle.buffer is None:
+                raise self.error(
+                    handle.node, f"{handle.name} has no shape: give it one, X = T.match_buffer({handle.name}, (m, n))"
+                )
+        self.emitter.place = self.source.place(self.node)
+        type = FunctionType.from_lists([argument.type for argument in self.entry.args], [])
+        if declaration:
+            region = Region()
+        else:
+            self.emitter.finish(ReturnOp())
+            region = Region(self.entry)
+        function = FuncOp(self.name, type, region, "private" if self._is_private() else None)
+        function.attributes.update(self._attributes)
+        function.location = self.emitter.place.attribute()
+        return function
+
+    def error(self, node: Positioned, message: str) -> CompileError:
+        return self.source.error(node, message)
+
+    def _is_declaration(self) -> bool:
+        """Whether the body is `...`: the function is defined elsewhere."""
+        body = self.node.body
+        return (
+            len(body) == 1
+            and isinstance(body[0], ast.Expr)
+            and isinstance(body[0].value, ast.Constant)
+            and body[0].value.value is Ellipsis
+        )
+
+    def _is_private(self) -> bool:
+        for decorator in self.node.decorator_list:
+            if isinstance(decorator, ast.Call):
+                for keyword in decorator.keywords:
+                    if keyword.arg == "private":
+                        return bool(self.evaluator.evaluate(keyword.value))
+        return False
+
+    # Parameters
+
+    def _parameters(self) -> None:
+        arguments = self.node.args
+        for extra in (arguments.vararg, arguments.kwarg):
+            if extra is not None:
+                raise self.error(extra, f"parameter {extra.arg}: functions have a fixed number of parameters")
+        for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
+            raise self.error(default, "parameters have no defaults")
+        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        for position, parameter in enumerate(parameters):
+            if parameter.annotation is None:
+                raise self.error(
+                    parameter,
+                    f'parameter {parameter.arg} has no type: write {parameter.arg}: T.Buffer((m, n), "float32")',
+                )
+            self._parameter(parameter, _unquoted(parameter.annotation), position)
+
+    def _parameter(self, parameter: ast.arg, annotation: ast.expr, position: int) -> None:
+        name = parameter.arg
+        word = annotation
+        while isinstance(word, ast.Call | ast.Subscript):
+            word = word.func if isinstance(word, ast.Call) else word.value
+        kind = self.evaluator.evaluate(word)
+        if kind is tir.handle:
+            handle = Handle(name, parameter, position)
+            self._handles.append(handle)
+            self.evaluator.bind(name, handle)
+        elif kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
+            self.emitter.place = self.source.place(parameter)
+            buffer = self._buffer_parameter(annotation, name, position)
+            self.evaluator.bind(name, buffer)
+            self._declared.append(buffer)
+        elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
+            self._typed_parameter(annotation, name, position)
+        elif isinstance(kind, DType) and word is annotation:
+            type = IndexType() if kind.name in ("int32", "int64") else type_of(kind.name)
+            self.evaluator.bind(name, Leaf.of(self._argument(type, name, position), name))
+        else:
+            raise self.error(
+                annotation, f'parameter {name} is a T.Buffer((m, n), "float32"), a T.handle or a scalar, T.int64'
+            )
+
+    def _buffer_parameter(self, annotation: ast.Call | ast.Subscript, name: str, position: int) -> Buffer:
+        if isinstance(annotation, ast.Call):
+            args, keywords = annotation.args, annotation.keywords
+        else:
+            inner = annotation.slice
+            args, keywords = (inner.elts if isinstance(inner, ast.Tuple) else [inner]), []
+        return self._buffer(annotation, args, keywords, name, position)
+
+    def _typed_parameter(self, annotation: ast.Call, name: str, position: int) -> None:
+        text = self.evaluator.string(annotation.args[0], "T.type")
+        type = self.evaluator.apply(annotation, parse_attribute, text)
+        argument = self._argument(type, name, position)
+        if isinstance(type, MemRefType):
+            shape = [None if extent == DYNAMIC_INDEX else extent for extent in type.get_shape()]
+            self.evaluator.bind(name, Buffer(argument, name, tuple(shape)))
+        elif is_scalar(type):
+            self.evaluator.bind(name, Leaf.of(argument, name))
+        else:
+            raise self.error(annotation, f"parameter {name}: functions take buffers and scalars, not {type}")
+
+    def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
+        """The argument for the Python parameter at `position`."""
+        place = sum(known < position for known in self._positions)
+        self._positions.insert(place, position)
+        argument = self.entry.insert_arg(type, place)
+        argument.name_hint = hint_of(name)
+        return argument
+
+    def _buffer(
+        self,
+        node: ast.Call | ast.Subscript,
+        args: Sequence[ast.expr],
+        keywords: Sequence[ast.keyword],
+        name: str,
+        position: int,
+    ) -> Buffer:
+        """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer."""
+        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS)
+        if "shape" not in options:
+            raise self.error(node, f"buffer {name} has no shape")
+        shape = self._shape(options["shape"], name)
+        dtype = self.dtype(options.get("dtype"))
+        scope = self.scope(options.get("scope"))
+        argument = self._argument(buffer_type(shape, dtype, scope), name, position)
+        return Buffer(argument, name, shape)
+
+    def _shape(self, node: ast.expr, name: str) -> tuple[int | Expr | None, ...]:
+        return tuple(
+            None if value is None else self._dimension(node, value, f"{name}: extent {d}")
+            for d, value in enumerate(items(self.evaluator.evaluate(node)))
+        )
+
+    def _dimension(self, node: ast.expr, value: object, what: str) -> int | Expr:
+        if isinstance(value, str):
+            known = self.evaluator.known(value)
+            if known is None:
+                known = Symbol(value)
+                self.evaluator.bind(value, known)
+            value = known
+        return self.evaluator.as_extent(node, value, what)
+
+    # What declarations are made of
+
+    def options(
+        self,
+        node: ast.Call | ast.Subscript,
+        args: Sequence[ast.expr],
+        keywords: Sequence[ast.keyword],
+        positional: Sequence[str],
+        ignored: Mapping[str, str],
+    ) -> dict[str, ast.expr]:
+        """The arguments of a declaration by name. `ignored` ones may only have values that change nothing."""
+        if len(args) > len(positional):
+            raise self.error(node, f"too many arguments: {', '.join(positional)} are given by position")
+        options = dict(zip(positional, args, strict=False))
+        for keyword in keywords:
+            if keyword.arg in options:
+                raise self.error(keyword, f"{keyword.arg} is given twice")
+            if keyword.arg is None or (keyword.arg not in positional and keyword.arg not in ("scope", *ignored)):
+                raise self.error(keyword, f"there is no option {keyword.arg}")
+            if keyword.arg in ignored and not self._changes_nothing(keyword.arg, keyword.value):
+                raise self.error(keyword, f"{keyword.arg}: {ignored[keyword.arg]}")
+            options[keyword.arg] = keyword.value
+        return options
+
+    def _changes_nothing(self, option: str, node: ast.expr) -> bool:
+        value = self.evaluator.evaluate(node)
+        if option in ("align", "offset_factor"):  # buffers start at their beginning, aligned
+            return isinstance(value, int)
+        if option == "buffer_type":
+            return value in ("", "default", "auto")
+        return value in (None, "", 0) or value == () or value == []
+
+    def dtype(self, node: ast.expr | None) -> str:
+        if node is None:
+            return "float32"
+        return self.evaluator.apply(node, dtype_of, self.evaluator.evaluate(node))
+
+    def scope(self, node: ast.expr | None) -> str:
+        return "global" if node is None else self.evaluator.string(node, "scope")
+
+    # Declarations
+
+    def match_buffer(self, node: ast.Call, name: str) -> Buffer:
+        """`A = T.match_buffer(a, (m, n), "float32")`."""
+        if not node.args:
+            raise self.error(node, f"T.match_buffer names a parameter: `{tir.match_buffer.usage}`")
+        handle = self.evaluator.evaluate(node.args[0])
+        if isinstance(handle, Buffer):
+            raise self.error(node.args[0], f"views of buffers cannot be declared: use {handle.name} itself")
+        if not isinstance(handle, Handle):
+            raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {handle!r}")
+        if handle.buffer is not None:
+            raise self.error(node.args[0], f"{handle.name} has a shape already, as {handle.buffer.name}")
+        handle.buffer = self._buffer(node, node.args[1:], node.keywords, name, handle.position)
+        self._declared.append(handle.buffer)
+        return handle.buffer
+
+    def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
+        """`Y = T.alloc_buffer((128, 128), "float32")`."""
+        options = self.options(node, node.args, node.keywords, ("shape", "dtype"), MATCH_OPTIONS)
+        if "shape" not in options:
+            raise self.error(node, f"buffer {name} has no shape: `{tir.alloc_buffer.usage}`")
+        shape = self._shape(options["shape"], name)
+        if any(extent is None for extent in shape):
+            raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
+        type = buffer_type(shape, self.dtype(options.get("dtype")), self.scope(options.get("scope")))
+        dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
+        return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
+
+    def flush(self) -> None:
+        """State the extents of the buffers that were declared since the last time."""
+        declared, self._declared = self._declared, []
+        self.emitter.declare(declared)
+
+    def func_attr(self, node: ast.Call) -> None:
+        """`T.func_attr({...})`: the name of the function, and attributes; that buffers do not overlap always holds."""
+        value = self.evaluator.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        if not isinstance(value, dict):
+            raise self.error(node, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
+        attributes = _plain(cast("dict[object, object]", value))
+        symbol = attributes.pop(SYMBOL, self.name)
+        if not isinstance(symbol, str) or not symbol:
+            raise self.error(node, f"the name of a function is a word, got {symbol!r}")
+        self.name = symbol
+        if attributes.pop(NOALIAS, True) is not True:
+            raise self.error(node, f"{NOALIAS} is True: calls check that buffers do not overlap")
+        self._attributes.update(self.evaluator.apply(node, to_attributes, attributes))
+
+    # Calls
+
+    def callee(self, node: ast.expr) -> str | None:
+        """The function of the module that is called, if `node` names one: `f`, `Module.f` or `cls.f`."""
+        if isinstance(node, ast.Name) and node.id in self.siblings and self.evaluator.known(node.id) is None:
+            return node.id
+        if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
+            return None
+        if node.value.id in (self.module, "cls", "self") and node.attr in self.siblings:
+            return node.attr
+        return None
+
+    def call(self, node: ast.Call, callee: str) -> None:
+        """`f(A, B, n)`: a call of a function of the module."""
+        if node.keywords:
+            raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
+        arguments = [self.operand(argument) for argument in node.args]
+        op = self.emitter.call(callee, arguments)
+        self.calls.append(Call(op, node, callee))
+
+    def operand(self, node: ast.expr) -> SSAValue:
+        """The value of an argument: a buffer, an index, or a scalar in its dtype."""
+        value = self.evaluator.evaluate(node)
+        if isinstance(value, Buffer):
+            return value.value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.emitter.constant(value, IndexType())
+        expr = self.evaluator.expression(node)
+        return self.emitter.index(expr) if expr.is_index and not isinstance(expr, Const) else self.emitter.value(expr)
+
+
+MATCH_OPTIONS = {
+    "align": "a number",
+    "offset_factor": "a number",
+    "buffer_type": "only default buffers are known",
+    "data": "views of buffers cannot be declared",
+    "strides": "buffers are dense, row-major: give no strides",
+    "elem_offset": "buffers start at their first element",
+    "axis_separators": "buffers are flat in memory",
+}
+"""Options of TVM's declarations that are read when they change nothing -> what else would be wrong."""
+
+
+def _unquoted(annotation: ast.expr) -> ast.expr:
+    """What a quoted annotation says."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            inner = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return annotation
+        for node in ast.walk(inner):
+            ast.copy_location(node, annotation)
+        return inner
+    return annotation
+
+
+def _plain(values: dict[object, object]) -> dict[object, object]:
+    """`T.bool(True)` and its like as Python numbers."""
+    return {key: getattr(value, "value", value) if isinstance(value, Expr) else value for key, value in values.items()}

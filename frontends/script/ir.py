@@ -1,0 +1,5 @@
+"""The namespace that scripts call `I`: `from weft.script import ir as I`."""
+
+from weft.frontends.script.decorators import ir_module
+
+__all__ = ["ir_module"]

@@ -1,0 +1,181 @@
+"""Scripts -> modules: the text of a whole script, or one decorated definition."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import VerifyException
+
+from weft.frontends.script import ir, tir
+from weft.frontends.script.attributes import to_attributes
+from weft.frontends.script.evaluate import Evaluator
+from weft.frontends.script.function import Call, FunctionParser
+from weft.frontends.script.source import Source
+from weft.frontends.script.statements import StatementParser
+from weft.passes.verify_level import verify_level
+from weft.support.errors import CompileError
+from weft.support.locations import remember_text
+
+
+def parse(text: str, name: str = "<script>") -> ModuleOp:
+    """The module that a script spells: what `print_script` wrote, a Python file, or what TVM printed.
+
+    The text has one class under `@ir_module`, or functions under `@T.prim_func`; imports are not followed, and `T` and
+    `I` mean the script's namespaces. Numbers and tuples that are assigned to names are constants of what comes after.
+    Raises CompileError, which points into the text under `name`.
+    """
+    remember_text(name, text)
+    source = Source(name, text)
+    names: dict[str, object] = {"T": tir, "tir": tir, "I": ir, "ir": ir}
+    evaluator = Evaluator(source, names)
+    functions: list[ast.FunctionDef] = []
+    module: ModuleOp | None = None
+    for node in source.parse().body:
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                _import(node, names)
+            case ast.ClassDef() if module is None:
+                module = read_class(source, node, names)
+            case ast.ClassDef():
+                raise source.error(node, "a script has one class")
+            case ast.FunctionDef():
+                functions.append(node)
+            case _:
+                _constant(source, evaluator, node, names)
+    if module is not None and functions:
+        raise source.error(functions[0], "a script has one class, or functions")
+    if module is None and not functions:
+        raise CompileError(f"{name} has neither a class under @ir_module nor a function under @T.prim_func")
+    return module if module is not None else _module(source, functions, names, None)
+
+
+def read_function(source: Source, node: ast.FunctionDef, names: Mapping[str, object]) -> ModuleOp:
+    """The module of one function."""
+    return _module(source, [node], names, None)
+
+
+def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
+    """The module of a class under `@ir_module`."""
+    if not any(_last_name(decorator) == "ir_module" for decorator in node.decorator_list):
+        raise source.error(node, f"class {node.name} is not under @ir_module")
+    inner = dict(names)
+    evaluator = Evaluator(source, inner)
+    functions: list[ast.FunctionDef] = []
+    attributes: dict[str, Attribute] = {}
+    for statement in node.body:
+        if isinstance(statement, ast.FunctionDef):
+            functions.append(statement)
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            attributes.update(_module_attributes(evaluator, source, statement.value))
+        else:
+            _constant(source, evaluator, statement, inner)
+    module = _module(source, functions, inner, node.name)
+    module.attributes.update(attributes)
+    return module
+
+
+def _module_attributes(evaluator: Evaluator, source: Source, node: ast.Call) -> dict[str, Attribute]:
+    """`I.module_attrs({...})`."""
+    if _last_name(node.func) != "module_attrs" or len(node.args) != 1:
+        raise source.error(node, "a module holds functions, constants and I.module_attrs({...})")
+    value = evaluator.evaluate(node.args[0])
+    if not isinstance(value, dict):
+        raise source.error(node, "I.module_attrs takes a dict")
+    return evaluator.apply(node, to_attributes, cast("dict[object, object]", value))
+
+
+def _last_name(node: ast.expr) -> str | None:
+    """`ir_module` of `ir_module`, `I.ir_module`, `tvm.script.ir_module` and calls of them."""
+    if isinstance(node, ast.Call):
+        return _last_name(node.func)
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _import(node: ast.Import | ast.ImportFrom, names: dict[str, object]) -> None:
+    """Names that an import gives the namespaces; what else it imports is not known."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom) and alias.name in ("tir", "ir"):
+            names[alias.asname or alias.name] = tir if alias.name == "tir" else ir
+
+
+def _constant(source: Source, evaluator: Evaluator, node: ast.stmt, names: dict[str, object]) -> None:
+    """`N = 128` and `H, W = 8, 8` at the top of a script or in a class."""
+    if isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        return
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        raise source.error(node, "outside of functions stand imports, and constants: N = 128")
+    value = evaluator.evaluate(node.value)
+    target = node.targets[0]
+    if isinstance(target, ast.Name):
+        names[target.id] = value
+        return
+    parts = cast("Sequence[object]", value) if isinstance(value, tuple | list) else ()
+    if not isinstance(target, ast.Tuple) or len(target.elts) != len(parts):
+        raise source.error(target, "a constant has a name")
+    for item, part in zip(target.elts, parts, strict=True):
+        if not isinstance(item, ast.Name):
+            raise source.error(item, "a constant has a name")
+        names[item.id] = part
+
+
+def _module(
+    source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, object], module: str | None
+) -> ModuleOp:
+    for node in nodes:
+        kinds = [_last_name(decorator) for decorator in node.decorator_list]
+        if "prim_func" not in kinds:
+            found = f"under @{kinds[0]}" if kinds else "not decorated"
+            raise source.error(node, f"{node.name} is {found}: functions of a script are under @T.prim_func")
+    siblings = [node.name for node in nodes]
+    functions: dict[str, FuncOp] = {}
+    symbols: dict[str, FuncOp] = {}
+    calls: list[Call] = []
+    for node in nodes:
+        parser = FunctionParser(source, node, names, siblings, module)
+        function = parser.parse(StatementParser(parser).body)
+        symbol = function.sym_name.data
+        if symbol in symbols or node.name in functions:
+            raise source.error(node, f"two functions are called '{symbol}'")
+        functions[node.name] = symbols[symbol] = function
+        calls += parser.calls
+    for call in calls:
+        _resolve(source, call, functions)
+    op = ModuleOp(list(functions.values()))
+    _verify(op)
+    return op
+
+
+def _resolve(source: Source, call: Call, functions: Mapping[str, FuncOp]) -> None:
+    """Check a call against the function, and name it by its symbol."""
+    function = functions[call.callee]
+    expected = list(function.function_type.inputs)
+    found = [argument.type for argument in call.op.arguments]
+    if len(expected) != len(found):
+        raise source.error(call.node, f"{call.callee} takes {len(expected)} arguments, {len(found)} are given")
+    for position, (want, got) in enumerate(zip(expected, found, strict=True)):
+        if want != got:
+            raise source.error(
+                call.node.args[position], f"argument {position} of {call.callee} is {want}, and {got} is given"
+            )
+    call.op.properties["callee"] = SymbolRefAttr(function.sym_name.data)
+
+
+def _verify(module: ModuleOp) -> None:
+    """What holds of every module of block loops: sound ops, values in scope, domains covered, accesses in bounds."""
+    for op in module.walk():
+        _verify_op(op)
+    verify_level(module, "tir")
+
+
+def _verify_op(op: Operation) -> None:
+    try:
+        op.verify(verify_nested_ops=False)
+    except VerifyException as failure:
+        raise CompileError.at(op, str(failure).strip().splitlines()[-1].strip()) from None

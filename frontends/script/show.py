@@ -1,0 +1,166 @@
+"""Scripts with colours: for terminals and for notebooks."""
+
+from __future__ import annotations
+
+import builtins
+import html
+import io
+import keyword
+import os
+import sys
+import token
+import tokenize
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from typing import TYPE_CHECKING
+
+from weft.frontends.script.printing import print_script
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from xdsl.dialects.builtin import ModuleOp
+
+
+class Style(StrEnum):
+    """What a piece of a script is."""
+
+    PLAIN = auto()
+    KEYWORD = auto()
+    NAMESPACE = auto()
+    WORD = auto()
+    DEFINITION = auto()
+    NUMBER = auto()
+    STRING = auto()
+    COMMENT = auto()
+    DECORATOR = auto()
+
+
+_ANSI: Mapping[Style, str] = {
+    Style.KEYWORD: "1;35",
+    Style.NAMESPACE: "36",
+    Style.WORD: "36",
+    Style.DEFINITION: "1;34",
+    Style.NUMBER: "33",
+    Style.STRING: "32",
+    Style.COMMENT: "2;3",
+    Style.DECORATOR: "33",
+}
+_CSS: Mapping[Style, str] = {
+    Style.KEYWORD: "color:#8250df;font-weight:bold",
+    Style.NAMESPACE: "color:#0a7ea4",
+    Style.WORD: "color:#0a7ea4",
+    Style.DEFINITION: "color:#0550ae;font-weight:bold",
+    Style.NUMBER: "color:#b35900",
+    Style.STRING: "color:#1a7f37",
+    Style.COMMENT: "color:#6e7781;font-style:italic",
+    Style.DECORATOR: "color:#b35900",
+}
+"""Colours that are readable on white and on black."""
+
+
+def pieces(text: str) -> Iterator[tuple[Style, str]]:
+    """`text`, a script, cut into pieces of one style; joined they are `text`."""
+    lines = text.splitlines(keepends=True)
+    row, column = 1, 0
+    before, last = "", ""
+    for found in tokenize.generate_tokens(io.StringIO(text).readline):
+        if found.type in (token.INDENT, token.DEDENT, token.NEWLINE, tokenize.NL, token.ENDMARKER):
+            continue
+        yield Style.PLAIN, _between(lines, (row, column), found.start)
+        yield _style(found, before, last), found.string
+        row, column = found.end
+        before, last = last, found.string
+    yield Style.PLAIN, _between(lines, (row, column), (len(lines) + 1, 0))
+
+
+def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    if start[0] == end[0]:
+        return lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
+    first = lines[start[0] - 1][start[1] :] if start[0] <= len(lines) else ""
+    rest = lines[end[0] - 1][: end[1]] if end[0] <= len(lines) else ""
+    return first + "".join(lines[start[0] : end[0] - 1]) + rest
+
+
+def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
+    """The style of a token, after the two tokens before it."""
+    match found.type:
+        case token.NUMBER:
+            return Style.NUMBER
+        case token.STRING:
+            return Style.STRING
+        case tokenize.COMMENT:
+            return Style.COMMENT
+        case token.NAME if keyword.iskeyword(found.string):
+            return Style.KEYWORD
+        case token.NAME if last in ("def", "class"):
+            return Style.DEFINITION
+        case token.NAME if found.string in ("T", "I") and last == "@":
+            return Style.DECORATOR
+        case token.NAME if found.string in ("T", "I") and last != ".":
+            return Style.NAMESPACE
+        case token.NAME if last == "." and before in ("T", "I", "axis"):
+            return Style.WORD
+        case token.OP if found.string == "@":
+            return Style.DECORATOR
+        case _:
+            return Style.PLAIN
+
+
+def terminal_text(text: str) -> str:
+    """A script with the colours of a terminal."""
+    return "".join(f"\x1b[{_ANSI[style]}m{piece}\x1b[0m" if style in _ANSI else piece for style, piece in pieces(text))
+
+
+def html_text(text: str) -> str:
+    """A script as HTML."""
+    spans = (
+        f'<span style="{_CSS[style]}">{html.escape(piece)}</span>' if style in _CSS else html.escape(piece)
+        for style, piece in pieces(text)
+    )
+    return f'<pre style="line-height:1.3;overflow-x:auto">{"".join(spans)}</pre>'
+
+
+@dataclass(frozen=True)
+class Script:
+    """The text of a script, which notebooks show with colours."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        return html_text(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = None) -> None:
+    """Show the script of a module: as HTML in a notebook, else printed, with colours where the output is a terminal.
+
+    `color` decides about colours, `file` is where to print instead of standard output. The environment variable
+    `NO_COLOR` (https://no-color.org) turns colours off where `color` does not say. Raises what `print_script` raises.
+    """
+    text = print_script(module)
+    display = _notebook_display() if file is None and color is None else None
+    if display is not None:
+        display(Script(text))
+        return
+    output = sys.stdout if file is None else file
+    if color is None:
+        color = output.isatty() and not os.environ.get("NO_COLOR")
+    print(terminal_text(text) if color else text, end="", file=output)
+
+
+def _notebook_display() -> Callable[[object], object] | None:
+    """How to display an object, when this runs in a notebook: there a kernel defines `get_ipython`."""
+    get_ipython: object = getattr(builtins, "get_ipython", None)
+    if not callable(get_ipython) or not hasattr(get_ipython(), "kernel"):
+        return None
+    from importlib import import_module
+
+    display: Callable[[object], object] = import_module("IPython.display").display
+    return display

@@ -1,0 +1,83 @@
+"""Where nodes of a Python syntax tree stand, and the syntax tree of what a decorator is applied to."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TypeAlias
+
+from weft.support.errors import CompileError
+from weft.support.locations import SourceLocation, remember_text
+
+Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
+Positioned: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python text under the name that errors use."""
+
+    file: str
+    text: str
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    def place(self, node: Positioned) -> SourceLocation:
+        """Where `node` starts, and its length when it stands on one line."""
+        start = self._column(node.lineno, node.col_offset)
+        end = 0
+        if node.end_lineno == node.lineno and node.end_col_offset is not None:
+            end = self._column(node.lineno, node.end_col_offset)
+        return SourceLocation(self.file, node.lineno, start + 1, max(0, end - start))
+
+    def _column(self, line: int, offset: int) -> int:
+        """A column in characters, from 0; the syntax tree counts bytes."""
+        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        return len(text.encode()[:offset].decode(errors="replace"))
+
+    def error(self, node: Positioned, message: str) -> CompileError:
+        """An error at `node`."""
+        return CompileError(message, location=self.place(node))
+
+    def parse(self) -> ast.Module:
+        """The syntax tree. Raises CompileError where the text is no Python."""
+        try:
+            return _parse(self.text)
+        except SyntaxError as failure:
+            place = SourceLocation(self.file, failure.lineno or 1, max(1, failure.offset or 1))
+            raise CompileError(f"this is no Python: {failure.msg}", location=place) from None
+        except (ValueError, RecursionError, MemoryError) as failure:  # null bytes, depth
+            raise CompileError(f"this is no Python: {failure}", location=SourceLocation(self.file, 1, 1)) from None
+
+
+@lru_cache(maxsize=16)
+def _parse(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[Source, Definition]:
+    """The text of `file` and the definition of `name` whose decorators or head stand at `line`.
+
+    Raises CompileError when the text is not at hand, as for what is typed at Python's prompt.
+    """
+    lines = linecache.getlines(file)
+    if not lines:
+        raise CompileError(
+            f"the source of '{name}' is not at hand ({file}): write it in a file or a notebook, or give its text to "
+            "weft.script.parse"
+        )
+    text = "".join(lines)
+    source = Source(file, text)
+    if not Path(file).is_file():
+        remember_text(file, text)
+    for node in ast.walk(source.parse()):
+        if isinstance(node, kind) and node.name == name:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            if first <= line <= node.lineno:
+                return source, node
+    raise CompileError(f"'{name}' was not found at {file}:{line}: has the file changed since it was imported?")

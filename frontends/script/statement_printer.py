@@ -1,0 +1,170 @@
+"""Statements without regions: assignments, stores, temporaries, calls, and ops by their name.
+
+Each takes the ops that it stands for, the last of which is what it does, and says whether it stands for just those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.func import CallOp
+from xdsl.dialects.memref import AllocOp, StoreOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.frontends.script.generic import clone_generic, generic_text
+from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
+from weft.frontends.script.lines import Operand, operand_text
+from weft.frontends.script.raising import NotRaised, Raiser
+from weft.frontends.script.shadow import Shadow
+from weft.frontends.script.text import element_text, expr_text, shape_text
+from weft.frontends.script.values import Buffer, Leaf, Symbol
+from weft.frontends.te.expr import Const, Expr
+from weft.support.errors import CompileError
+
+
+class StatementPrinter:
+    """Prints statements through `write`; `functions` are the Python names of the module's functions."""
+
+    def __init__(self, shadow: Shadow, functions: Mapping[str, str], write: Callable[[str], None]) -> None:
+        self._shadow = shadow
+        self._emitter = shadow.emitter
+        self._words = functions
+        self._write = write
+
+    def other(self, op: Operation) -> None:
+        """An op that no words of the language stand for. Raises CompileError for ops with regions."""
+
+        def raised(raiser: Raiser) -> list[Operand]:
+            return [self._operand(raiser, value) for value in op.operands]
+
+        def produce(operands: list[Operand]) -> None:
+            values = [self.emit_operand(o, v.type) for o, v in zip(operands, op.operands, strict=True)]
+            self._emitter.effect(clone_generic(op, values))
+
+        operands = self._shadow.attempt([op], raised, produce)
+        if operands is None:
+            raise CompileError.at(op, f"{op.name} has no form in scripts")
+        texts = [operand_text(o, v.type) for o, v in zip(operands, op.operands, strict=True)]
+        text = generic_text(op, texts)
+        mine = cast("Operation", self._emitter.last)
+        if not op.results:
+            self._write(text)
+            return
+        names = [self._named(printed, own) for printed, own in zip(op.results, mine.results, strict=True)]
+        self._write(f"{', '.join(names)} = {text}")
+
+    def _named(self, printed: SSAValue, mine: SSAValue) -> str:
+        """Give a local variable its name."""
+        name = self._shadow.words.keep(printed.name_hint, "v")
+        self._shadow.bind(printed, mine, name)
+        return name
+
+    def assignment(self, ops: Sequence[Operation]) -> bool:
+        """Print `ops` as an assignment of what the last of them gives."""
+        op = ops[-1]
+        result = op.results[0]
+        is_index = isinstance(result.type, IndexType)
+
+        def raised(raiser: Raiser) -> Expr:
+            return raiser.op(op)
+
+        made: list[SSAValue] = []
+
+        def produce(expr: Expr) -> None:
+            if isinstance(expr, Const | Leaf | Symbol) or expr.is_index != is_index:
+                raise CompileError("another name for something, or another type")
+            made.append(self._emitter.index(expr) if is_index else self._emitter.value(expr))
+
+        expr = self._shadow.attempt(ops, raised, produce)
+        if expr is None:
+            return False
+        self._emitter.note(expr)
+        name = self._named(result, made[-1])
+        self._write(f"{name}{': T.int64' if is_index else ''} = {expr_text(expr)}")
+        return True
+
+    def store(self, ops: Sequence[Operation], op: StoreOp) -> bool:
+        """Print a store."""
+
+        def raised(raiser: Raiser) -> tuple[Buffer, list[Expr], Expr]:
+            buffer = raiser.buffer(op.memref)
+            return buffer, [raiser.value(index) for index in op.indices], raiser.value(op.value)
+
+        def produce(parts: tuple[Buffer, list[Expr], Expr]) -> None:
+            buffer, indices, value = parts
+            adapts = value.is_index and buffer.dtype in ("int32", "int64")
+            if value.dtype != buffer.dtype and not adapts:
+                raise CompileError("the value is of another type")
+            self._emitter.store(buffer, indices, value)
+
+        parts = self._shadow.attempt(ops, raised, produce)
+        if parts is None:
+            return False
+        buffer, indices, value = parts
+        for expr in (*indices, value):
+            self._emitter.note(expr)
+        self._write(f"{element_text(buffer, indices)} = {expr_text(value)}")
+        return True
+
+    def allocation(self, ops: Sequence[Operation], op: AllocOp) -> bool:
+        """Print a temporary, if a shape, an element type and a scope say all about it."""
+        type = op.memref.type
+        if not is_plain_buffer(type) or op.symbol_operands or op.alignment is not None or op.attributes:
+            return False
+        name = self._shadow.words.keep(op.memref.name_hint, "buffer")
+
+        def raised(raiser: Raiser) -> list[Expr]:
+            return [raiser.value(size) for size in op.dynamic_sizes]
+
+        made: list[SSAValue] = []
+
+        def produce(extents: list[Expr]) -> None:
+            made.append(self._emitter.allocate(type, extents, name))
+
+        extents = self._shadow.attempt(ops, raised, produce)
+        if extents is None:
+            return False
+        rest = iter(extents)
+        shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+        buffer = Buffer(made[-1], name, shape)
+        self._shadow.names[op.memref] = buffer
+        self._write(f"{name} = T.alloc_buffer({shape_text(shape)}{buffer_options(type)})")
+        return True
+
+    def call(self, ops: Sequence[Operation], op: CallOp) -> bool:
+        """Print a call of a function of the module. Raises CompileError for others."""
+        callee = op.callee.string_value()
+        if callee not in self._words:
+            raise CompileError.at(op, f"@{callee} is not in the module")
+
+        def raised(raiser: Raiser) -> list[Operand]:
+            return [self._operand(raiser, value) for value in op.arguments]
+
+        def produce(operands: list[Operand]) -> None:
+            values = [self.emit_operand(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
+            self._emitter.call(callee, values)
+
+        operands = self._shadow.attempt(ops, raised, produce)
+        if operands is None:
+            return False
+        texts = [operand_text(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
+        self._write(f"Module.{self._words[callee]}({', '.join(texts)})")
+        return True
+
+    def _operand(self, raiser: Raiser, value: SSAValue) -> Operand:
+        if isinstance(value.type, MemRefType):
+            return raiser.buffer(value)
+        expr = raiser.value(value)
+        is_index = isinstance(value.type, IndexType)
+        if expr.is_index and not isinstance(expr, Const) and not is_index:
+            raise NotRaised
+        return expr
+
+    def emit_operand(self, operand: Operand, type: Attribute) -> SSAValue:
+        """The shadow's value of an argument."""
+        if isinstance(operand, Buffer):
+            return operand.value
+        self._emitter.note(operand)
+        return self._emitter.index(operand) if isinstance(type, IndexType) else self._emitter.value(operand)

@@ -1,0 +1,406 @@
+"""The statements of a script -> ops: loops, conditions, stores, local variables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.dialects.tir_kinds import LoopKind
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import to_attributes
+from weft.frontends.script.blocks import BlockParser
+from weft.frontends.script.conditions import ConditionParser
+from weft.frontends.script.constructs import Construct, DType
+from weft.frontends.script.function import FunctionParser
+from weft.frontends.script.generic import generic_op
+from weft.frontends.script.source import Positioned
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, is_scalar
+from weft.frontends.te.expr import BinaryKind, Const, Expr, as_number, binary
+from weft.support.errors import CompileError
+
+_LOOPS: Mapping[Construct, LoopKind] = {
+    tir.serial: LoopKind.SERIAL,
+    tir.parallel: LoopKind.PARALLEL,
+    tir.vectorized: LoopKind.VECTORIZED,
+    tir.unroll: LoopKind.UNROLLED,
+    tir.thread_binding: LoopKind.THREAD_BINDING,
+}
+
+
+class StatementParser:
+    """Reads statements into the current region of a function."""
+
+    def __init__(self, function: FunctionParser) -> None:
+        self.function = function
+        self.source = function.source
+        self.evaluator = function.evaluator
+        self.emitter = function.emitter
+        self._blocks = BlockParser(function, self.body)
+        self._conditions = ConditionParser(function, self.body)
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Statements in order."""
+        for position, statement in enumerate(statements):
+            if (launch := self._launch(statement)) is not None:
+                self.place(statement)
+                self._launched(statement, launch, statements[position + 1 :])
+                return
+            self.statement(statement)
+
+    def place(self, node: ast.stmt) -> None:
+        self.emitter.place = self.source.place(node)
+
+    def error(self, node: Positioned, message: str) -> CompileError:
+        return self.source.error(node, message)
+
+    def statement(self, node: ast.stmt) -> None:
+        self.place(node)
+        if not self._is_declaration(node):
+            self.function.flush()
+        match node:
+            case ast.Pass():
+                pass
+            case ast.Expr():
+                self._expression(node.value)
+            case ast.Assign() if len(node.targets) == 1:
+                self._assign(node.targets[0], node.value)
+            case ast.AnnAssign() if node.value is not None:
+                self._assign(node.target, node.value, node.annotation)
+            case ast.AugAssign():
+                self._update(node)
+            case ast.For() if not node.orelse:
+                self._for(node)
+            case ast.With() if len(node.items) == 1:
+                self._with(node)
+            case ast.If():
+                self._conditions.parse(node)
+            case _:
+                word = type(node).__name__.lower()
+                raise self.error(
+                    node, f"`{word}` has no meaning here: scripts have for, with T.block, if and assignments"
+                )
+
+    def _is_declaration(self, node: ast.stmt) -> bool:
+        """Whether `node` only declares: the extents that it gives are stated after the last declaration in a row."""
+        if isinstance(node, ast.Pass):
+            return True
+        if isinstance(node, ast.Expr):
+            return isinstance(node.value, ast.Constant) or self._calls(node.value, tir.func_attr)
+        if isinstance(node, ast.Assign):
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            return all(self._calls(value, tir.match_buffer) or self._is_symbol(value) for value in values)
+        return False
+
+    def _word(self, node: ast.expr) -> object:
+        """What the function of a call is, if it is a name or below one."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+            return None
+        if self.function.callee(node.func) is not None:
+            return None
+        return self.evaluator.evaluate(node.func)
+
+    def _calls(self, node: ast.expr, word: Construct) -> bool:
+        found = self._word(node)
+        return isinstance(found, Construct) and found is word
+
+    def _is_symbol(self, node: ast.expr) -> bool:
+        """Whether `node` is a symbolic extent, `T.int64()`."""
+        return isinstance(node, ast.Call) and not node.args and isinstance(self._word(node), DType)
+
+    # Expressions as statements
+
+    def _expression(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Constant):  # a docstring, `...`
+            return
+        if not isinstance(node, ast.Call):
+            raise self.error(node, "the value of this expression is not used: store it in a buffer")
+        callee = self.function.callee(node.func)
+        if callee is not None:
+            self.function.call(node, callee)
+            return
+        word = self._word(node)
+        if word is tir.evaluate and len(node.args) == 1 and not node.keywords:
+            if isinstance(node.args[0], ast.Call):
+                self._expression(node.args[0])
+            else:
+                self.evaluator.expression(node.args[0])
+        elif word is tir.func_attr:
+            self.function.func_attr(node)
+        elif word is tir.op:
+            self._generic(node)
+        elif isinstance(word, Construct):
+            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+        else:
+            raise self.error(node, "the value of this call is not used: store it in a buffer")
+
+    def _generic(self, node: ast.Call) -> Operation:
+        """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
+        if not node.args:
+            raise self.error(node, f"T.op names an operation: `{tir.op.usage}`")
+        name = self.evaluator.string(node.args[0], "the name of an operation")
+        operands = [self.function.operand(argument) for argument in node.args[1:]]
+        options = {k.arg: self.evaluator.evaluate(k.value) for k in node.keywords if k.arg is not None}
+        op = self.evaluator.apply(node, generic_op, name, operands, **options)
+        self.emitter.effect(op)
+        return op
+
+    # Assignments
+
+    def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None = None) -> None:
+        if isinstance(target, ast.Subscript):
+            buffer = self._buffer(target)
+            indices = self.evaluator.indices(target, buffer)
+            self.store(buffer, indices, self.evaluator.element(value, buffer.dtype, f"buffer {buffer.name}"))
+            return
+        word = self._word(value)
+        if isinstance(word, Construct) and word is not tir.attr:
+            if isinstance(target, ast.Name):
+                self._declare(target.id, cast("ast.Call", value), word)
+                return
+            if word is tir.op and isinstance(target, ast.Tuple):
+                self._bind_results(target, self._generic(cast("ast.Call", value)))
+                return
+        if isinstance(target, ast.Tuple | ast.List):
+            self._unpack(target, value)
+        elif isinstance(target, ast.Name):
+            dtype = None if annotation is None else self.evaluator.evaluate(annotation)
+            self.bind(target, self._evaluate(target, value), dtype if isinstance(dtype, DType) else None)
+        else:
+            raise self.error(target, "a value is assigned to a name or to an element of a buffer")
+
+    def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
+        if self._is_symbol(value) and isinstance(target, ast.Name):
+            return self.evaluator.known(target.id) or Symbol(target.id)
+        return self.evaluator.evaluate(value)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
+        names = [self._plain_name(item) for item in target.elts]
+        if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(names):
+            values = [self._evaluate(name, item) for name, item in zip(names, value.elts, strict=True)]
+        else:
+            found = self.evaluator.evaluate(value)
+            if not isinstance(found, tuple | list):
+                raise self.error(value, f"{len(names)} names, and one value")
+            values = list(cast("Sequence[object]", found))
+            if len(values) != len(names):
+                raise self.error(value, f"{len(names)} names, and {len(values)} values")
+        for name, item in zip(names, values, strict=True):
+            self.bind(name, item)
+
+    def _plain_name(self, node: ast.expr) -> ast.Name:
+        if not isinstance(node, ast.Name):
+            raise self.error(node, "a name stands here")
+        return node
+
+    def bind(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
+        """Give `value` a name. An element is computed now; an index expression only where `dtype` says so."""
+        name = target.id
+        number = as_number(value)
+        if number is not None and dtype is not None:
+            value = self.evaluator.apply(target, dtype, number)
+        if isinstance(value, Expr) and not isinstance(value, Const | Leaf | Symbol):
+            if dtype is not None and dtype.name != value.dtype and not (value.is_index and dtype.name == "int32"):
+                raise self.error(target, f"{name} is {dtype.name}, and `{value}` is {value.dtype}: cast it")
+            if not value.is_index:
+                value = self._named(self.emitter.value(value), name)
+            elif dtype is not None:
+                value = self._named(self.emitter.index(value), name)
+        self.evaluator.bind(name, value)
+
+    def _named(self, value: SSAValue, name: str) -> Leaf:
+        value.name_hint = hint_of(name)
+        return Leaf.of(value, name)
+
+    def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
+        """`name = T.alloc_buffer(...)` and other words that give a name something to mean."""
+        if word is tir.match_buffer:
+            self.evaluator.bind(name, self.function.match_buffer(node, name))
+        elif word is tir.alloc_buffer:
+            self.evaluator.bind(name, self.function.alloc_buffer(node, name))
+        elif word is tir.op:
+            op = self._generic(node)
+            if len(op.results) != 1:
+                raise self.error(node, f"{op.name} gives {len(op.results)} values")
+            self._bind_result(name, op.results[0])
+        else:
+            raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
+
+    def _bind_results(self, target: ast.Tuple, op: Operation) -> None:
+        if len(target.elts) != len(op.results):
+            raise self.error(target, f"{len(target.elts)} names, and {op.name} gives {len(op.results)} values")
+        for item, result in zip(target.elts, op.results, strict=True):
+            self._bind_result(self._plain_name(item).id, result)
+
+    def _bind_result(self, name: str, value: SSAValue) -> None:
+        value.name_hint = hint_of(name)
+        if isinstance(value.type, MemRefType):
+            extents = tuple(None if extent < 0 else extent for extent in value.type.get_shape())
+            self.evaluator.bind(name, Buffer(value, name, extents))
+        elif is_scalar(value.type):
+            self.evaluator.bind(name, Leaf.of(value, name))
+        else:
+            self.evaluator.bind(name, value)
+
+    # Stores
+
+    def _buffer(self, node: ast.Subscript) -> Buffer:
+        found = self.evaluator.evaluate(node.value)
+        if not isinstance(found, Buffer):
+            raise self.error(node, f"elements of buffers are assigned to, {ast.unparse(node.value)} is none")
+        return found
+
+    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
+        self.emitter.store(buffer, indices, value)
+
+    def _update(self, node: ast.AugAssign) -> None:
+        """`A[i] += x` is `A[i] = A[i] + x`."""
+        if not isinstance(node.target, ast.Subscript):
+            raise self.error(node, "only elements of buffers are updated; give a new value a new name")
+        buffer = self._buffer(node.target)
+        indices = self.evaluator.indices(node.target, buffer)
+        old = self.evaluator.note(node.target, BufferLoad(buffer, indices, buffer.dtype))
+        new = self.evaluator.operate(node, node.op, old, self.evaluator.evaluate(node.value))
+        value = self.evaluator.scalar(node, new)
+        expr = value if isinstance(value, Expr) else self.evaluator.expression(node.value)
+        if expr.dtype != buffer.dtype:
+            raise self.error(
+                node, f"buffer {buffer.name} is {buffer.dtype}, and the new value is {expr.dtype}: cast it"
+            )
+        self.store(buffer, indices, self.evaluator.note(node, expr))
+
+    # Loops
+
+    def _for(self, node: ast.For) -> None:
+        targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
+        names = [self._plain_name(target).id for target in targets]
+        call = node.iter
+        word = self.evaluator.evaluate(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not (word is range or isinstance(word, Construct)):
+            raise self.error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
+        if word is tir.grid:
+            if call.keywords or len(call.args) != len(names):
+                raise self.error(call, f"{len(names)} loop variables, and T.grid of {len(call.args)} extents")
+            starts: list[Expr | int] = [0] * len(names)
+            extents = [self.evaluator.extent(a, f"the extent of {n}") for a, n in zip(call.args, names, strict=True)]
+            self._nest(node, names, starts, extents, LoopKind.SERIAL, None, {})
+            return
+        kind = LoopKind.SERIAL if word is range else _LOOPS.get(word)
+        if kind is None:
+            raise self.error(call, f"{word} does not make a loop; it is used so: `{cast('Construct', word).usage}`")
+        if len(names) != 1:
+            raise self.error(node.target, f"one loop has one variable, got {len(names)}")
+        thread, annotations = self._loop_options(call, kind)
+        start, extent = self._range(call, names[0])
+        self._nest(node, names, [start], [extent], kind, thread, annotations)
+
+    def _loop_options(self, call: ast.Call, kind: LoopKind) -> tuple[str | None, dict[str, Attribute]]:
+        thread: str | None = None
+        annotations: dict[str, Attribute] = {}
+        for keyword in call.keywords:
+            if keyword.arg == "thread" and kind is LoopKind.THREAD_BINDING:
+                thread = self.evaluator.string(keyword.value, "thread")
+            elif keyword.arg == "annotations" and ast.unparse(call.func) != "range":
+                value = self.evaluator.evaluate(keyword.value)
+                if not isinstance(value, dict | None):
+                    raise self.error(keyword, "annotations are a dict")
+                named = cast("dict[object, object]", value or {})
+                annotations = self.evaluator.apply(keyword, to_attributes, named)
+            else:
+                raise self.error(keyword, f"loops have no option {keyword.arg}")
+        if kind is LoopKind.THREAD_BINDING and thread is None:
+            raise self.error(call, f"the thread axis is missing: `{tir.thread_binding.usage}`")
+        return thread, annotations
+
+    def _range(self, call: ast.Call, name: str) -> tuple[Expr | int, Expr | int]:
+        """Start and extent of `range(stop)`, `range(start, stop)`."""
+        if not 1 <= len(call.args) <= 3:
+            raise self.error(call, "a loop has a stop, or a start and a stop")
+        if len(call.args) == 3 and as_number(self.evaluator.evaluate(call.args[2])) != 1:
+            raise self.error(call.args[2], "loops step by 1: multiply the variable instead")
+        if len(call.args) == 1:
+            return 0, self.evaluator.extent(call.args[0], f"the extent of {name}")
+        start = self.evaluator.index(call.args[0], f"the start of {name}")
+        stop = self.evaluator.index(call.args[1], f"the stop of {name}")
+        if isinstance(start, Const) and isinstance(stop, Const):
+            return int(start.value), max(0, int(stop.value) - int(start.value))
+        if isinstance(start, Const) and start.value == 0:
+            return 0, stop
+        return start, self.evaluator.apply(call, lambda: stop - start)
+
+    def _nest(
+        self,
+        node: ast.For,
+        names: Sequence[str],
+        starts: Sequence[Expr | int],
+        extents: Sequence[Expr | int],
+        kind: LoopKind,
+        thread: str | None,
+        annotations: Mapping[str, Attribute],
+    ) -> None:
+        self.loops(list(zip(names, starts, extents, strict=True)), kind, thread, annotations, node, node.body)
+
+    def loops(
+        self,
+        variables: Sequence[tuple[str, Expr | int, Expr | int]],
+        kind: LoopKind,
+        thread: str | None,
+        annotations: Mapping[str, Attribute],
+        node: ast.stmt,
+        statements: Sequence[ast.stmt],
+    ) -> None:
+        """Nested loops over variables (name, start, extent) around statements. All extents are evaluated first."""
+        if not variables:
+            self.body(statements)
+            return
+        for _, _, extent in variables:
+            if isinstance(extent, Expr):
+                self.emitter.index(extent)
+        (name, start, extent), *rest = variables
+        op = self.emitter.loop(extent, name, kind, thread, annotations)
+        leaf = Leaf.of(op.induction_variable, name, extent)
+        variable = (
+            leaf
+            if start == 0 and isinstance(start, int)
+            else self.evaluator.apply(node, binary, BinaryKind.ADD, leaf, start)
+        )
+        with self.emitter.body(op.body.block), self.evaluator.scope({name: variable}):
+            self.loops(rest, kind, thread, annotations, node, statements)
+        self.place(node)
+        self.emitter.effect(op)
+
+    def _launch(self, node: ast.stmt) -> ast.Call | None:
+        """The call in `i = T.launch_thread("threadIdx.x", 64)`."""
+        found = isinstance(node, ast.Assign) and self._calls(node.value, tir.launch_thread)
+        return cast("ast.Call", node.value) if found and isinstance(node, ast.Assign) else None
+
+    def _launched(self, node: ast.stmt, call: ast.Call, statements: Sequence[ast.stmt]) -> None:
+        """All that follows `T.launch_thread` runs in the loop over its threads."""
+        self.function.flush()
+        target = node.targets[0] if isinstance(node, ast.Assign) else call
+        self._over_threads(node, call, self._plain_name(target).id, statements)
+
+    def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
+        if len(call.args) != 2 or call.keywords:
+            raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{tir.launch_thread.usage}`")
+        thread = self.evaluator.string(call.args[0], "the thread axis")
+        extent = self.evaluator.extent(call.args[1], f"the extent of {name}")
+        self.loops([(name, 0, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
+
+    # Blocks and conditions
+
+    def _with(self, node: ast.With) -> None:
+        item = node.items[0]
+        call = item.context_expr
+        word = self._word(call)
+        if word is tir.block and item.optional_vars is None:
+            self._blocks.parse(node, cast("ast.Call", call))
+        elif word is tir.launch_thread and isinstance(item.optional_vars, ast.Name):
+            self._over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
+        elif word is tir.init:
+            raise self.error(node, "T.init() stands in a block, before what is computed")
+        else:
+            raise self.error(call, f"`with` opens a block: `{tir.block.usage}`")

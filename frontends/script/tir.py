@@ -1,0 +1,222 @@
+"""The namespace that scripts call `T`: `from weft.script import tir as T`.
+
+Functions of values (`T.max`, `T.exp`, `T.Cast`, `T.float32`) are those of `weft.te`; the rest are words that the parser
+reads. What TVM's newer versions call `sblock` is a block here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from weft.frontends.script import constructs as _constructs
+from weft.frontends.script.constructs import DTYPES, Annotation, Construct, DType, Namespace, dtype_of
+from weft.frontends.script.decorators import prim_func
+from weft.frontends.te import math as _math
+from weft.frontends.te.expr import BinaryKind, Expr, ExprLike, Predicate, as_expr, binary, compare
+from weft.frontends.te.math import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cbrt,
+    ceil,
+    clz,
+    cos,
+    cosh,
+    ctz,
+    erf,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    floordiv,
+    floormod,
+    if_then_else,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log1p,
+    log2,
+    log10,
+    nearbyint,
+    popcount,
+    pow,
+    power,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+    truncdiv,
+    truncmod,
+)
+
+# Types of parameters, and dtypes
+
+Buffer = Annotation("Buffer", 'A: T.Buffer((128, 128), "float32")')
+handle = Annotation("handle", "a: T.handle")
+type = Annotation("type", 'A: T.type("memref<4x4xf32, strided<[8, 1]>>")')
+bool, int8, int16, int32, int64 = (DTYPES[name] for name in ("bool", "int8", "int16", "int32", "int64"))
+boolean = bool
+float16, bfloat16, float32, float64 = (DTYPES[name] for name in ("float16", "bfloat16", "float32", "float64"))
+
+# Declarations
+
+func_attr = Construct("func_attr", 'T.func_attr({"global_symbol": "main"})')
+match_buffer = Construct("match_buffer", 'A = T.match_buffer(a, (m, n), "float32")')
+alloc_buffer = Construct("alloc_buffer", 'Y = T.alloc_buffer((128, 128), "float32", scope="global")')
+sblock_alloc_buffer = alloc_buffer
+
+# Loops
+
+grid = Construct("grid", "for i, j in T.grid(128, 128):")
+serial = Construct("serial", "for i in T.serial(128):")
+parallel = Construct("parallel", "for i in T.parallel(128):")
+vectorized = Construct("vectorized", "for i in T.vectorized(8):")
+unroll = Construct("unroll", "for i in T.unroll(4):")
+thread_binding = Construct("thread_binding", 'for i in T.thread_binding(64, thread="threadIdx.x"):')
+launch_thread = Construct("launch_thread", 'i = T.launch_thread("threadIdx.x", 64)')
+
+# Blocks
+
+block = Construct("block", 'with T.block("Y"):')
+sblock = block
+init = Construct("init", "with T.init():")
+reads = Construct("reads", "T.reads(A[vi, 0:4])")
+writes = Construct("writes", "T.writes(C[vi, vj])")
+where = Construct("where", "T.where(i * 4 + j < 126)")
+block_attr = Construct("block_attr", 'T.block_attr({"key": 1})')
+sblock_attr = block_attr
+axis = _constructs.AXIS
+
+# Statements
+
+evaluate = Construct("evaluate", "T.evaluate(0)")
+op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
+attr = Construct("attr", 'T.attr("1 : i8")')
+
+
+# Values
+
+Expression = Expr
+fabs = abs
+Select = _math.select
+truncate = trunc
+
+
+def Cast(dtype: object, value: ExprLike) -> Expr:
+    """`value` as `dtype`: floats become integers by truncation, other integers keep their low bits."""
+    return _math.cast(value, dtype_of(dtype))
+
+
+def cast(value: ExprLike, dtype: object) -> Expr:
+    """`value` as `dtype`, as `Cast`."""
+    return Cast(dtype, value)
+
+
+def max(x: ExprLike, y: ExprLike) -> Expr:
+    """The greater of two numbers; NaN wins."""
+    return binary(BinaryKind.MAX, x, y)
+
+
+def min(x: ExprLike, y: ExprLike) -> Expr:
+    """The less of two numbers; NaN wins."""
+    return binary(BinaryKind.MIN, x, y)
+
+
+def ceildiv(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient of integers, rounded up."""
+    return (as_expr(x) + as_expr(y) - 1) // y
+
+
+def likely(condition: ExprLike) -> Expr:
+    """`condition`; the hint that it mostly holds is not needed here."""
+    return as_expr(condition)
+
+
+def And(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether both bools are true; both are evaluated."""
+    return _math.logical_and(x, y)
+
+
+def Or(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether one of two bools is true; both are evaluated."""
+    return _math.logical_or(x, y)
+
+
+def Not(x: ExprLike) -> Expr:
+    """Whether a bool is false."""
+    return _math.logical_not(x)
+
+
+def bitwise_and(x: ExprLike, y: ExprLike) -> Expr:
+    """`x & y`."""
+    return binary(BinaryKind.AND, x, y)
+
+
+def bitwise_or(x: ExprLike, y: ExprLike) -> Expr:
+    """`x | y`."""
+    return binary(BinaryKind.OR, x, y)
+
+
+def bitwise_xor(x: ExprLike, y: ExprLike) -> Expr:
+    """`x ^ y`."""
+    return binary(BinaryKind.XOR, x, y)
+
+
+def shift_left(x: ExprLike, y: ExprLike) -> Expr:
+    """`x << y`."""
+    return binary(BinaryKind.SHL, x, y)
+
+
+def shift_right(x: ExprLike, y: ExprLike) -> Expr:
+    """`x >> y`, with the sign."""
+    return binary(BinaryKind.SHR, x, y)
+
+
+def eq(x: ExprLike, y: ExprLike) -> Expr:
+    """`x == y`."""
+    return compare(Predicate.EQ, x, y)
+
+
+def min_value(dtype: object) -> Expr:
+    """The least finite number of a dtype."""
+    return _math.min_value(dtype_of(dtype))
+
+
+def max_value(dtype: object) -> Expr:
+    """The greatest finite number of a dtype."""
+    return _math.max_value(dtype_of(dtype))
+
+
+def infinity(dtype: object = "float32") -> Expr:
+    """Positive infinity of a float dtype."""
+    return _math.infinity(dtype_of(dtype))
+
+
+FUNCTIONS: dict[str, Callable[..., Expr]] = {
+    function.__name__: function
+    for function in (
+        *(abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, clz, cos, cosh, ctz, erf, exp, exp2, expm1),
+        *(floor, floordiv, floormod, if_then_else, isfinite, isinf, isnan, log, log1p, log2, log10, popcount, pow),
+        *(round, rsqrt, sigmoid, sin, sinh, sqrt, tan, tanh, trunc, truncdiv, truncmod),
+        *(Cast, cast, max, min, ceildiv, likely, And, Or, Not, bitwise_and, bitwise_or, bitwise_xor),
+        *(shift_left, shift_right, eq, min_value, max_value, infinity),
+    )
+} | {"Select": Select, "fabs": fabs, "nearbyint": nearbyint, "power": power, "truncate": truncate}
+"""The functions of values, by the name they have in scripts."""
+
+WORDS: dict[str, object] = {
+    name: value for name, value in globals().items() if isinstance(value, Construct | Namespace | DType)
+}
+WORDS["prim_func"] = prim_func
+"""The other names of the language."""

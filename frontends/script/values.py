@@ -1,0 +1,143 @@
+"""What expressions of a script evaluate to, beyond numbers and the scalar expressions of `weft.te`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
+from xdsl.ir import Attribute, SSAValue
+
+from weft.frontends.te.dtypes import TYPES, name_of
+from weft.frontends.te.expr import Binary, Const, Expr, Number, nested
+from weft.frontends.te.shapes import value_name
+from weft.support.errors import InternalError
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Leaf(Expr):
+    """A value of the program: a loop variable, an axis, an extent, a scalar parameter or a local variable."""
+
+    value: SSAValue
+    name: str
+    dtype: str
+    is_index: bool
+    extent: int | Expr | None = None
+    """How far it runs, if it is a loop variable that starts at 0."""
+
+    @staticmethod
+    def of(value: SSAValue, name: str, extent: int | Expr | None = None) -> Leaf:
+        """`value` under `name`; index values are exact integers and called int64."""
+        if isinstance(value.type, IndexType):
+            return Leaf(value, name, "int64", True, extent)
+        return Leaf(value, name, name_of(value.type), False)
+
+    def text(self, depth: int) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Symbol(Expr):
+    """An extent that a buffer brings along: `n = T.int64()`. `value` is known once a buffer with it is declared."""
+
+    name: str
+    dtype: str = "int64"
+    is_index: bool = True
+    value: SSAValue | None = None
+
+    def text(self, depth: int) -> str:
+        return self.name
+
+
+class Buffer:
+    """A buffer of the program. `extents` has a number, an expression, or None where nothing is known."""
+
+    __slots__ = ("extents", "name", "value")
+
+    def __init__(self, value: SSAValue, name: str, extents: tuple[int | Expr | None, ...]) -> None:
+        self.value = value
+        self.name = name
+        self.extents = extents
+
+    @property
+    def type(self) -> MemRefType[Attribute]:
+        return cast("MemRefType[Attribute]", self.value.type)
+
+    @property
+    def dtype(self) -> str:
+        return name_of(self.type.element_type)
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    @property
+    def scope(self) -> str:
+        """The memory scope, `global` where none is given."""
+        space = self.type.memory_space
+        return space.data if isinstance(space, StringAttr) else "global"
+
+    def __repr__(self) -> str:
+        return f"buffer {self.name}"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class BufferLoad(Expr):
+    """An element of a buffer."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def text(self, depth: int) -> str:
+        return f"{self.buffer.name}[{nested(depth, *self.indices)}]"
+
+
+def hint_of(name: str) -> str | None:
+    """The name that a value called `name` has in IR, if IR can have it."""
+    hint = value_name(name)
+    return hint if SSAValue.is_valid_name(hint) else None
+
+
+def is_scalar(type: Attribute) -> bool:
+    """Whether scripts have scalars of this type."""
+    return isinstance(type, IndexType) or type in TYPES.values()
+
+
+def reads(expr: Expr) -> bool:
+    """Whether the value of `expr` needs an element of a buffer."""
+    pending = [expr]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, BufferLoad):
+            return True
+        pending += top.parts
+    return False
+
+
+def same_index(left: Expr, right: Expr) -> bool:
+    """Whether two index expressions are the same by form, over the same values."""
+    match left, right:
+        case Leaf() | Symbol(), Leaf() | Symbol():
+            return left.value is right.value
+        case Const(), Const():
+            return left.value == right.value
+        case Binary(), Binary() if left.kind is right.kind:
+            return same_index(left.left, right.left) and same_index(left.right, right.right)
+        case BufferLoad(), BufferLoad() if left.buffer.value is right.buffer.value:
+            return all(map(same_index, left.indices, right.indices))
+        case _:
+            return False
+
+
+def static_extent(extent: object) -> int | None:
+    """`extent` as a number, if it is one."""
+    number: Number | object = extent.value if isinstance(extent, Const) else extent
+    if isinstance(number, bool):
+        raise InternalError(f"an extent is no bool: {extent}")
+    return number if isinstance(number, int) else None
