@@ -52,6 +52,13 @@ from weft.dialects.sched_loops import (
     UnrollOp,
     VectorizeOp,
 )
+from weft.dialects.sched_sampling import (
+    SAMPLING_STEPS,
+    SampleCategoricalOp,
+    SampleComputeLocationOp,
+    SamplePerfectTileOp,
+    SamplingOp,
+)
 
 __all__ = [
     "BLOCK",
@@ -71,6 +78,10 @@ __all__ = [
     "ParallelOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",
+    "SampleCategoricalOp",
+    "SampleComputeLocationOp",
+    "SamplePerfectTileOp",
+    "SamplingOp",
     "SplitOp",
     "StepOp",
     "TileOp",
@@ -252,6 +263,7 @@ STEPS: tuple[type[StepOp], ...] = (
     GetProducersOp,
     GetConsumersOp,
     GetChildBlocksOp,
+    *SAMPLING_STEPS,
     *LOOP_STEPS,
     ComputeAtOp,
     ReverseComputeAtOp,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
+from typing import TypeAlias, overload
 
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.replay import Replay, check_handles
+from weft.passes.schedule.replay import Replay, check_handles, decision_attribute
+from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.errors import CompileError
 
 
@@ -28,31 +31,57 @@ class LoopHandle:
     value: SSAValue
 
 
+@dataclass(frozen=True)
+class IntHandle:
+    """An integer that was sampled; `sch.get(handle)` is its value."""
+
+    value: SSAValue
+
+
+Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
+
+
 class Recorder:
     """Runs steps on a copy of a module and records them. `Schedule` gives them names."""
 
-    def __init__(self, mod: ModuleOp) -> None:
+    def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
         self.mod: ModuleOp = mod.clone()
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
         """The steps so far: IR that prints, parses, and replays on the original module."""
-        self._replay = Replay(self.mod)
+        self._replay = Replay(self.mod, Random(seed))
 
-    def replay(self, trace: sched.FuncOp) -> None:
+    def replay(self, trace: sched.FuncOp, decisions: Sequence[Decision | None] | None = None) -> None:
         """Run the steps of another schedule's trace (or of a parsed `sched.func`) on this module.
+
+        Sampling steps decide as they did, or as `decisions` says: one for each of them, None to draw again (see
+        `weft.schedule.traces.decisions_of`).
 
         Raises `CompileError` where a step gives another number of handles here, besides what steps raise by themselves;
         the steps before it stay.
         """
+        steps = [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
+        drawing = [step for step in steps if isinstance(step, sched.SamplingOp)]
+        if decisions is not None and len(decisions) != len(drawing):
+            raise CompileError(f"{len(decisions)} decisions for {len(drawing)} sampling steps")
+        decided = {} if decisions is None else dict(zip(drawing, decisions, strict=True))
         mapping: dict[SSAValue, SSAValue] = {}
-        for step in trace.body.block.ops:
-            if isinstance(step, sched.StepOp):
-                recorded = self._record(step.clone(value_mapper=mapping))
-                mapping.update(zip(step.results, recorded.results, strict=False))
-                check_handles(step, len(recorded.results))
+        for step in steps:
+            copy = step.clone(value_mapper=mapping)
+            if isinstance(step, sched.SamplingOp) and step in decided:
+                decide(copy, decided[step])
+            recorded = self._record(copy)
+            mapping.update(zip(step.results, recorded.results, strict=False))
+            check_handles(step, len(recorded.results))
 
-    def get(self, handle: BlockHandle | LoopHandle) -> Operation:
-        """The op that a handle stands for now."""
+    @overload
+    def get(self, handle: BlockHandle | LoopHandle) -> Operation: ...
+    @overload
+    def get(self, handle: IntHandle) -> int: ...
+    def get(self, handle: Handle) -> Operation | int:
+        """The op or the integer that a handle stands for now."""
+        if isinstance(handle, IntHandle):
+            return self._replay.integer(handle.value)
         return self._replay.resolve(handle.value)
 
     def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
@@ -68,11 +97,11 @@ class Recorder:
     def _run(
         self,
         kind: type[sched.StepOp],
-        operands: Sequence[BlockHandle | LoopHandle],
+        operands: Sequence[Handle],
         properties: dict[str, Attribute] | None = None,
     ) -> sched.StepOp:
         for handle in operands:
-            if not isinstance(handle, BlockHandle | LoopHandle):  # pyright: ignore[reportUnnecessaryIsInstance]
+            if not isinstance(handle, Handle):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise CompileError(f"expected a handle that the schedule gave, got {handle!r}")
         values = [handle.value for handle in operands]
         for value in values:
@@ -84,18 +113,20 @@ class Recorder:
     def _record(self, step: sched.StepOp) -> sched.StepOp:
         """Run a step and add it, with a result for each handle it gives, to the trace."""
         try:
-            found = self._replay.evaluate(step)
+            outcome = self._replay.evaluate(step)
         except Exception:
             step.erase()
             raise
-        given = list(found) if type(step).get_irdl_definition().results else []
+        given = list(outcome.found) if type(step).get_irdl_definition().results else []
         recorded = type(step).create(
             operands=list(step.operands),
-            result_types=[sched.LOOP if isinstance(op, ForOp) else sched.BLOCK for op in given],
+            result_types=[_type(found) for found in given],
             properties=dict(step.properties),
         )
-        for result, op in zip(recorded.results, given, strict=True):
-            result.name_hint = _hint(op)
+        if outcome.decision is not None:
+            recorded.properties["decision"] = outcome.decision
+        for at, (result, found) in enumerate(zip(recorded.results, given, strict=True)):
+            result.name_hint = _hint(found, at)
         self._replay.bind(recorded, given)
         step.erase()
         self.trace.body.block.add_op(recorded)
@@ -104,7 +135,7 @@ class Recorder:
     def _loops(
         self,
         kind: type[sched.StepOp],
-        operands: Sequence[BlockHandle | LoopHandle],
+        operands: Sequence[Handle],
         properties: dict[str, Attribute] | None = None,
     ) -> list[LoopHandle]:
         return [LoopHandle(result) for result in self._run(kind, operands, properties).results]
@@ -112,21 +143,45 @@ class Recorder:
     def _blocks(
         self,
         kind: type[sched.StepOp],
-        operands: Sequence[BlockHandle | LoopHandle],
+        operands: Sequence[Handle],
         properties: dict[str, Attribute] | None = None,
     ) -> list[BlockHandle]:
         return [BlockHandle(result) for result in self._run(kind, operands, properties).results]
 
 
-def _hint(op: Operation) -> str | None:
-    """The name a handle prints with: that of its loop, or the block's in lower case."""
-    if isinstance(op, ForOp):
-        return op.induction_variable.name_hint
-    if isinstance(op, BlockOp):
-        name = op.label.lower()
+def _type(found: Drawn) -> Attribute:
+    if isinstance(found, int):
+        return sched.INT
+    return sched.LOOP if isinstance(found, ForOp | Place) else sched.BLOCK
+
+
+def _hint(found: Drawn, at: int) -> str | None:
+    """The name a handle prints with: that of its loop, or the block's in lower case; t0, t1, ... for integers."""
+    if isinstance(found, int):
+        return f"t{at}"
+    if isinstance(found, Place):
+        return "place"
+    if isinstance(found, ForOp):
+        return found.induction_variable.name_hint
+    if isinstance(found, BlockOp):
+        name = found.label.lower()
         return name if SSAValue.is_valid_name(name) else "block"
     return None
 
 
+def decide(step: sched.StepOp, decision: Decision | None) -> None:
+    """Let a sampling step decide so; None lets it draw."""
+    if decision is None:
+        step.properties.pop("decision", None)
+    else:
+        step.properties["decision"] = decision_attribute(decision)
+
+
 def integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
     return ArrayAttr([IntegerAttr(value, i64) for value in values])
+
+
+def factors_of(values: Sequence[int | IntHandle | None]) -> tuple[ArrayAttr[IntegerAttr], list[IntHandle]]:
+    """A list of integers for a step, 0 for None, and the handles that it refers to."""
+    given = [sched.SAMPLED if isinstance(value, IntHandle) else value or 0 for value in values]
+    return integers(given), [value for value in values if isinstance(value, IntHandle)]

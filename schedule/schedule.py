@@ -8,10 +8,10 @@ from xdsl.ir import Attribute
 from weft.analysis.structure import buffers_read, buffers_written, functions
 from weft.dialects import sched
 from weft.schedule.loop_steps import LoopSteps
-from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
 from weft.support.errors import CompileError, did_you_mean
 
-__all__ = ["BlockHandle", "LoopHandle", "Schedule"]
+__all__ = ["BlockHandle", "IntHandle", "LoopHandle", "Schedule"]
 
 
 class Schedule(LoopSteps):
@@ -77,7 +77,7 @@ class Schedule(LoopSteps):
         return self._blocks(sched.DecomposeReductionOp, [self._block(block), loop])[0]
 
     def rfactor(self, loop: LoopHandle, factor_axis: int) -> BlockHandle:
-        """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension of the buffer, then all.
+        """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them.
 
         Returns the block of the partial results. See `Rfactor`."""
         properties: dict[str, Attribute] = {"factor_axis": IntegerAttr(factor_axis, i64)}

@@ -24,6 +24,8 @@ class ApplySchedulePass(ModulePass):
 
     schedule: str | None = None
     """Symbol name of the `sched.func` to run; all of them when absent."""
+    seed: int = 0
+    """Where sampling steps without a decision draw from."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         schedules = [s for s in op.body.block.ops if isinstance(s, sched.FuncOp)]
@@ -33,6 +35,6 @@ class ApplySchedulePass(ModulePass):
                 raise CompileError(f"unknown schedule '{self.schedule}'{did_you_mean(self.schedule, names)}")
             schedules = [s for s in schedules if s.sym_name.data == self.schedule]
         for schedule in schedules:
-            apply_schedule(op, schedule)
+            apply_schedule(op, schedule, self.seed)
             schedule.detach()
             schedule.erase()

@@ -16,11 +16,11 @@ from weft.analysis.accesses import accesses
 from weft.analysis.dependence import Conflict, PairSystem, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
+from weft.analysis.structure import precedes
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_structure import require_loops, why_not_serial
-from weft.passes.schedule.primitive import Plan, operation_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import why_not_perfect
 from weft.passes.schedule.rewriting import nest, new_loop, replace_loop_value, take_operations
 from weft.support.errors import InternalError, Violation
@@ -55,7 +55,7 @@ class MergePlan(Plan):
 
 
 @dataclass(frozen=True)
-class Merge(MovingPrimitive):
+class Merge(Primitive):
     """Loops that follow each other into one: an iteration runs the iterations of all of them, in their order.
 
     Requirements:
@@ -65,7 +65,6 @@ class Merge(MovingPrimitive):
     3. the extents are equal
     4. dependences stay forward: nothing that a later loop touches in one iteration is touched by an earlier loop in a
        later iteration, one of the two writing
-    5. parallel and vectorized loops have independent iterations afterwards too
 
     The new loop is called `<first>_m`. The old ones are gone.
 
@@ -84,13 +83,11 @@ class Merge(MovingPrimitive):
         "the loops are serial",
         "the extents are equal",
         "dependences stay forward",
-        KEEPS_INDEPENDENCE,
     )
-    INDEPENDENCE: ClassVar[int] = 5
 
     loops: tuple[ForOp, ...]
 
-    def draft(self) -> MergePlan:
+    def plan(self) -> MergePlan:
         require_loops(self.NAME, self.loops, 2)
         chains = self._chains()
         for chain in chains:
@@ -124,15 +121,15 @@ class Merge(MovingPrimitive):
         return tuple(chains)
 
     def _require_adjacent(self, one: ForOp, other: ForOp) -> None:
+        if not precedes(one, other):
+            detail = f"loop {operation_text(other)} does not come after loop {operation_text(one)}"
+            self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
         op = one.next_op
         while op is not None and op is not other:
             if not isinstance(op, _MAY_STAND_BETWEEN):
                 detail = f"{_what(op)} stands between loops {operation_text(one)} and {operation_text(other)}"
                 self.refuse(1, detail, op)
             op = op.next_op
-        if op is None:
-            detail = f"loop {operation_text(other)} does not come after loop {operation_text(one)}"
-            self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
 
 
 def _home(loop: ForOp) -> Block | None:

@@ -46,26 +46,14 @@ class PlanPattern(RewritePattern):
 
 
 @dataclass(frozen=True)
-class Primitive(ABC):
-    """Base of all primitives: subclasses state `NAME`, the `sched` op (`STEP`) and requirements, numbered from 1."""
+class Refusing(ABC):
+    """What has requirements: subclasses state `NAME` and the requirements, numbered from 1."""
 
     NAME: ClassVar[str]
-    STEP: ClassVar[type[StepOp]]
     REQUIREMENTS: ClassVar[tuple[str, ...]]
 
-    @abstractmethod
-    def plan(self) -> Plan:
-        """Check every requirement; a `ScheduleError` names the first that does not hold."""
-
-    def apply(self) -> tuple[Operation, ...]:
-        """Plan, then rewrite. Returns the resulting loops and blocks."""
-        plan = self.plan()
-        pattern = PlanPattern(plan)
-        pattern.match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
-        return pattern.results or ()
-
     def refuse(
-        self, requirement: int, violation: Violation | str, operation: Operation, subject: str | None = None
+        self, requirement: int, violation: Violation | str, operation: Operation | None = None, subject: str = ""
     ) -> NoReturn:
         """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words."""
         raise ScheduleError(
@@ -74,11 +62,11 @@ class Primitive(ABC):
             self.REQUIREMENTS[requirement - 1],
             Violation(violation) if isinstance(violation, str) else violation,
             operation,
-            subject or "",
+            subject,
         )
 
     def require(
-        self, requirement: int, violation: Violation | str | None, operation: Operation, subject: str | None = None
+        self, requirement: int, violation: Violation | str | None, operation: Operation | None = None, subject: str = ""
     ) -> None:
         """Refuse when there is a violation."""
         if violation is not None:
@@ -95,6 +83,24 @@ class Primitive(ABC):
             else:
                 texts.append(operation_text(value))
         return texts
+
+
+@dataclass(frozen=True)
+class Primitive(Refusing):
+    """Base of all primitives: subclasses state `NAME`, the `sched` op (`STEP`) and requirements, numbered from 1."""
+
+    STEP: ClassVar[type[StepOp]]
+
+    @abstractmethod
+    def plan(self) -> Plan:
+        """Check every requirement; a `ScheduleError` names the first that does not hold."""
+
+    def apply(self) -> tuple[Operation, ...]:
+        """Plan, then rewrite. Returns the resulting loops and blocks."""
+        plan = self.plan()
+        pattern = PlanPattern(plan)
+        pattern.match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
+        return pattern.results or ()
 
 
 def operation_text(op: object) -> str:

@@ -2,7 +2,8 @@
 
 The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
-block by `at`. Where a loop or a block can be given, it is the block unless there is an option `loop`.
+block by `at`; where each loop belongs to a block of its own, `blocks` names one for each of `loops`. Where a loop or a
+block can be given, it is the block unless there is an option `loop`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from weft.passes.schedule.registry import (
     parameters,
     primitive_class,
     takes_loops_of_another_block,
+    takes_loops_of_several_blocks,
 )
 from weft.support.errors import CompileError
 
-_PLAIN = str | int | bool | float
+_NOTE = str | int | bool | float | tuple[int, ...] | tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]
 
 
 class PrimitivePass(ModulePass):
@@ -47,6 +49,8 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
     """The arguments of a primitive from pass options. A `CompileError` names an unknown block or loop position."""
     func = options.get("func")
     func_name = func if isinstance(func, str) else None
+    if takes_loops_of_several_blocks(name):
+        return {"loops": _loops_of_blocks(module, options, func_name)}
     block = find_block(module, str(options["block"]), func_name)
     owner = find_block(module, str(options["at"]), func_name) if "at" in options else block
     arguments: dict[str, object] = {}
@@ -66,6 +70,13 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
     return arguments
 
 
+def _loops_of_blocks(module: ModuleOp, options: dict[str, object], func: str | None) -> tuple[ForOp, ...]:
+    blocks, positions = _positions(options["blocks"]), _positions(options["loops"])
+    if len(blocks) != len(positions):
+        raise CompileError(f"{len(blocks)} blocks and {len(positions)} loops: one loop for each block is needed")
+    return tuple(_loop_at(find_block(module, str(b), func), at) for b, at in zip(blocks, positions, strict=True))
+
+
 def _positions(value: object) -> list[object]:
     return list(value) if isinstance(value, tuple) else []  # pyright: ignore[reportUnknownArgumentType]
 
@@ -82,7 +93,8 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
 @cache
 def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
-    required: list[tuple[str, object]] = [("block", str)]
+    several = takes_loops_of_several_blocks(name)
+    required: list[tuple[str, object]] = [("blocks", tuple[str, ...]) if several else ("block", str)]
     if takes_loops_of_another_block(name):
         required.append(("at", str))
     for parameter, kind in parameters(name):
@@ -93,7 +105,7 @@ def primitive_pass(name: str) -> type[ModulePass]:
         elif kind is int or kind is str:
             required.append((parameter, kind))
         elif kind is Attribute:
-            required.append((parameter, _PLAIN | tuple[_PLAIN, ...]))
+            required.append((parameter, _NOTE))
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
     if any(kind == LOOP_OR_BLOCK for _, kind in parameters(name)):
         optional.append(("loop", int | None, field(default=None)))

@@ -70,6 +70,11 @@ def takes_loops_of_another_block(name: str) -> bool:
     return name in ("compute_at", "reverse_compute_at")
 
 
+def takes_loops_of_several_blocks(name: str) -> bool:
+    """Whether each loop belongs to a block of its own (`merge`)."""
+    return name == "merge"
+
+
 def is_handle(kind: object) -> bool:
     """Whether a parameter is a loop, a block, or several loops: a handle of a schedule."""
     return kind is ForOp or kind is BlockOp or kind in (LOOPS, LOOP_OR_BLOCK)

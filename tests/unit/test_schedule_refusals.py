@@ -8,13 +8,14 @@ from collections import Counter
 import pytest
 from block_refusals import BLOCKS
 from loop_refusals import LOOPS, PLAIN
+from loop_shape_refusals import LOOP_SHAPES
 from refusal import Refusal
 
 import weft
 from weft import Schedule, ScheduleError
 from weft.passes.schedule.registry import primitive_class
 
-REFUSALS = [*LOOPS, *BLOCKS]
+REFUSALS = [*LOOPS, *LOOP_SHAPES, *BLOCKS]
 NO_PROGRAM_BREAKS = {("reverse_compute_inline", 8)}
 """The consumer of a temporary writes one element where its producer wrote one: loops stay as independent as before."""
 

@@ -1,0 +1,224 @@
+"""Sampling: integers and places for blocks that a schedule draws, so that a search can draw them again.
+
+A sampler states requirements as primitives do, and changes nothing. Its *decision* says what was drawn: with a decision
+given it draws nothing, and refuses one that could not have been drawn.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from math import comb, isclose, prod
+from random import Random
+from typing import ClassVar, TypeAlias
+
+from xdsl.ir import Operation
+
+from weft.analysis.structure import consumers_of, is_inside, loops_around
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Refusing, block_text
+from weft.passes.schedule.registry import primitive_class
+from weft.support.errors import ScheduleError, Violation
+
+Decision: TypeAlias = "int | tuple[int, ...]"
+
+
+class Place(Enum):
+    """A compute location that is no loop."""
+
+    STAY = -1
+    """The block stays where it is."""
+    INLINE = -2
+    """The block becomes part of its readers."""
+
+
+Drawn: TypeAlias = Operation | int | Place
+"""What the result of a sampling step stands for."""
+
+
+class Sampler(Refusing):
+    """A step that draws."""
+
+    @abstractmethod
+    def draw(self, random: Random) -> Decision:
+        """Check every requirement, and draw unless there is a decision."""
+
+    @abstractmethod
+    def results(self, decision: Decision) -> Sequence[Drawn]:
+        """What the results of the step stand for."""
+
+
+@cache
+def divisors(number: int) -> tuple[int, ...]:
+    """The divisors of a positive number, small ones first."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
+
+
+@cache
+def count_tilings(extent: int, n: int) -> int:
+    """In how many ways n ordered factors multiply to `extent`: C(a + n - 1, n - 1) for each prime power p^a in it."""
+    if n == 0:
+        return 1 if extent == 1 else 0
+    total, prime = 1, 2
+    while extent > 1:
+        if prime * prime > extent:
+            prime = extent
+        power = 0
+        while extent % prime == 0:
+            extent //= prime
+            power += 1
+        total *= comb(power + n - 1, n - 1)
+        prime += 1
+    return total
+
+
+@dataclass(frozen=True)
+class SamplePerfectTile(Sampler):
+    """n factors whose product is the extent of a loop; every tiling is as likely.
+
+    Requirements:
+    1. the extent is static and at least 1
+    2. there is at least one factor, and the innermost may be 1
+    3. a decision is n positive factors that multiply to the extent, the innermost (of several) not above the maximum
+    """
+
+    NAME: ClassVar[str] = "sample_perfect_tile"
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the extent is static and at least 1",
+        "there is at least one factor, and the innermost may be 1",
+        "the decision is one of the tilings",
+    )
+
+    loop: ForOp
+    n: int
+    max_innermost_factor: int
+    decision: tuple[int, ...] | None = None
+
+    def draw(self, random: Random) -> tuple[int, ...]:
+        extent = self.loop.extent
+        if not isinstance(extent, int) or extent < 1:
+            text = "only known at run time" if not isinstance(extent, int) else str(extent)
+            self.refuse(1, Violation(f"the extent is {text}"), self.loop)
+        if self.n < 1 or self.max_innermost_factor < 1:
+            self.refuse(2, f"n is {self.n}, the innermost factor at most {self.max_innermost_factor}", self.loop)
+        if self.decision is not None:
+            self.require(3, self._why_not(self.decision, extent), self.loop)
+            return self.decision
+        factors: list[int] = []
+        rest = extent
+        for outside in reversed(range(self.n)):
+            limit = self.max_innermost_factor if outside == self.n - 1 and outside > 0 else rest
+            possible = [d for d in divisors(rest) if d <= limit]
+            weights = [count_tilings(rest // d, outside) for d in possible]
+            (factor,) = random.choices(possible, weights)
+            factors.append(factor)
+            rest //= factor
+        return tuple(reversed(factors))
+
+    def _why_not(self, decision: tuple[int, ...], extent: int) -> Violation | None:
+        legal = f"{self.n} positive factors with product {extent}"
+        if len(decision) != self.n or min(decision) < 1 or prod(decision) != extent:
+            return Violation(f"{list(decision)} multiplies to {prod(decision)}", legal=legal)
+        if self.n > 1 and decision[-1] > self.max_innermost_factor:
+            return Violation(f"the innermost factor {decision[-1]} is above {self.max_innermost_factor}", legal=legal)
+        return None
+
+    def results(self, decision: Decision) -> Sequence[Drawn]:
+        return decision if isinstance(decision, tuple) else (decision,)
+
+
+@dataclass(frozen=True)
+class SampleCategorical(Sampler):
+    """One of several integers, with given probabilities.
+
+    Requirements:
+    1. there is a probability, not negative, for each of at least one candidate, and they add up to 1
+    2. a decision is the position of a candidate
+    """
+
+    NAME: ClassVar[str] = "sample_categorical"
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "each candidate has a probability, and they add up to 1",
+        "the decision is the position of a candidate",
+    )
+
+    candidates: tuple[int, ...]
+    probs: tuple[float, ...]
+    decision: int | None = None
+
+    def draw(self, random: Random) -> int:
+        if len(self.candidates) != len(self.probs) or not self.candidates:
+            self.refuse(1, f"{len(self.candidates)} candidates, {len(self.probs)} probabilities")
+        if not all(p >= 0 for p in self.probs) or not isclose(sum(self.probs), 1, abs_tol=1e-6):
+            self.refuse(1, f"{list(self.probs)} add up to {sum(self.probs)}")
+        if self.decision is None:
+            return random.choices(range(len(self.candidates)), self.probs)[0]
+        if not 0 <= self.decision < len(self.candidates):
+            self.refuse(2, f"there is no candidate {self.decision}: they are 0 .. {len(self.candidates) - 1}")
+        return self.decision
+
+    def results(self, decision: Decision) -> Sequence[Drawn]:
+        return (self.candidates[decision],) if isinstance(decision, int) else ()
+
+
+@dataclass(frozen=True)
+class SampleComputeLocation(Sampler):
+    """A place for a block: a loop around all that reads what it writes, to which `compute_at` may move it (a position
+    among the loops around the first reader), where it is (-1), or inside its readers (-2). All that are legal are as
+    likely.
+
+    Requirements:
+    1. a decision is one of the places that are legal here
+    """
+
+    NAME: ClassVar[str] = "sample_compute_location"
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the decision is one of the legal places",)
+
+    block: BlockOp
+    decision: int | None = None
+
+    def draw(self, random: Random) -> int:
+        places = self._places()
+        if self.decision is None:
+            return random.choice(places)
+        if self.decision not in places:
+            legal = ", ".join(_place_text(at) for at in places)
+            detail = f"{self.decision} is not"
+            self.refuse(1, Violation(detail, legal=legal), self.block, block_text(self.block))
+        return self.decision
+
+    def results(self, decision: Decision) -> Sequence[Drawn]:
+        if decision in (Place.STAY.value, Place.INLINE.value):
+            return (Place(decision),)
+        return (self._loops()[decision],) if isinstance(decision, int) else ()
+
+    def _loops(self) -> list[ForOp]:
+        consumers = consumers_of(self.block)
+        return loops_around(consumers[0]) if consumers else []
+
+    def _places(self) -> list[int]:
+        places = [Place.INLINE.value] if self._is_legal("compute_inline", {"block": self.block}) else []
+        places.append(Place.STAY.value)
+        consumers = consumers_of(self.block)
+        for at, loop in enumerate(self._loops()):
+            around = all(is_inside(consumer, loop) for consumer in consumers) and not is_inside(self.block, loop)
+            if around and self._is_legal("compute_at", {"block": self.block, "loop": loop}):
+                places.append(at)
+        return places
+
+    def _is_legal(self, primitive: str, arguments: dict[str, object]) -> bool:
+        try:
+            primitive_class(primitive)(**arguments).plan()
+        except ScheduleError:
+            return False
+        return True
+
+
+def _place_text(decision: int) -> str:
+    if decision == Place.INLINE.value:
+        return "-2 (inline)"
+    return "-1 (stay)" if decision == Place.STAY.value else str(decision)

@@ -1,0 +1,47 @@
+// RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
+// RUN: weft-opt %s --split-input-file -p 'tir-bind{func=f block=S loop=0 thread_axis="threadIdx.y"}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// bind: iterations are threads of a GPU axis.
+
+// Blocks, threads and virtual threads.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 thread_binding<"blockIdx.x"> {
+// CHECK-NEXT: {{^}}      tir.for %i1 in 2 thread_binding<"vthread"> {
+// CHECK-NEXT: {{^}}        tir.for %i2 in 2 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: {{^}}          tir.for %k in 9 {
+// CHECK-NEXT: {{^}}            tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0 * 4 + %i1 * 2 + %i2, %k] {
+// CHECK-NEXT: {{^}}              tir.init {
+// CHECK-NOT: tir.block
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 thread_binding<"threadIdx.y"> {
+// PASS-NEXT: {{^}}      tir.for %k in 9 {
+// PASS-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// PASS-NEXT: {{^}}          tir.init {
+// PASS-NOT: tir.block
+// PASS: func.return
+func.func @f(%A: memref<12x9xf32>, %S: memref<12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 12 {
+    tir.for %k in 9 {
+      tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<12xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<12x9xf32>
+        %s = memref.load %S[%vi] : memref<12xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<12xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @steps {
+  %s = sched.get_block "S" : block
+  %i, %k = sched.get_loops %s : loop, loop
+  %i0, %i1, %i2 = sched.split %i {factors = [0, 2, 2]} : loop, loop, loop
+  sched.bind %i0 {thread_axis = "blockIdx.x"}
+  sched.bind %i1 {thread_axis = "vthread"}
+  sched.bind %i2 {thread_axis = "threadIdx.x"}
+}
