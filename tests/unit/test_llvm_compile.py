@@ -168,9 +168,7 @@ def test_jit_refuses_other_machines() -> None:
         jit(ADD, Target.parse("llvm -mtriple=riscv64-linux-gnu"), {})
     lacking = [name for name, present in host_features().items() if not present]
     if lacking:
-        with pytest.raises(
-            CompileError, match=f"feature '{re.escape(lacking[0])}' cannot run in this process"
-        ):
+        with pytest.raises(CompileError, match=f"feature '{re.escape(lacking[0])}' cannot run in this process"):
             jit(ADD, Target(features=f"+{lacking[0]}"), {})
 
 
@@ -229,9 +227,7 @@ BASE = "llvm" if "x86_64" not in HOST.triple else "llvm -mcpu=x86-64"
 DTYPES = {"float": np.float32, "double": np.float64, "half": np.float16, "bfloat": np.uint16}
 
 
-def convert(
-    values: np.ndarray[Any, Any], source: str, destination: str, target: Target
-) -> np.ndarray[Any, Any]:
+def convert(values: np.ndarray[Any, Any], source: str, destination: str, target: Target) -> np.ndarray[Any, Any]:
     """`values` converted element by element in machine code."""
     operation = "fpext" if source in ("half", "bfloat") else "fptrunc"
     text = f"""
@@ -272,9 +268,7 @@ def test_conversions_of_16_bit_floats(source: str, destination: str, machine: st
         bits = np.arange(1 << 16, dtype=np.uint16)
         values = bits.view(DTYPES[source])
         expected = (
-            values.astype(DTYPES[destination])
-            if source == "half"
-            else (bits.astype(np.uint32) << 16).view(np.float32)
+            values.astype(DTYPES[destination]) if source == "half" else (bits.astype(np.uint32) << 16).view(np.float32)
         )
         got = convert(values, source, destination, target)
         assert np.array_equal(got, expected, equal_nan=True)

@@ -48,7 +48,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sources.mkdir()
     for folder in FOLDERS:
         shutil.copytree(ROOT / folder, sources / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "LICENSE"):
+    for file in ("pyproject.toml", "LICENSE", "README.md"):
         shutil.copy(ROOT / file, sources)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     offline = ["--no-index", "--no-deps"]
