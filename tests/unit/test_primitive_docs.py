@@ -1,0 +1,22 @@
+"""The page of schedule primitives is what the definitions say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from weft.passes.schedule.registry import PRIMITIVES, primitive_class
+from weft.tools.primitive_docs import primitives_markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == primitives_markdown(), "run: python -m weft.tools.primitive_docs > docs/primitives.md"
+
+
+def test_docstrings_number_every_requirement() -> None:
+    for name in PRIMITIVES:
+        cls = primitive_class(name)
+        numbers = [int(n) for n in re.findall(r"^    (\d+)\. ", cls.__doc__ or "", flags=re.MULTILINE)]
+        assert numbers == list(range(1, len(cls.REQUIREMENTS) + 1)), name
