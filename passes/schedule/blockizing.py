@@ -282,12 +282,11 @@ class Blockize(MovingPrimitive):
                 self.refuse(2, f"the extent of %{_hint(loop)} does", loop, subject)
         bindings = Index.of_map(block.bindings.data, block.binding_operands)
         divisions = tuple(self._divide(block, at, index, outside, inside) for at, index in enumerate(bindings))
-        reduced = {
-            value
-            for index, kind in zip(bindings, block.kinds, strict=True)
-            if kind is IterKind.REDUCE
-            for value in index.values()
-        }
+        bound: dict[IterKind, set[SSAValue]] = {kind: set() for kind in IterKind}
+        for index, kind in zip(bindings, block.kinds, strict=True):
+            bound[kind].update(index.values())
+        # A fused loop may be bound to both: the init has it, and its guards.
+        reduced = (bound[IterKind.REDUCE] | inside) - bound[IterKind.SPATIAL]
         outer_guards, inner_guards = self._guards(block, bindings, divisions, outside, inside, reduced)
         self._require_own_element(block)
         init = block.init

@@ -268,6 +268,36 @@ sched.func @steps {
     assert 'the copy would hold P[8], which "P" never writes' in message
 
 
+def test_the_init_of_a_blockized_reduction_keeps_guards_on_loops_of_both_kinds() -> None:
+    scheduled = check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %i, %j, %k = sched.get_loops %y : loop, loop, loop
+  %i0, %i1 = sched.split %i {factors = [0, 3]} : loop, loop
+  %fused = sched.fuse %i0, %i1, %j, %k : loop
+  %outer = sched.blockize %fused : block
+}"""
+    )
+    init = str(scheduled).split('tir.block "Y_init"')[1].splitlines()[0]
+    assert "< [7]" in init
+
+
+def test_the_init_of_a_blockized_reduction_has_no_guard_on_loops_that_no_iterator_has() -> None:
+    check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %i, %j, %k = sched.get_loops %y : loop, loop, loop
+  %k0, %k1 = sched.split %k {factors = [0, 9]} : loop, loop
+  %k00, %k01 = sched.tile %k0 {factors = [6]} : loop, loop
+  %outer = sched.blockize %j : block
+}"""
+    )
+
+
 def test_a_buffer_a_lane_leaves_its_accesses_whole() -> None:
     """The inner vectorised loop keeps the outer one from becoming vectors, after its buffers were given lanes."""
     text = """
