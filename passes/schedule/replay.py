@@ -139,6 +139,8 @@ class Replay:
             elif is_handle(kind):
                 handle = next(operands, None)
                 if handle is None:
+                    for integer in (operand for operand in step.operands if operand.type == sched.INT):
+                        self.resolve(integer)  # an integer where a loop is needed
                     raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
                 arguments[parameter] = self._handle(handle, kind)
             elif kind is Attribute and parameter not in step.properties:

@@ -1,0 +1,212 @@
+"""Traces as Python: one call of a `Schedule` method a line.
+
+```
+y = sch.get_block("Y", func_name="mm_relu")
+i, j, k = sch.get_loops(y)
+t0, t1 = sch.sample_perfect_tile(i, n=2, max_innermost_factor=16, decision=[16, 8])
+i0, i1 = sch.split(i, factors=[t0, t1])
+```
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import keyword
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import VarResultDef
+
+from weft.dialects import sched
+from weft.passes.schedule.annotations import note_of
+from weft.passes.schedule.registry import INTS, PRIMITIVES, is_handle, parameters
+from weft.schedule.schedule import Schedule
+from weft.schedule.traces import steps_of
+from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.locations import SourceLocation, remember_text
+
+
+def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
+    """The trace as calls of the methods of a `Schedule` that is called `name`. Run by `exec`, or `run_python`.
+
+    Raises `CompileError` for a step with a property that has no Python form.
+    """
+    names = _Names(name)
+    lines: list[str] = []
+    for step in steps_of(trace):
+        arguments = ", ".join(_arguments(step, names))
+        call = f"{name}.{step.name.removeprefix('sched.')}({arguments})"
+        targets = ", ".join(names.define(result) for result in step.results)
+        if targets:
+            several = isinstance(type(step).get_irdl_definition().results[0][1], VarResultDef)
+            call = f"{targets}{',' if several and len(step.results) == 1 else ''} = {call}"
+        lines.append(call)
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Names:
+    """A Python name for each handle."""
+
+    def __init__(self, schedule: str) -> None:
+        self._taken = {schedule}
+        self._names: dict[SSAValue, str] = {}
+
+    def define(self, value: SSAValue) -> str:
+        """The handle's own name, made unique."""
+        hint = value.name_hint or "handle"
+        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle"
+        name, at = hint, 1
+        while name in self._taken:
+            name = f"{hint}_{at}"
+            at += 1
+        self._taken.add(name)
+        self._names[value] = name
+        return name
+
+    def __getitem__(self, value: SSAValue) -> str:
+        return self._names[value]
+
+
+def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
+    """The arguments of the call that is this step."""
+    handles = iter([operand for operand in step.operands if operand.type != sched.INT])
+    integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
+    if isinstance(step, sched.GetBlockOp):
+        yield _literal(step.label.data)
+        if step.func is not None:
+            yield f"func_name={_literal(step.func.data)}"
+        return
+    name = step.name.removeprefix("sched.")
+    if name not in PRIMITIVES:
+        yield from (names[handle] for handle in handles)
+        for key, value in step.properties.items():
+            yield f"{key}={_value(step, value)}"
+        return
+    for (parameter, kind), spelling in zip(parameters(name), _parameters_of_method(name), strict=True):
+        if spelling.kind is inspect.Parameter.VAR_POSITIONAL:
+            yield from (names[handle] for handle in handles)
+        elif is_handle(kind):
+            yield names[next(handles)]
+        elif parameter not in step.properties:
+            yield f"{spelling.name}={next(integers)}"
+        elif kind == INTS:
+            yield f"{spelling.name}={_integers(step, parameter, integers)}"
+        else:
+            yield f"{spelling.name}={_value(step, step.properties[parameter])}"
+
+
+def _parameters_of_method(name: str) -> list[inspect.Parameter]:
+    """The parameters of the method of `Schedule` that is a primitive, which are those of the primitive, in order."""
+    found = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
+    if len(found) != len(parameters(name)):
+        raise InternalError(f"Schedule.{name} and the primitive {name} differ in their parameters")
+    return found
+
+
+def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str:
+    """Factors: 0 is inferred, which is None in Python."""
+    inferred = "None" if parameter == "factors" else "0"
+    values = sched.integers_of(step.properties[parameter])
+    texts = [next(handles) if v == sched.SAMPLED else inferred if v == 0 else str(v) for v in values]
+    return f"[{', '.join(texts)}]"
+
+
+def _value(step: sched.StepOp, attribute: Attribute) -> str:
+    note = note_of(attribute)
+    if note is None:
+        raise CompileError.at(step, f"{step.name}: {attribute} has no Python form")
+    return _literal(note)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_literal(element) for element in cast('list[object]', value))}]"
+    return repr(value)
+
+
+def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
+    """Run a trace in its Python form on a schedule. Nothing but calls of its methods is run.
+
+    Raises `CompileError` with line and column for anything else, and what the steps raise.
+    """
+    remember_text("<trace>", text)
+    try:
+        module = ast.parse(text, "<trace>")
+    except SyntaxError as error:
+        raise CompileError(error.msg, location=_place(error.lineno or 1, (error.offset or 1) - 1)) from None
+    known: dict[str, object] = {}
+    for statement in module.body:
+        _run_statement(schedule, statement, name, known)
+
+
+def _run_statement(schedule: Schedule, statement: ast.stmt, name: str, known: dict[str, object]) -> None:
+    targets: list[str] | None = None
+    several = False
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        (target,) = statement.targets
+        several = isinstance(target, ast.Tuple | ast.List)
+        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        targets = [element.id for element in elements if isinstance(element, ast.Name)]
+        if len(targets) != len(elements):
+            raise _wrong(statement, "results are given names")
+    elif not isinstance(statement, ast.Expr):
+        raise _wrong(statement, f"a trace is calls like {name}.get_block(...)")
+    call = statement.value
+    result = _call(schedule, call, name, known)
+    if targets is None:
+        return
+    if not several:
+        known[targets[0]] = result
+        return
+    given = cast("list[object]", result) if isinstance(result, list) else [result]
+    if len(given) != len(targets):
+        raise _wrong(statement, f"{len(given)} handles are given, {len(targets)} are named")
+    known.update(zip(targets, given, strict=True))
+
+
+def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object]) -> object:
+    function = call.func if isinstance(call, ast.Call) else None
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    if not isinstance(call, ast.Call) or not isinstance(function, ast.Attribute) or not isinstance(owner, ast.Name):
+        raise _wrong(call, f"a trace is calls like {name}.get_block(...)")
+    methods = {step.name.removeprefix("sched.") for step in sched.STEPS}
+    if owner.id != name or function.attr not in methods:
+        raise _wrong(call, f"unknown step '{function.attr}'{did_you_mean(function.attr, methods)}")
+    positional = [_argument(argument, known) for argument in call.args]
+    keywords: dict[str, object] = {}
+    for word in call.keywords:
+        if word.arg is None:
+            raise _wrong(call, "arguments are written one by one")
+        keywords[word.arg] = _argument(word.value, known)
+    method = getattr(schedule, function.attr)
+    try:
+        inspect.signature(method).bind(*positional, **keywords)
+    except TypeError as error:
+        raise _wrong(call, f"{function.attr}: {error}") from None
+    return method(*positional, **keywords)
+
+
+def _argument(expression: ast.expr, known: dict[str, object]) -> object:
+    if isinstance(expression, ast.Name):
+        if expression.id not in known:
+            raise _wrong(expression, f"unknown handle '{expression.id}'{did_you_mean(expression.id, known)}")
+        return known[expression.id]
+    if isinstance(expression, ast.List | ast.Tuple):
+        return [_argument(element, known) for element in expression.elts]
+    try:
+        return ast.literal_eval(expression)
+    except ValueError:
+        raise _wrong(expression, "an argument is a handle, a constant or a list of them") from None
+
+
+def _place(line: int, column: int) -> SourceLocation:
+    return SourceLocation("<trace>", line, column + 1)
+
+
+def _wrong(node: ast.stmt | ast.expr, message: str) -> CompileError:
+    return CompileError(message, location=_place(node.lineno, node.col_offset))
