@@ -18,7 +18,8 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.passes.schedule.loop_structure import why_not_serial
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
 from weft.support.errors import InternalError, Violation
 
@@ -95,7 +96,7 @@ def _drop_idle_init(rewriter: PatternRewriter, block: BlockOp) -> None:
 
 
 @dataclass(frozen=True)
-class LoopPartition(Primitive):
+class LoopPartition(MovingPrimitive):
     """A loop into loops that follow each other, each over as many of its iterations as its factor says; at most one
     factor (0) is inferred.
 
@@ -103,6 +104,8 @@ class LoopPartition(Primitive):
     1. the loop is serial
     2. at most one factor is 0 (inferred) and the others are positive
     3. the extent is static, and the factors add up to it
+    4. parallel and vectorized loops have independent iterations afterwards too: a temporary that each iteration has its
+       own of may not come to lie in copies of the loop
 
     Every instance runs once and in its old place, so no guards are needed. The blocks below are copied: the part of
     "C" in loop %i0 is called `C_i0`. A part runs some instances of its domain only; `tir.part_of` says which blocks
@@ -122,12 +125,14 @@ class LoopPartition(Primitive):
         "the loop is serial",
         "at most one factor is inferred and the others are positive",
         "the extent is static and the factors add up to it",
+        KEEPS_INDEPENDENCE,
     )
+    INDEPENDENCE: ClassVar[int] = 4
 
     loop: ForOp
     factors: tuple[int, ...]
 
-    def plan(self) -> LoopPartitionPlan:
+    def draft(self) -> LoopPartitionPlan:
         self.require(1, why_not_serial(self.loop), self.loop)
         inferred = [at for at, factor in enumerate(self.factors) if factor == 0]
         if len(inferred) > 1 or any(factor < 0 for factor in self.factors) or not self.factors:

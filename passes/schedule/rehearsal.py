@@ -19,7 +19,7 @@ from weft.analysis.structure import function_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import InternalError
 
 KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
@@ -41,11 +41,11 @@ class MovingPrimitive(Primitive):
         function = function_of(plan.anchor)
         parallel = [op for op in function.walk() if _runs_in_parallel(op)]
         if parallel:
-            self._rehearse(function)
+            self._rehearse(function, plan.anchor)
         return plan
 
-    def _rehearse(self, function: FuncOp) -> None:
-        """Apply the primitive to a copy of the function, and look at the loops there."""
+    def _rehearse(self, function: FuncOp, anchor: Operation) -> None:
+        """Apply the primitive to a copy of the function, and look at the loops there, new ones too."""
         copy = function.clone()
         twins = dict(zip(function.walk(), copy.walk(), strict=True))
         originals = {twin: original for original, twin in twins.items()}
@@ -65,13 +65,10 @@ class MovingPrimitive(Primitive):
                 continue
             loop = originals.get(op)
             violation = dependent_iterations(op, f"and %{op.induction_variable.name_hint} is {op.kind.data.value}")
-            if violation is None or not isinstance(loop, ForOp) or dependent_iterations(loop, "") is not None:
+            if violation is None or (isinstance(loop, ForOp) and dependent_iterations(loop, "") is not None):
                 continue
-            self._refuse_rehearsed(violation, loop)
-
-    def _refuse_rehearsed(self, violation: Violation, loop: ForOp) -> None:
-        legal = violation.legal or f"make %{loop.induction_variable.name_hint} {loop.kind.data.value} afterwards"
-        self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop)
+            legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
+            self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)
 
 
 def _runs_in_parallel(op: Operation) -> bool:

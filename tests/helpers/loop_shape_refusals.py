@@ -45,6 +45,13 @@ def bind_a_part(s: Schedule) -> None:
     s.bind(i, "blockIdx.x")
 
 
+def own_sums(s: Schedule) -> None:
+    """Each iteration of a parallel loop computes the sum that it reads, in a buffer of its own."""
+    j = loop(s, "C", 1)
+    s.compute_at("S", j)
+    s.parallel(j)
+
+
 LOOP_SHAPES = [
     Refusal(
         "bind", 1, PLAIN, lambda s: s.bind(loop(s, "X"), "threadIdx.w"), r"'threadIdx.w' is not one\n(.*\n)+.*vthread"
@@ -175,6 +182,15 @@ LOOP_SHAPES = [
         PROGRAMS["dynamic"].text,
         lambda s: s.loop_partition(loop(s, "C"), [3, None]),
         "the extent is only known at run time",
+    ),
+    Refusal(
+        "loop_partition",
+        4,
+        PROGRAMS["row_sum"].text,
+        lambda s: s.loop_partition(loop(s, "C"), [2, None]),
+        r"and %j is parallel",
+        ...,
+        prepare=own_sums,
     ),
     Refusal(
         "reorder_block_iter_var",
