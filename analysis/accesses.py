@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.index_map import Interval
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp, range_of_index
 from weft.dialects.tir_kinds import IterKind
 
@@ -136,6 +137,8 @@ def _walk_op(op: Operation, context: Context) -> Iterator[Access]:
         yield _access(op, op.memref, op.indices, False, context)
     elif isinstance(op, memref.StoreOp):
         yield _access(op, op.memref, op.indices, True, context)
+    elif isinstance(op, AccessPtrOp):
+        yield from _box_accesses(op, context)
     elif isinstance(op, func.CallOp):
         for operand in op.operands:
             if isinstance(operand.type, MemRefType):
@@ -154,6 +157,26 @@ def _walk_block(op: Operation, block: Block, context: Context) -> Iterator[Acces
     inner = context.inside(op, first)
     for child in block.ops:
         yield from _walk_op(child, inner)
+
+
+def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
+    """What code outside of the module does: loops over the box of elements, which the module does not have."""
+    loops = box_loops(op)
+    inner = replace(context, loops=(*context.loops, *loops))
+    whole = op.box_sizes is None
+    for is_write, happens in ((False, op.reads), (True, op.writes)):
+        if happens:
+            access = _access(op, op.buffer, None if whole else op.indices, is_write, inner)
+            indices = access.indices
+            if indices is not None:
+                steps = [Index.of(loop.induction_variable) for loop in loops]
+                indices = tuple(index + step for index, step in zip(indices, steps, strict=True))
+            yield replace(access, indices=indices)
+
+
+def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
+    """Loops, one a dimension, over the elements that the pointer gives access to. They stand nowhere."""
+    return tuple(ForOp.around(size, (), f"d{at}") for at, size in enumerate(op.box_sizes or ()))
 
 
 def _access(

@@ -23,8 +23,9 @@ from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.sets import NotProved, Point, System, Variable
-from weft.analysis.structure import buffers_loaded, buffers_written, parts_of, precedes
+from weft.analysis.structure import buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import nested_binding
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.support.errors import CompileError
@@ -88,7 +89,8 @@ def check_outputs(block: BlockOp) -> None:
     if not reduce_vars:
         return
     for op in block.walk():
-        if not isinstance(op, memref.StoreOp):
+        buffer = stored_buffer(op)
+        if buffer is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
             continue
         for dimension, operand in enumerate(op.indices):
             for variable in reduce_vars:
@@ -96,7 +98,7 @@ def check_outputs(block: BlockOp) -> None:
                     raise CompileError.at(
                         op,
                         f'block "{block.label}": reduce iterator %{variable.name_hint} is in index {dimension} of the '
-                        f"output {buffer_name(op.memref)}; an iterator that picks the output element is spatial",
+                        f"output {buffer_name(buffer)}; an iterator that picks the output element is spatial",
                     )
 
 
@@ -196,7 +198,7 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
     written = set(buffers_written(block))
     for loop in reversed(loops):
         for op in loop.walk():
-            if isinstance(op, memref.StoreOp) and op.memref in written and precedes(op, block):
+            if stored_buffer(op) in written and precedes(op, block):
                 return list(loops[: loops.index(loop) + 1])
     return []
 

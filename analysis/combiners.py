@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, math, memref
 from xdsl.ir import Block, Operation, SSAValue
 
+from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE
 
@@ -57,6 +58,8 @@ def combines_freely(block: BlockOp) -> bool:
     of the known combiners and a term that depends on no accumulator, or the block is declared commutative."""
     if COMMUTATIVE in block.attributes:
         return True
+    if takes_pointers(block):
+        return False
     stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
     return all(_is_free_update(store, accumulators) for store in stores)
@@ -121,7 +124,7 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     """
     stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
-    if len(by_buffer) != len(stores) or not stores:
+    if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:
         return None
     old_values: dict[SSAValue, memref.StoreOp] = {}
     for op in block.walk():

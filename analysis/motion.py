@@ -7,11 +7,12 @@ from collections.abc import Collection, Sequence
 from xdsl.dialects import func, memref
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, is_fixed, range_of
+from weft.analysis.accesses import Access, accesses, box_loops, is_fixed, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.sets import Naming, NotProved, System, Variable
-from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of
+from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of, stored_buffer
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
@@ -23,7 +24,7 @@ def actions_of(root: Operation) -> list[Operation]:
     for region in root.regions:
         for block in region.blocks:
             for op in block.ops:
-                if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | func.CallOp):
+                if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | AccessPtrOp | func.CallOp):
                     found.append(op)
                 elif op.regions:
                     found.extend(actions_of(op))
@@ -104,19 +105,22 @@ def shared_element(block: BlockOp) -> Violation | None:
         if kind is IterKind.SPATIAL and extent != 1
     ]
     for op in block.walk():
-        if isinstance(op, memref.StoreOp):
+        buffer = stored_buffer(op)
+        if buffer is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
             indices = [Index.of(i) for i in op.indices]
+            if isinstance(op, AccessPtrOp):
+                indices = [i + Index.of(d.induction_variable) for i, d in zip(indices, box_loops(op), strict=False)]
             own = {(index - index.constant).single_value for index in indices}
             if all(variable in own for variable, _ in spatial):
                 continue
-            violation = _shared_by(op, indices, spatial)
+            violation = _shared_by(buffer, indices, spatial)
             if violation is not None:
                 return violation
     return None
 
 
 def _shared_by(
-    store: memref.StoreOp, indices: Sequence[Index], spatial: Sequence[tuple[SSAValue, int | SSAValue]]
+    buffer: SSAValue, indices: Sequence[Index], spatial: Sequence[tuple[SSAValue, int | SSAValue]]
 ) -> Violation | None:
     for at, (differing, _) in enumerate(spatial):
         system = System()
@@ -137,7 +141,7 @@ def _shared_by(
             for role in ("first", "second")
         }
         texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
-        reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(store.memref)}"
+        reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(buffer)}"
         return Violation(f"{reason}, so their order matters", "refuted", instances)
     return None
 

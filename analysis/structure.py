@@ -14,6 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.support.errors import CompileError, did_you_mean
@@ -117,14 +118,33 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
     return matching[0]
 
 
+def stored_buffer(op: Operation) -> SSAValue | None:
+    """The buffer that `op` writes, itself or through the pointer that it takes."""
+    if isinstance(op, memref.StoreOp):
+        return op.memref
+    return op.buffer if isinstance(op, AccessPtrOp) and op.writes else None
+
+
+def loaded_buffer(op: Operation) -> SSAValue | None:
+    """The buffer that `op` reads, itself or through the pointer that it takes."""
+    if isinstance(op, memref.LoadOp):
+        return op.memref
+    return op.buffer if isinstance(op, AccessPtrOp) and op.reads else None
+
+
+def takes_pointers(root: Operation) -> bool:
+    """Whether code outside of the module works on buffers in `root`."""
+    return any(isinstance(op, AccessPtrOp) for op in root.walk())
+
+
 def buffers_written(block: BlockOp) -> list[SSAValue]:
     """The buffers that a block (with what is inside) stores to, in order of first store."""
-    return list(dict.fromkeys(op.memref for op in block.walk() if isinstance(op, memref.StoreOp)))
+    return list(dict.fromkeys(b for op in block.walk() if (b := stored_buffer(op)) is not None))
 
 
 def buffers_loaded(block: BlockOp) -> list[SSAValue]:
     """The buffers that a block loads from, in order of first load."""
-    return list(dict.fromkeys(op.memref for op in block.walk() if isinstance(op, memref.LoadOp)))
+    return list(dict.fromkeys(b for op in block.walk() if (b := loaded_buffer(op)) is not None))
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
@@ -173,7 +193,9 @@ def why_not_reduction(block: BlockOp) -> str | None:
         return f"{name} has no init"
     reduce_vars = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE}
     for op in block.walk():
-        if isinstance(op, memref.StoreOp) and any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
+        if stored_buffer(op) is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
+            continue
+        if any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
             return f"{name} stores to a place that depends on a reduce iterator"
     elsewhere = _load_elsewhere(block)
     if elsewhere is not None:

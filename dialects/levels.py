@@ -21,6 +21,8 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         *_SCALARS,
         *_CONDITIONS,
         "tir.*",
+        "low.access_ptr",
+        "low.stride",
         "sched.*",
         "affine.apply",
         *_CALLS,

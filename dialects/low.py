@@ -12,17 +12,16 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
     MemRefType,
+    ModuleOp,
     StringAttr,
     VectorType,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.utils.enum_attribute import EnumAttribute
 from xdsl.ir import (
     Attribute,
     Block,
@@ -31,7 +30,6 @@ from xdsl.ir import (
     Operation,
     ParametrizedAttribute,
     Region,
-    SpacedOpaqueSyntaxAttribute,
     SSAValue,
 )
 from xdsl.irdl import (
@@ -49,32 +47,20 @@ from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
+from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
 from weft.dialects.low_lanes import LANE_FORMS
 
 PARAMS = "low.params"
 """Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
 SYMBOLS = "low.symbols"
 """Function attribute: an array of strings, the names of the trailing index parameters."""
+IMPORT_LLVM = "low.import_llvm"
+"""Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
+IMPORT_C = "low.import_c"
+"""Module attribute: an array of strings, C sources that define functions which the module declares."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
-
-
-class Access(StrEnum):
-    """What a function does with a buffer parameter."""
-
-    READ = auto()
-    WRITE = auto()
-    """Written before it is read: what the caller put there does not matter."""
-    READWRITE = auto()
-
-
-@irdl_attr_definition
-class AccessAttr(EnumAttribute[Access], SpacedOpaqueSyntaxAttribute):
-    """How a parameter is accessed."""
-
-    name = "low.access"
 
 
 @irdl_attr_definition
@@ -119,6 +105,21 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
     return tuple(p for p in params if isinstance(p, ParamAttr))
+
+
+def imported_ir(module: ModuleOp) -> tuple[str, ...]:
+    """The LLVM IR that comes with a module."""
+    return _texts(module, IMPORT_LLVM)
+
+
+def imported_c(module: ModuleOp) -> tuple[str, ...]:
+    """The C sources that come with a module."""
+    return _texts(module, IMPORT_C)
+
+
+def _texts(module: ModuleOp, name: str) -> tuple[str, ...]:
+    texts = module.attributes.get(name)
+    return tuple(t.data for t in texts if isinstance(t, StringAttr)) if isinstance(texts, ArrayAttr) else ()
 
 
 def symbols_of(function: FuncOp) -> tuple[str, ...]:
@@ -329,4 +330,8 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
         raise VerifyException(f"{op.name} mask must be {_mask_type(index_type)}, got {mask.type}")
 
 
-LOW = Dialect("low", [ParallelForOp, GatherOp, ScatterOp, *LANE_FORMS.values()], [AccessAttr, ParamAttr])
+LOW = Dialect(
+    "low",
+    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, *LANE_FORMS.values()],
+    [AccessAttr, ParamAttr],
+)

@@ -12,7 +12,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.traits import SymbolTable
 
 from weft.dialects.graph_shapes import DimsAttr, show_extent
-from weft.dialects.low import PARAMS, Access, params_of, symbols_of
+from weft.dialects.low import PARAMS, params_of, symbols_of
+from weft.dialects.low_access import Access
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap
 from weft.interp.values import Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen

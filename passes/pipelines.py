@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
@@ -24,6 +25,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         # First, for it asks the question that schedule primitives asked (is a temporary private to an iteration?) in
         # the form in which they asked it: with blocks, whose init is known to come first.
         PlaceBuffersPass(),
+        # While loops and blocks are there, which carry code along as annotations.
+        CollectImportsPass(),
         # Before blocks go: it needs to know which iterators reduce.
         LowerReductionsPass(),
         # From here on there are loops, conditions, loads and stores only.

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects.low import Access as LowAccess
-from weft.dialects.low import params_of, symbols_of
+from weft.dialects.low import imported_c, params_of, symbols_of
+from weft.dialects.low_access import Access as LowAccess
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 
@@ -88,5 +88,10 @@ def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | 
     from weft.backends.llvm.emit import emit_module
     from weft.runtime.library import Library
 
-    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp)]
-    return Library({"ll": emit_module(module, target)}, signatures, target, options=options)
+    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    symbols: dict[str, int] = {}
+    for source in imported_c(module):
+        from weft.runtime.c_sources import compiled_symbols
+
+        symbols.update(compiled_symbols(source))
+    return Library({"ll": emit_module(module, target)}, signatures, target, symbols, options)

@@ -1,4 +1,4 @@
-"""Calls between functions of a module, and the module's constants.
+"""Calls between functions of a module and to functions outside, and the module's constants.
 
 A constant is the bytes of its elements, for LLVM reads those fastest: `@name = private constant [4 x i8] c"\\00..."`.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
 from weft.backends.llvm.symbols import quoted, symbol_name
@@ -25,15 +25,53 @@ _TRUTH: Final = bytes([0] + [1] * 255)
 
 
 def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
-    """`func.call` of a function of the module; functions at low level return nothing."""
+    """`func.call` of a function of the module, or of one outside that it declares; those of the module return
+    nothing."""
     call = cast("func.CallOp", op)
-    if call.results:
-        raise CompileError.at(
-            op, f"functions at low level return nothing, but @{call.callee.string_value()} gives results"
-        )
+    name = call.callee.string_value()
     types = [emitter.type_of(argument, op).text for argument in call.arguments]
-    arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, emitter.texts(op), strict=True))
-    emitter.line(f"call void @{quoted(symbol_name(call.callee.string_value()))}({arguments})")
+    outside = emitter.module.outside.get(name)
+    if outside is None:
+        if call.results:
+            raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
+        arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, emitter.texts(op), strict=True))
+        emitter.line(f"call void @{quoted(symbol_name(name))}({arguments})")
+        return
+    parameters, result = outside_types(emitter.module, outside)
+    arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, emitter.texts(op), strict=True))
+    emitter.module.declare(name, f"declare {result} @{quoted(name)}({', '.join(parameters)})")
+    instruction = f"call {result} @{quoted(name)}({arguments})"
+    if call.results:
+        emitter.define(call.results[0], instruction)
+    else:
+        emitter.line(instruction)
+
+
+_EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
+"""How C passes integers narrower than `int`."""
+
+
+def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[str], str]:
+    """The types of the parameters of a function outside of the module, and of its result, as C passes them."""
+    results = list(function.function_type.outputs)
+    if len(results) > 1:
+        raise CompileError.at(
+            function, f"@{function.sym_name.data} is outside of the module: it gives one result or none"
+        )
+    parameters: list[str] = []
+    for type_ in function.function_type.inputs:
+        found = emitter.types.of(type_, function)
+        if found.lanes or isinstance(type_, MemRefType):
+            raise CompileError.at(
+                function,
+                f"@{function.sym_name.data} is outside of the module: it takes numbers and pointers "
+                f"(low.access_ptr), got {type_}",
+            )
+        parameters.append(" ".join(filter(None, (found.text, _EXTENSIONS.get(found.element)))))
+    if not results:
+        return parameters, "void"
+    result = emitter.types.of(results[0], function)
+    return parameters, " ".join(filter(None, (_EXTENSIONS.get(result.element), result.text)))
 
 
 def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:

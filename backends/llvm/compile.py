@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from weft.support.errors import InternalError
+from weft.support.errors import CompileError, InternalError
 from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     import llvmlite.binding as llvm
 
@@ -62,6 +62,54 @@ def object_code(text: str, target: Target, options: CodegenOptions = DEFAULT_OPT
     machine = target_machine(target, options)
     with optimized_module(text, target, machine, options) as module:
         return machine.emit_object(module)
+
+
+def link_ir(text: str, imports: Sequence[str]) -> str:
+    """`text` together with modules of LLVM IR from elsewhere, whose functions become private to it.
+
+    Raises `CompileError` for imported text that is no LLVM IR, or that defines what is defined already.
+    """
+    import llvmlite.binding as llvm
+
+    context = llvm.create_context()
+    try:
+        module = _parsed(text, context)
+        try:
+            own = set(_defined(module))
+            for source in imports:
+                own |= _link_import(module, source, own, context)
+            return str(module)
+        finally:
+            module.close()
+    finally:
+        context.close()
+
+
+def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm.ContextRef) -> set[str]:
+    """Link imported LLVM IR into `module`, which defines the functions `own`; returns what it defines."""
+    import llvmlite.binding as llvm
+
+    try:
+        imported = llvm.parse_assembly(text, context)
+    except RuntimeError as error:
+        raise CompileError(f"imported LLVM IR is not valid: {_located(str(error), text)}") from error
+    names = _defined(imported)
+    clash = sorted(own.intersection(names))
+    if clash:
+        imported.close()  # before its context
+        raise CompileError(f"imported LLVM IR defines '{clash[0]}', which the module defines too")
+    imported.triple = module.triple
+    imported.data_layout = module.data_layout
+    for name in names:
+        imported.get_function(name).linkage = llvm.Linkage.linkonce_odr
+    module.link_in(imported)
+    return set(names)
+
+
+def _defined(module: llvm.ModuleRef) -> list[str]:
+    """The functions that a module defines."""
+    functions = [f for f in module.functions if not f.is_declaration]
+    return [str(f.name) for f in functions]  # pyright: ignore[reportUnknownArgumentType]
 
 
 def target_machine(

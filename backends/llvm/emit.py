@@ -21,7 +21,8 @@ from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.symbols import quoted, symbol_name
-from weft.dialects.low import PARAMS, Access, params_of, symbols_of
+from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
+from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
     may not stand at low level.
     """
-    functions, data = _contents(module)
+    functions, outside, data = _contents(module)
     emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
+    emitter.outside = {function.sym_name.data: function for function in outside}
     for op in data:
         emitter.globals[op.sym_name.data] = emitter.names.fresh(op.sym_name.data)
     for function in functions:
@@ -49,7 +51,13 @@ def emit_module(module: ModuleOp, target: Target) -> str:
         parts.append("\n".join(emitter.declarations.values()))
     if metadata := emitter.metadata.lines():
         parts.append("\n".join(metadata))
-    return "\n\n".join(parts) + "\n"
+    text = "\n\n".join(parts) + "\n"
+    imports = imported_ir(module)
+    if imports:
+        from weft.backends.llvm.compile import link_ir
+
+        return link_ir(text, imports)
+    return text
 
 
 @cache
@@ -80,9 +88,10 @@ def rules() -> Rules:
     }
 
 
-def _contents(module: ModuleOp) -> tuple[list[FuncOp], list[GlobalOp]]:
-    """The functions and the data of a module."""
+def _contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
+    """The functions of a module, those that it declares only, and its data."""
     functions: list[FuncOp] = []
+    outside: list[FuncOp] = []
     data: list[GlobalOp] = []
     for op in module.ops:
         if isinstance(op, GlobalOp):
@@ -91,11 +100,12 @@ def _contents(module: ModuleOp) -> tuple[list[FuncOp], list[GlobalOp]]:
         if not isinstance(op, FuncOp):
             raise CompileError.at(op, f"a low module holds functions and globals, got {op.name}")
         if op.is_declaration:
-            raise CompileError.at(op, f"function @{op.sym_name.data} has no body")
+            outside.append(op)
+            continue
         if len(op.body.blocks) != 1:
             raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
         functions.append(op)
-    return functions, data
+    return functions, outside, data
 
 
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:

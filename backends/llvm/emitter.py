@@ -21,6 +21,7 @@ from weft.support.errors import CompileError, InternalError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from xdsl.dialects.func import FuncOp
     from xdsl.ir import Block, Operation, SSAValue
 
     from weft.support.target import Target
@@ -62,6 +63,8 @@ class ModuleEmitter:
         self.names = Names(function_names)
         self.globals: dict[str, str] = {}
         """Constants and variables of the module: symbol -> name in the text."""
+        self.outside: dict[str, FuncOp] = {}
+        """Functions that the module declares and does not have."""
         self.functions: list[str] = []
         self.declarations: dict[str, str] = {}
         self.flags = "reassoc contract " if target.reassociate else "contract "

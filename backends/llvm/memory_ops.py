@@ -16,6 +16,7 @@ from xdsl.traits import SymbolTable
 
 from weft.backends.llvm.metadata import NONTEMPORAL
 from weft.dialects import low
+from weft.dialects.low_access import Access, AccessPtrOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -74,20 +75,22 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
             reads += through[0]
             writes += through[1]
         elif kind is not memref.DeallocOp:
-            access = _access_of_call(use.operation, use.index)
-            if access is not low.Access.WRITE:
+            access = _access_of(use.operation, use.index)
+            if access is not Access.WRITE:
                 reads.append(use.operation)
-            if access is not low.Access.READ:
+            if access is not Access.READ:
                 writes.append(use.operation)
     return reads, writes
 
 
-def _access_of_call(op: Operation, operand: int) -> low.Access:
+def _access_of(op: Operation, operand: int) -> Access:
     """What an op that is no load or store does with a buffer operand: a call does what its function says."""
+    if isinstance(op, AccessPtrOp):
+        return op.access.data
     callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
     if isinstance(callee, FuncOp) and low.PARAMS in callee.attributes:
         return low.params_of(callee)[operand].access.data
-    return low.Access.READWRITE
+    return Access.READWRITE
 
 
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
@@ -280,7 +283,13 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
     )
 
 
+def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
+    base, index = _base_and_index(op, 0)
+    emitter.bind(op.results[0], address(emitter, op, base, index))
+
+
 RULES: Final[Rules] = {
+    AccessPtrOp: emit_pointer,
     **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
     memref.AllocaOp: emit_alloca,

@@ -28,6 +28,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     VectorType,
 )
+from xdsl.dialects.ptr import PtrType
 
 from weft.support.errors import CompileError
 
@@ -150,7 +151,7 @@ def _convert(type_: Attribute, op: Operation) -> ValueType:
             return value_type("float")
         case Float64Type():
             return value_type("double")
-        case MemRefType():
+        case MemRefType() | PtrType():
             return POINTER
         case _:
             raise CompileError.at(

@@ -29,6 +29,7 @@ from weft.analysis.structure import (
     loops_around,
     precedes,
     scope_of,
+    stored_buffer,
     writers_of,
 )
 from weft.dialects import sched
@@ -162,7 +163,7 @@ class CacheRead(MovingPrimitive):
             self.refuse(3, f"blocks {names} write {buffer_name(buffer)}", block, subject)
         for use in buffer.uses:
             user = use.operation
-            writes = isinstance(user, memref.StoreOp | func.CallOp)
+            writes = isinstance(user, func.CallOp) or stored_buffer(user) is not None
             if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
                 self.refuse(
                     3, f"{user.name} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject

@@ -26,6 +26,7 @@ from weft.analysis.structure import (
     why_not_complete,
 )
 from weft.dialects import sched
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
@@ -210,8 +211,10 @@ class ComputeInline(Primitive):
 def require_uses_inside(
     primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str
 ) -> None:
-    """Nothing but these blocks touches a buffer: it will be gone."""
+    """Nothing but loads and stores of these blocks touches a buffer: it will be gone."""
     for use in buffer.uses:
+        if isinstance(use.operation, AccessPtrOp):
+            primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
         if not any(is_inside(use.operation, block) for block in blocks):
             detail = f"{use.operation.name} outside of the blocks of its scope uses {buffer_name(buffer)}"
             primitive.refuse(requirement, detail, use.operation, subject)

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
-from weft.dialects.low import PARAMS, Access, AccessAttr, ParamAttr, params_of, symbols_of
+from weft.dialects.low import PARAMS, ParamAttr, params_of, symbols_of
+from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
 from weft.dialects.tir import AssumeShapeOp
 from weft.passes.tir.nest import buffer_type, static_value
 from weft.support.errors import CompileError
@@ -165,7 +166,9 @@ class ParameterAccesses:
             return self._of_value(op.dest)
         if isinstance(op, CallOp):
             return self._of_callee(op.callee.root_reference.data, position)
-        return None if isinstance(op, memref.DimOp | AssumeShapeOp) else Access.READWRITE
+        if isinstance(op, AccessPtrOp):
+            return op.access.data
+        return None if isinstance(op, memref.DimOp | StrideOp | AssumeShapeOp) else Access.READWRITE
 
     def _of_callee(self, name: str, position: int) -> Access:
         for op in self.module.ops:

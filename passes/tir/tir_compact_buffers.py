@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -12,7 +13,10 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.index_map import add_intervals, scale_interval
+from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
+
+_Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
 
 @dataclass(frozen=True)
@@ -50,11 +54,16 @@ class _Box:
 
 
 def compact(alloc: memref.AllocOp) -> None:
-    """Shrink `alloc` to the region that its loads and stores touch; other uses keep it as it is."""
-    uses: list[memref.LoadOp | memref.StoreOp] = []
+    """Shrink `alloc` to the region that loads, stores and pointers touch; other uses keep it as it is."""
+    uses: list[_Use] = []
     for use in alloc.memref.uses:
         op = use.operation
-        if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not alloc.memref:
+        if isinstance(op, StrideOp):
+            continue
+        if isinstance(op, AccessPtrOp):
+            if op.box_sizes is None:
+                return
+        elif not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not alloc.memref:
             return
         uses.append(op)
     scope = alloc.parent
@@ -63,7 +72,10 @@ def compact(alloc: memref.AllocOp) -> None:
     fixed = _FixedIn(scope)
     indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
-    boxes = [_union([fixed.box(index[d]) for index in indices]) for d in range(old.get_num_dims())]
+    boxes = [
+        _union([_widened(fixed.box(index[d]), op, d) for op, index in zip(uses, indices, strict=True)])
+        for d in range(old.get_num_dims())
+    ]
     boxes = [
         None if box is None or (extent != DYNAMIC_INDEX and box.high - box.low + 1 >= extent) else box
         for box, extent in zip(boxes, old.get_shape(), strict=True)
@@ -73,6 +85,13 @@ def compact(alloc: memref.AllocOp) -> None:
     _shrink(alloc, old, boxes)
     for op, index in zip(uses, indices, strict=True):
         _rebase(op, index, boxes)
+
+
+def _widened(box: _Box | None, op: _Use, dimension: int) -> _Box | None:
+    """A box of corners, with what a pointer to each of them gives access to."""
+    if box is None or not isinstance(op, AccessPtrOp) or op.box_sizes is None:
+        return box
+    return _Box(box.base, box.low, box.high + op.box_sizes[dimension] - 1)
 
 
 def _union(boxes: list[_Box | None]) -> _Box | None:
@@ -159,7 +178,7 @@ def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) ->
     alloc.erase()
 
 
-def _rebase(op: memref.LoadOp | memref.StoreOp, index: list[Index], boxes: list[_Box | None]) -> None:
+def _rebase(op: _Use, index: list[Index], boxes: list[_Box | None]) -> None:
     """Let `op` count from the corner of the box."""
     first = len(op.operands) - len(index)
     for d, (old, box) in enumerate(zip(index, boxes, strict=True)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -29,6 +30,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.dialects.low import PARAMS, SYMBOLS
+from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses
 from weft.passes.tir.nest import (
@@ -172,6 +174,10 @@ class _Flattener:
             case AssumeShapeOp():
                 op.detach()
                 op.erase()
+            case AccessPtrOp():
+                self._flatten_pointer(op)
+            case StrideOp():
+                self._replace_stride(op)
             case memref.GetGlobalOp():
                 shape = buffer_type(op.memref).get_shape()
                 new = Rewriter.replace_value_with_new_type(op.memref, flat_type(buffer_type(op.memref)))
@@ -183,16 +189,36 @@ class _Flattener:
             case _:
                 pass
 
-    def _flatten_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
-        shape = self.shapes[op.memref]
-        old = list(op.indices)
+    def _place(self, buffer: SSAValue, indices: Sequence[SSAValue], op: Operation) -> SSAValue:
+        """The index of an element, computed before `op`."""
+        shape = self.shapes[buffer]
         total = Index({})
         stride = Index({}, 1)
         for dimension in reversed(range(len(shape))):
-            total = total + _product(Index.of(old[dimension]), stride, op)
+            total = total + _product(Index.of(indices[dimension]), stride, op)
             if dimension:
                 stride = _product(Index.of(shape[dimension]), stride, op)
-        value = index_before(total.simplified(range_of), op)
+        return index_before(total.simplified(range_of), op)
+
+    def _flatten_pointer(self, op: AccessPtrOp) -> None:
+        old = list(op.indices)
+        value = self._place(op.buffer, old, op)
+        op.operands = [op.buffer, value]
+        op.sizes = None  # of a flat buffer, the box is no range
+        erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
+
+    def _replace_stride(self, op: StrideOp) -> None:
+        stride = Index({}, 1)
+        for extent in self.shapes[op.buffer][op.dimension.value.data + 1 :]:
+            stride = _product(Index.of(extent), stride, op)
+        value = index_before(stride, op, op.stride.name_hint)
+        op.stride.replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+
+    def _flatten_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
+        old = list(op.indices)
+        value = self._place(op.memref, old, op)
         if isinstance(op, memref.LoadOp):
             op.operands = [op.memref, value]
         else:
@@ -293,8 +319,10 @@ def _product(left: Index, right: Index, anchor: Operation) -> Index:
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call or cast takes the buffer: what lives on the stack is only loaded and stored."""
-    return any(not isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in buffer.uses)
+    """Whether a call or cast takes the buffer: what lives on the stack is loaded, stored, pointed to for a moment."""
+    return any(
+        not isinstance(use.operation, memref.LoadOp | memref.StoreOp | AccessPtrOp | StrideOp) for use in buffer.uses
+    )
 
 
 def _add_at_end(alloc: Operation, free: Operation) -> None:

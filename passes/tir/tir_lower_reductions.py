@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.passes.tir.nest import (
@@ -175,6 +176,8 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
 
     Spatial iterators with different values write different places, so then no instance sees the init of another one.
     """
+    if takes_pointers(block):
+        return False
     init = block.init
     stored: dict[SSAValue, set[tuple[Index, ...]]] = {}
     loads: list[memref.LoadOp] = []

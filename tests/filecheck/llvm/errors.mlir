@@ -144,8 +144,21 @@ func.func @result() -> f32 {
 
 // -----
 
-// expected-error@+1 {{function @declared has no body}}
+// expected-error@+1 {{@declared is outside of the module: it takes numbers and pointers (low.access_ptr), got memref<4xf32>}}
 func.func private @declared(memref<4xf32>) -> ()
+func.func @calls(%A: memref<4xf32>) {
+  func.call @declared(%A) : (memref<4xf32>) -> ()
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{@several is outside of the module: it gives one result or none}}
+func.func private @several() -> (i32, i32)
+func.func @calls() {
+  %a, %b = func.call @several() : () -> (i32, i32)
+  func.return
+}
 
 // -----
 

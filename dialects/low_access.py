@@ -1,0 +1,150 @@
+"""How code accesses buffers, and pointers for code that is not in the module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import auto
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.ptr import PtrType
+from xdsl.dialects.utils.enum_attribute import EnumAttribute
+from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+
+class Access(StrEnum):
+    """What a function does with a buffer parameter."""
+
+    READ = auto()
+    WRITE = auto()
+    """Written before it is read: what the caller put there does not matter."""
+    READWRITE = auto()
+
+
+@irdl_attr_definition
+class AccessAttr(EnumAttribute[Access], SpacedOpaqueSyntaxAttribute):
+    """How a parameter is accessed."""
+
+    name = "low.access"
+
+
+@irdl_op_definition
+class AccessPtrOp(IRDLOperation):
+    """A pointer to an element of a buffer, for a function outside of the module.
+
+    ```mlir
+    %c = low.access_ptr %C[%i, %j] sizes [16, 16] readwrite : memref<128x128xf32>
+    func.call @kernel(%c) : (!ptr_xdsl.ptr) -> ()
+    ```
+    The function may access the box of that many elements from there on, as `access` says, and no others; it runs in the
+    block where the pointer is taken, and keeps no pointer. `write` writes the whole box. Without sizes it may access
+    the whole buffer.
+    """
+
+    name = "low.access_ptr"
+
+    buffer = operand_def(MemRefType)
+    indices = var_operand_def(IndexType)
+    sizes = opt_prop_def(DenseArrayBase.constr(i64))
+    access = prop_def(AccessAttr)
+    pointer = result_def(PtrType())
+
+    def __init__(
+        self, buffer: SSAValue, indices: Sequence[SSAValue], access: Access, sizes: Sequence[int] | None = None
+    ) -> None:
+        super().__init__(
+            operands=[buffer, list(indices)],
+            properties={
+                "sizes": None if sizes is None else DenseArrayBase.from_list(i64, list(sizes)),
+                "access": AccessAttr(access),
+            },
+            result_types=[PtrType()],
+        )
+
+    @property
+    def box_sizes(self) -> tuple[int, ...] | None:
+        return None if self.sizes is None else self.sizes.get_values()
+
+    @property
+    def reads(self) -> bool:
+        return self.access.data is not Access.WRITE
+
+    @property
+    def writes(self) -> bool:
+        return self.access.data is not Access.READ
+
+    def verify_(self) -> None:
+        rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
+        sizes = self.box_sizes
+        if len(self.indices) != rank or (sizes is not None and len(sizes) != rank):
+            raise VerifyException(f"{self.name} takes an index and a size a dimension, the buffer has rank {rank}")
+        if sizes is not None and any(size < 1 for size in sizes):
+            raise VerifyException(f"{self.name} sizes must be positive, got {list(sizes)}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AccessPtrOp:
+        buffer = parser.parse_unresolved_operand()
+        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
+        sizes = None
+        if parser.parse_optional_keyword("sizes") is not None:
+            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        access = parser.parse_str_enum(Access)
+        parser.parse_punctuation(":")
+        return cls(parser.resolve_operand(buffer, parser.parse_type()), indices, access, sizes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.buffer)
+        printer.print_string("[")
+        printer.print_list(self.indices, printer.print_ssa_value)
+        printer.print_string("]")
+        if self.box_sizes is not None:
+            printer.print_string(" sizes [")
+            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
+            printer.print_string("]")
+        printer.print_string(f" {self.access.data.value} : ")
+        printer.print_attribute(self.buffer.type)
+
+
+@irdl_op_definition
+class StrideOp(IRDLOperation):
+    """How many elements lie between neighbours in a dimension of a buffer, where lowering will have put them.
+
+    `%s = low.stride %C {dimension = 0} : memref<128x128xf32>`: for functions that take pointers into it.
+    """
+
+    name = "low.stride"
+
+    buffer = operand_def(MemRefType)
+    dimension = prop_def(IntegerAttr)
+    stride = result_def(IndexType())
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$buffer attr-dict `:` type($buffer)"
+
+    def __init__(self, buffer: SSAValue, dimension: int) -> None:
+        super().__init__(
+            operands=[buffer], properties={"dimension": IntegerAttr(dimension, i64)}, result_types=[IndexType()]
+        )
+
+    def verify_(self) -> None:
+        rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
+        if not 0 <= self.dimension.value.data < rank:
+            raise VerifyException(
+                f"{self.name} asks for dimension {self.dimension.value.data} of a buffer of rank {rank}"
+            )

@@ -1,0 +1,71 @@
+"""C sources that come with a program: compiled with the C compiler of the system, where there is one."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from weft.support.errors import CompileError
+
+_C_COMPILERS = ("cc", "gcc", "clang")
+_CXX_COMPILERS = ("c++", "g++", "clang++")
+_FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared")
+
+
+def compiled_symbols(source: str) -> dict[str, int]:
+    """Addresses of the functions that a C source defines, in this process; a source with `extern "C"` is C++.
+
+    Compiled once a process. Raises `CompileError` when there is no compiler, or when it refuses the source.
+    """
+    return dict(_symbols(source))
+
+
+@cache
+def _symbols(source: str) -> tuple[tuple[str, int], ...]:
+    from weft.backends.llvm.object_file import object_symbols
+
+    is_cxx = 'extern "C"' in source
+    compiler = _compiler(is_cxx)
+    name = hashlib.sha256(source.encode()).hexdigest()[:12]
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        path = Path(folder, f"{name}{'.cc' if is_cxx else '.c'}")
+        path.write_text(source)
+        code = Path(folder, f"{name}.o")
+        library = Path(folder, f"{name}.so")
+        _run([compiler, *_FLAGS[:-1], "-c", str(path), "-o", str(code)], path.name)
+        _run([compiler, *_FLAGS, str(code), "-o", str(library)], path.name)
+        loaded = ctypes.CDLL(str(library))  # stays loaded until the process ends
+        table = object_symbols(code.read_bytes())
+    if table is None:
+        raise CompileError("C sources are supported on systems with ELF objects only; import LLVM IR instead")
+    found: list[tuple[str, int]] = []
+    for symbol in table.defined:
+        address = ctypes.cast(getattr(loaded, symbol), ctypes.c_void_p).value
+        if address is not None:
+            found.append((symbol, address))
+    return tuple(found)
+
+
+def _compiler(is_cxx: bool) -> str:
+    names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
+    for name in names:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    raise CompileError(
+        f"the program comes with a {'C++' if is_cxx else 'C'} source, and there is no compiler for it: none of "
+        f"{', '.join(names)} is on the PATH. Import LLVM IR instead (pragma_import_llvm)"
+    )
+
+
+def _run(command: list[str], name: str) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        shown = "\n  ".join(line.replace(str(Path(command[-1]).parent) + "/", "") for line in lines[:8])
+        raise CompileError(f"the C compiler refuses an imported source ({name}):\n  {shown}")
