@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp, DimOp, StoreOp
 from xdsl.dialects.scf import IfOp, YieldOp
@@ -128,7 +128,7 @@ class FunctionPrinter:
         """Whether `op` is a statement, not a part of an expression."""
         if isinstance(op, IfOp):
             return len(op.results) != 1 or not only_computes(op)
-        return len(op.results) != 1 or isinstance(op, AllocOp | DimOp)
+        return len(op.results) != 1 or isinstance(op, DimOp) or isinstance(op.results[0].type, MemRefType)
 
     def _statement(self, ops: Sequence[Operation]) -> bool:
         """Print the last of `ops`, with those before it as its expressions, if that reads back as they are."""

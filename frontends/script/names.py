@@ -28,12 +28,15 @@ class Names:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """A free name like `name`, taken until its scope ends."""
+        """A free name like `name`, taken until its scope ends.
+
+        Numbers are appended bare: after an underscore they mean nothing in IR and would get lost.
+        """
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):
             number += 1
-            candidate = f"{word}_{number}"
+            candidate = word.rstrip("_") + str(number)
         self._scopes[-1].add(candidate)
         return candidate
 

@@ -95,7 +95,7 @@ class Raiser:
         if isinstance(found, Buffer):
             return found
         owner = value.owner
-        raise NotRaised(*([owner] if isinstance(owner, Operation) else []))
+        raise NotRaised(*([] if isinstance(owner, Block) or owner in self._window else [owner]))
 
     def value(self, value: SSAValue) -> Expr:
         """The expression of a scalar. Raises NotRaised."""

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from weft.dialects.tir_kinds import LoopKind
 from weft.frontends.script import tir
-from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.blocks import BlockParser
 from weft.frontends.script.conditions import ConditionParser
 from weft.frontends.script.constructs import Construct, DType
 from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.generic import generic_op
+from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, is_scalar
-from weft.frontends.te.expr import BinaryKind, Const, Expr, as_number, binary
+from weft.frontends.te.expr import Const, Expr, as_number
 from weft.support.errors import CompileError
-
-_LOOPS: Mapping[Construct, LoopKind] = {
-    tir.serial: LoopKind.SERIAL,
-    tir.parallel: LoopKind.PARALLEL,
-    tir.vectorized: LoopKind.VECTORIZED,
-    tir.unroll: LoopKind.UNROLLED,
-    tir.thread_binding: LoopKind.THREAD_BINDING,
-}
 
 
 class StatementParser:
@@ -40,6 +31,7 @@ class StatementParser:
         self.evaluator = function.evaluator
         self.emitter = function.emitter
         self._blocks = BlockParser(function, self.body)
+        self._loops = LoopParser(function, self.body)
         self._conditions = ConditionParser(function, self.body)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
@@ -73,7 +65,7 @@ class StatementParser:
             case ast.AugAssign():
                 self._update(node)
             case ast.For() if not node.orelse:
-                self._for(node)
+                self._loops.parse(node)
             case ast.With() if len(node.items) == 1:
                 self._with(node)
             case ast.If():
@@ -174,7 +166,8 @@ class StatementParser:
 
     def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):
-            return self.evaluator.known(target.id) or Symbol(target.id)
+            known = self.evaluator.known(target.id)
+            return Symbol(target.id) if known is None else known
         return self.evaluator.evaluate(value)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
@@ -272,105 +265,7 @@ class StatementParser:
             )
         self.store(buffer, indices, self.evaluator.note(node, expr))
 
-    # Loops
-
-    def _for(self, node: ast.For) -> None:
-        targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
-        names = [self._plain_name(target).id for target in targets]
-        call = node.iter
-        word = self.evaluator.evaluate(call.func) if isinstance(call, ast.Call) else None
-        if not isinstance(call, ast.Call) or not (word is range or isinstance(word, Construct)):
-            raise self.error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
-        if word is tir.grid:
-            if call.keywords or len(call.args) != len(names):
-                raise self.error(call, f"{len(names)} loop variables, and T.grid of {len(call.args)} extents")
-            starts: list[Expr | int] = [0] * len(names)
-            extents = [self.evaluator.extent(a, f"the extent of {n}") for a, n in zip(call.args, names, strict=True)]
-            self._nest(node, names, starts, extents, LoopKind.SERIAL, None, {})
-            return
-        kind = LoopKind.SERIAL if word is range else _LOOPS.get(word)
-        if kind is None:
-            raise self.error(call, f"{word} does not make a loop; it is used so: `{cast('Construct', word).usage}`")
-        if len(names) != 1:
-            raise self.error(node.target, f"one loop has one variable, got {len(names)}")
-        thread, annotations = self._loop_options(call, kind)
-        start, extent = self._range(call, names[0])
-        self._nest(node, names, [start], [extent], kind, thread, annotations)
-
-    def _loop_options(self, call: ast.Call, kind: LoopKind) -> tuple[str | None, dict[str, Attribute]]:
-        thread: str | None = None
-        annotations: dict[str, Attribute] = {}
-        for keyword in call.keywords:
-            if keyword.arg == "thread" and kind is LoopKind.THREAD_BINDING:
-                thread = self.evaluator.string(keyword.value, "thread")
-            elif keyword.arg == "annotations" and ast.unparse(call.func) != "range":
-                value = self.evaluator.evaluate(keyword.value)
-                if not isinstance(value, dict | None):
-                    raise self.error(keyword, "annotations are a dict")
-                named = cast("dict[object, object]", value or {})
-                annotations = self.evaluator.apply(keyword, to_attributes, named)
-            else:
-                raise self.error(keyword, f"loops have no option {keyword.arg}")
-        if kind is LoopKind.THREAD_BINDING and thread is None:
-            raise self.error(call, f"the thread axis is missing: `{tir.thread_binding.usage}`")
-        return thread, annotations
-
-    def _range(self, call: ast.Call, name: str) -> tuple[Expr | int, Expr | int]:
-        """Start and extent of `range(stop)`, `range(start, stop)`."""
-        if not 1 <= len(call.args) <= 3:
-            raise self.error(call, "a loop has a stop, or a start and a stop")
-        if len(call.args) == 3 and as_number(self.evaluator.evaluate(call.args[2])) != 1:
-            raise self.error(call.args[2], "loops step by 1: multiply the variable instead")
-        if len(call.args) == 1:
-            return 0, self.evaluator.extent(call.args[0], f"the extent of {name}")
-        start = self.evaluator.index(call.args[0], f"the start of {name}")
-        stop = self.evaluator.index(call.args[1], f"the stop of {name}")
-        if isinstance(start, Const) and isinstance(stop, Const):
-            return int(start.value), max(0, int(stop.value) - int(start.value))
-        if isinstance(start, Const) and start.value == 0:
-            return 0, stop
-        return start, self.evaluator.apply(call, lambda: stop - start)
-
-    def _nest(
-        self,
-        node: ast.For,
-        names: Sequence[str],
-        starts: Sequence[Expr | int],
-        extents: Sequence[Expr | int],
-        kind: LoopKind,
-        thread: str | None,
-        annotations: Mapping[str, Attribute],
-    ) -> None:
-        self.loops(list(zip(names, starts, extents, strict=True)), kind, thread, annotations, node, node.body)
-
-    def loops(
-        self,
-        variables: Sequence[tuple[str, Expr | int, Expr | int]],
-        kind: LoopKind,
-        thread: str | None,
-        annotations: Mapping[str, Attribute],
-        node: ast.stmt,
-        statements: Sequence[ast.stmt],
-    ) -> None:
-        """Nested loops over variables (name, start, extent) around statements. All extents are evaluated first."""
-        if not variables:
-            self.body(statements)
-            return
-        for _, _, extent in variables:
-            if isinstance(extent, Expr):
-                self.emitter.index(extent)
-        (name, start, extent), *rest = variables
-        op = self.emitter.loop(extent, name, kind, thread, annotations)
-        leaf = Leaf.of(op.induction_variable, name, extent)
-        variable = (
-            leaf
-            if start == 0 and isinstance(start, int)
-            else self.evaluator.apply(node, binary, BinaryKind.ADD, leaf, start)
-        )
-        with self.emitter.body(op.body.block), self.evaluator.scope({name: variable}):
-            self.loops(rest, kind, thread, annotations, node, statements)
-        self.place(node)
-        self.emitter.effect(op)
+    # Threads, blocks and conditions
 
     def _launch(self, node: ast.stmt) -> ast.Call | None:
         """The call in `i = T.launch_thread("threadIdx.x", 64)`."""
@@ -381,16 +276,7 @@ class StatementParser:
         """All that follows `T.launch_thread` runs in the loop over its threads."""
         self.function.flush()
         target = node.targets[0] if isinstance(node, ast.Assign) else call
-        self._over_threads(node, call, self._plain_name(target).id, statements)
-
-    def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
-        if len(call.args) != 2 or call.keywords:
-            raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{tir.launch_thread.usage}`")
-        thread = self.evaluator.string(call.args[0], "the thread axis")
-        extent = self.evaluator.extent(call.args[1], f"the extent of {name}")
-        self.loops([(name, 0, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
-
-    # Blocks and conditions
+        self._loops.over_threads(node, call, self._plain_name(target).id, statements)
 
     def _with(self, node: ast.With) -> None:
         item = node.items[0]
@@ -399,7 +285,7 @@ class StatementParser:
         if word is tir.block and item.optional_vars is None:
             self._blocks.parse(node, cast("ast.Call", call))
         elif word is tir.launch_thread and isinstance(item.optional_vars, ast.Name):
-            self._over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
+            self._loops.over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
         elif word is tir.init:
             raise self.error(node, "T.init() stands in a block, before what is computed")
         else:

@@ -1,6 +1,9 @@
 """Programs written as scripts compute what NumPy computes, interpreted and compiled."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -452,3 +455,18 @@ def main(A: T.Buffer((7,), "float32"), C: T.Buffer((7,), "float32")):
 """)
     a = np.linspace(0.3, 3.4, 7, dtype=np.float32)
     agree(module, "main", (a,), (UNARY[name](a).astype(np.float32),))
+
+
+@pytest.mark.parametrize(
+    ("example", "printed"),
+    [
+        ("script_mm_relu.py", "vj = T.axis.spatial(128, j0 * 4 + ax0)"),
+        ("script_bmm_relu.py", "the transformed program is the target"),
+    ],
+)
+def test_example(example: str, printed: str) -> None:
+    file = Path(__file__).parents[2] / "examples" / example
+    done = subprocess.run([sys.executable, file], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert printed in done.stdout
+    assert done.stdout.count("agrees with NumPy") == 2

@@ -1,0 +1,98 @@
+"""Batched matrix multiplication with ReLU as a script, transformed by schedule primitives into a given target script.
+
+python examples/script_bmm_relu.py
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import weft
+from weft.script import ir_module
+from weft.script import tir as T
+
+SHAPE = (16, 128, 128)
+
+
+@ir_module
+class MyBmmRelu:
+    @T.prim_func
+    def bmm_relu(A: T.Buffer(SHAPE, "float32"), B: T.Buffer(SHAPE, "float32"), C: T.Buffer(SHAPE, "float32")):
+        T.func_attr({"global_symbol": "bmm_relu", "tir.noalias": True})
+        Y = T.alloc_buffer(SHAPE, dtype="float32")
+        for n, i, j, k in T.grid(16, 128, 128, 128):
+            with T.block("Y"):
+                vn, vi, vj, vk = T.axis.remap("SSSR", [n, i, j, k])
+                with T.init():
+                    Y[vn, vi, vj] = T.float32(0)
+                Y[vn, vi, vj] = Y[vn, vi, vj] + A[vn, vi, vk] * B[vn, vk, vj]
+        for n, i, j in T.grid(*SHAPE):
+            with T.block("C"):
+                vn, vi, vj = T.axis.remap("SSS", [n, i, j])
+                C[vn, vi, vj] = T.max(Y[vn, vi, vj], T.float32(0))
+
+
+@ir_module
+class TargetModule:
+    @T.prim_func
+    def bmm_relu(A: T.Buffer(SHAPE, "float32"), B: T.Buffer(SHAPE, "float32"), C: T.Buffer(SHAPE, "float32")) -> None:
+        T.func_attr({"global_symbol": "bmm_relu", "tir.noalias": True})
+        Y = T.alloc_buffer([16, 128, 128], dtype="float32")
+        for i0 in T.parallel(16):
+            for i1, i2_0 in T.grid(128, 16):
+                for ax0_init in T.vectorized(8):
+                    with T.block("Y_init"):
+                        n, i = T.axis.remap("SS", [i0, i1])
+                        j = T.axis.spatial(128, i2_0 * 8 + ax0_init)
+                        Y[n, i, j] = T.float32(0)
+                for ax1_0 in T.serial(32):
+                    for ax1_1 in T.unroll(4):
+                        for ax0 in T.serial(8):
+                            with T.block("Y_update"):
+                                n, i = T.axis.remap("SS", [i0, i1])
+                                j = T.axis.spatial(128, i2_0 * 8 + ax0)
+                                k = T.axis.reduce(128, ax1_0 * 4 + ax1_1)
+                                Y[n, i, j] = Y[n, i, j] + A[n, i, k] * B[n, k, j]
+                for i2_1 in T.vectorized(8):
+                    with T.block("C"):
+                        n, i = T.axis.remap("SS", [i0, i1])
+                        j = T.axis.spatial(128, i2_0 * 8 + i2_1)
+                        C[n, i, j] = T.max(Y[n, i, j], T.float32(0))
+
+
+def transform(sch: weft.Schedule) -> None:
+    """From the definition to the target."""
+    y = sch.get_block("Y", func_name="bmm_relu")
+    c = sch.get_block("C", func_name="bmm_relu")
+    n, _, j = sch.get_loops(c)
+    j0, j1 = sch.split(j, factors=[None, 8])
+    sch.compute_at(y, j0)
+    ax0, ax1 = sch.get_loops(y)[-2:]
+    ax1_0, ax1_1 = sch.split(ax1, factors=[None, 4])
+    sch.reorder(ax1_0, ax1_1, ax0)
+    y_init = sch.decompose_reduction(y, ax1_0)
+    sch.vectorize(sch.get_loops(y_init)[-1])
+    sch.vectorize(j1)
+    sch.parallel(n)
+    sch.unroll(ax1_1)
+
+
+def main() -> None:
+    sch = weft.Schedule(MyBmmRelu)
+    transform(sch)
+    weft.assert_structural_equal(sch.mod, TargetModule)
+    print("the transformed program is the target")
+
+    rng = np.random.default_rng(0)
+    a, b = (rng.random(SHAPE, dtype=np.float32) for _ in range(2))
+    c = np.empty_like(a)
+    for name, module in (("before", MyBmmRelu), ("after", sch.mod)):
+        lib = weft.build(module, target="llvm")
+        lib["bmm_relu"](a, b, c)
+        np.testing.assert_allclose(c, np.maximum(a @ b, 0), rtol=1e-5)
+        seconds = lib.time_evaluator("bmm_relu", number=1, repeat=3)(a, b, c).min
+        print(f"{name:6} agrees with NumPy, {seconds * 1e3:.2f} ms")
+
+
+if __name__ == "__main__":
+    main()
