@@ -19,6 +19,8 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.verify_level import verify_level
 from weft.runtime.build import load_low_module
+from weft.schedule.trace_python import run_python, trace_as_python
+from weft.schedule.traces import simplify_trace
 
 ORDERS = ("forward", "reversed", "shuffled", "privatised")
 """How the iterations of parallel and vectorised loops are interpreted: one after the other in several orders, then all
@@ -88,6 +90,10 @@ def _stages(program: Program, scheduled: ModuleOp, trace: sched.FuncOp, seed: in
         _unequal(scheduled, replayed.mod)
         or (None if str(replayed.trace) == str(trace) else "the trace of the replay is another"),
     )
+    if seed % 4 == 0:
+        again = weft.Schedule(program.module)
+        run_python(again, trace_as_python(simplify_trace(trace)))
+        yield "trace as Python", _unequal(scheduled, again.mod)
     low = scheduled.clone()
     LowerTirToLowPass("llvm").apply(Context(), low)
     verify_level(low, "low")

@@ -92,7 +92,7 @@ class Fuzzer:
 
     def __init__(self, program: Program, seed: int) -> None:
         self.random = np.random.default_rng((seed, 1))
-        self.sch = RecordingSchedule(program.module)
+        self.sch = RecordingSchedule(program.module, seed=seed)
         self.statistics = Statistics()
         self.blocks = [self.sch.get_block(op.label) for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
         self.loops: list[LoopHandle] = []
@@ -217,6 +217,9 @@ class Fuzzer:
         op = self.op(loop)
         extent = op.extent if isinstance(op, ForOp) and isinstance(op.extent, int) else 7
         factors: list[int | None] = [self.number(1, min(extent + 1, 8)) for _ in range(self.number(1, 2))]
+        if self.chance(0.2):
+            sample = self.sch.sample_perfect_tile
+            return lambda: self.loops.extend(self.sch.split(loop, sample(loop, len(factors) + 1)))
         if self.chance(0.75):
             factors.insert(self.number(0, len(factors)), None)
         elif not self.chance(WILD):
@@ -359,6 +362,8 @@ class Fuzzer:
         block = self.block(lambda op: writes_temporary(op) and bool(consumers_of(op)))
         if block is None:
             return None
+        if self.chance(0.2):
+            return lambda: self.sch.compute_at(block, self.sch.sample_compute_location(block))
         loop = self._loop_of_all(block, consumers_of(self.block_op(block)))
         return None if loop is None else lambda: self.sch.compute_at(block, loop)
 
