@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from weft.runtime.registry import get_func, register_func
     from weft.runtime.threads import get_num_threads, set_num_threads
     from weft.schedule.schedule import Schedule
+    from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.target import Target
     from weft.tools.building import build, parse, parse_file
@@ -58,6 +59,7 @@ __all__ = [
     "parse",
     "parse_file",
     "register_func",
+    "register_tensor_intrinsic",
     "remove_function",
     "script",
     "set_function_attribute",
@@ -88,6 +90,7 @@ _PLACES = {
     "parse": "weft.tools.building",
     "parse_file": "weft.tools.building",
     "register_func": "weft.runtime.registry",
+    "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",
     "set_function_attribute": "weft.passes.module_functions",
     "set_num_threads": "weft.runtime.threads",

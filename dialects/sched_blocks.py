@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.dialects.builtin import StringAttr
+from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, prop_def, result_def
 
 from weft.dialects.sched_base import BLOCK, LOOP, StepOp
 
@@ -20,4 +21,15 @@ class BlockizeOp(StepOp):
     block = result_def(BLOCK)
 
 
-BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp,)
+@irdl_op_definition
+class TensorizeOp(StepOp):
+    """The body of a block, or a loop, becomes the implementation of a tensor intrinsic."""
+
+    name = "sched.tensorize"
+    HANDLE_TYPES: ClassVar = ((BLOCK, LOOP),)
+
+    target = operand_def(EqAttrConstraint(LOOP) | EqAttrConstraint(BLOCK))
+    intrinsic = prop_def(StringAttr)
+
+
+BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp, TensorizeOp)

@@ -87,6 +87,10 @@ class Schedule(LoopSteps):
         """Make one block of a loop and all in it. Returns that block. See `Blockize`."""
         return self._blocks(sched.BlockizeOp, [loop])[0]
 
+    def tensorize(self, block_or_loop: BlockHandle | LoopHandle | str, tensor_intrin: str) -> None:
+        """Let a registered tensor intrinsic do what a block, or all in a loop, does. See `Tensorize`."""
+        self._run(sched.TensorizeOp, [self._target(block_or_loop)], {"intrinsic": StringAttr(tensor_intrin)})
+
     def _buffer_index(self, handle: BlockHandle, index: int | str, *, reading: bool) -> int:
         """The position of a buffer that is given by name."""
         if isinstance(index, int):

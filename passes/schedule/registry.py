@@ -37,6 +37,7 @@ PRIMITIVES: Mapping[str, str] = {
     "decompose_reduction": "reduction:DecomposeReduction",
     "rfactor": "factoring:Rfactor",
     "blockize": "blockizing:Blockize",
+    "tensorize": "tensorizing:Tensorize",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

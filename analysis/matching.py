@@ -1,0 +1,293 @@
+"""Does a piece of a program compute what a description says? Compared op by op, up to the regions of buffers.
+
+A description is a function over small buffers. It matches the body of a block whose loops, blocks and expressions are
+the same, where each buffer of the description stands for a box of a buffer of the program: an index there is the index
+of the description plus a corner that does not change inside the block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects.builtin import IndexType, MemRefType, UnitAttr
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from weft.analysis.dependence import buffer_name
+from weft.analysis.index import Index
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_regions import AccessRegionOp
+
+_COMMUTATIVE = (
+    arith.AddfOp,
+    arith.MulfOp,
+    arith.AddiOp,
+    arith.MuliOp,
+    arith.MaximumfOp,
+    arith.MinimumfOp,
+    arith.MaxnumfOp,
+    arith.MinnumfOp,
+    arith.MaxSIOp,
+    arith.MinSIOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+)
+
+
+class Mismatch(Exception):
+    """The first difference: a message, and the op of the program that differs."""
+
+    def __init__(self, message: str, found: Operation, *, about_buffers: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.found = found
+        self.about_buffers = about_buffers
+        """Whether the computation is the same, and a buffer does not fit."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """The part of a buffer that a buffer of the description stands for: its first element."""
+
+    buffer: SSAValue
+    corner: tuple[Index, ...]
+    """One index a dimension of the buffer, the first ones of which the description may not have."""
+
+
+def match_body(description: Block, body: Block) -> dict[SSAValue, Box]:
+    """The box that each buffer of a description stands for. Raises `Mismatch` at the first difference."""
+    matcher = _Matcher()
+    matcher.bodies(description, body)
+    return matcher.boxes
+
+
+@dataclass
+class _Matcher:
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Loop values and iterators of the description -> those of the program."""
+    boxes: dict[SSAValue, Box] = field(default_factory=dict[SSAValue, Box])
+    blocks: dict[Block, Block] = field(default_factory=dict[Block, Block])
+
+    def bodies(self, description: Block, body: Block) -> None:
+        self.blocks[description] = body
+        expected, found = _actions(description), _actions(body)
+        for wanted, op in zip(expected, found, strict=False):
+            self.actions(wanted, op)
+        if len(found) > len(expected):
+            raise Mismatch(f"{_text(found[len(expected)])} is not in the description", found[len(expected)])
+        if len(expected) > len(found):
+            holder = body.parent_op()
+            missing = expected[len(found)]
+            raise Mismatch(f"the description goes on with {_text(missing)}", holder or missing)
+        for op in _loads_behind_stores(body):
+            raise Mismatch("a load stands behind a store", op)
+
+    def actions(self, wanted: Operation, found: Operation) -> None:
+        if wanted.name != found.name:
+            raise Mismatch(f"{_text(found)} stands where the description has {_text(wanted)}", found)
+        match wanted, found:
+            case ForOp(), ForOp():
+                self.extent(wanted.extent, found.extent, f"loop {_text(found)}", found)
+                self.values[wanted.induction_variable] = found.induction_variable
+                self.bodies(wanted.body.block, found.body.block)
+            case BlockOp(), BlockOp():
+                self.block(wanted, found)
+            case InitOp(), InitOp():
+                self.bodies(wanted.body.block, found.body.block)
+            case memref.StoreOp(), memref.StoreOp():
+                self.access(wanted.memref, list(wanted.indices), found.memref, list(found.indices), found)
+                self.expression(wanted.value, found.value, found)
+            case scf.IfOp(), scf.IfOp():
+                self.expression(wanted.cond, found.cond, found)
+                for ours, theirs in zip(wanted.regions, found.regions, strict=True):
+                    self.regions(ours, theirs, found)
+            case _:
+                raise Mismatch(f"{found.name} has a meaning that is not compared", found)
+
+    def regions(self, wanted: Region, found: Region, op: Operation) -> None:
+        if len(wanted.blocks) != len(found.blocks):
+            raise Mismatch("only one of them has an else", op)
+        for ours, theirs in zip(wanted.blocks, found.blocks, strict=True):
+            self.bodies(ours, theirs)
+
+    def extent(self, wanted: int | SSAValue, found: int | SSAValue, what: str, op: Operation) -> None:
+        same = self.values.get(wanted) is found if isinstance(wanted, SSAValue) else wanted == found
+        if not same:
+            shown = [e if isinstance(e, int) else f"%{e.name_hint or '?'}" for e in (found, wanted)]
+            raise Mismatch(f"{what} has extent {shown[0]}, in the description {shown[1]}", op)
+
+    def block(self, wanted: BlockOp, found: BlockOp) -> None:
+        name = f'block "{found.label}"'
+        if wanted.kinds != found.kinds:
+            shown = [", ".join(str(kind) for kind in block.kinds) or "none" for block in (found, wanted)]
+            raise Mismatch(f"the iterators of {name} are {shown[0]}, in the description {shown[1]}", found)
+        for variable, ours, theirs in zip(found.iter_vars, wanted.extents, found.extents, strict=True):
+            self.extent(ours, theirs, f"iterator %{variable.name_hint or '?'} of {name}", found)
+        bindings = [Index.of_map(block.bindings.data, block.binding_operands) for block in (wanted, found)]
+        for variable, ours, theirs in zip(found.iter_vars, *bindings, strict=True):
+            if self.mapped(ours) != theirs:
+                raise Mismatch(
+                    f"iterator %{variable.name_hint or '?'} of {name} is bound to {theirs!r}, in the description to "
+                    f"{ours!r}",
+                    found,
+                )
+        guards = [_guards(block) for block in (wanted, found)]
+        if [(self.mapped(a), self.mapped(b)) for a, b in guards[0]] != guards[1]:
+            raise Mismatch(f"the guards of {name} differ", found)
+        self.values.update(zip(wanted.iter_vars, found.iter_vars, strict=True))
+        self.bodies(wanted.body.block, found.body.block)
+
+    def mapped(self, index: Index) -> Index:
+        """An index of the description over values of the program."""
+        return index.substitute({ours: Index.of(theirs) for ours, theirs in self.values.items()})
+
+    def access(
+        self, wanted: SSAValue, indices: list[SSAValue], found: SSAValue, places: list[SSAValue], op: Operation
+    ) -> None:
+        """The same element of the box."""
+        rank = len(indices)
+        theirs = [Index.of(place) for place in places]
+        ours = [self.mapped(Index.of(index)) for index in indices]
+        if len(theirs) < rank:
+            detail = f"{buffer_name(found)} has rank {len(theirs)}, the description {rank}"
+            raise Mismatch(detail, op, about_buffers=True)
+        leading = theirs[: len(theirs) - rank]
+        corner = (*leading, *(t - o for t, o in zip(theirs[len(leading) :], ours, strict=True)))
+        known = self.boxes.get(wanted)
+        if known is None:
+            inside = set(self.values.values())
+            for dimension, index in enumerate(corner):
+                if index.depends_on(inside):
+                    raise Mismatch(
+                        f"index {dimension} of {buffer_name(found)} is {theirs[dimension]!r}, not a fixed place plus "
+                        f"the index of the description",
+                        op,
+                    )
+            _require_fit(wanted, found, op)
+            self.boxes[wanted] = Box(found, corner)
+        elif known.buffer is not found:
+            raise Mismatch(
+                f"{buffer_name(found)} stands where {buffer_name(known.buffer)} stood for {buffer_name(wanted)} of "
+                "the description",
+                op,
+            )
+        elif known.corner != corner:
+            raise Mismatch(f"{buffer_name(found)} is accessed in another place than the description says", op)
+
+    def expression(self, wanted: SSAValue, found: SSAValue, op: Operation) -> None:
+        """The same value, from the same loads."""
+        if wanted in self.values or isinstance(wanted.type, IndexType):
+            if self.mapped(Index.of(wanted)) != Index.of(found):
+                raise Mismatch(f"the index {Index.of(found)!r} differs from the description's", op)
+            return
+        ours, theirs = wanted.owner, found.owner
+        if not isinstance(ours, Operation) or not isinstance(theirs, Operation):
+            raise Mismatch(f"a value of type {found.type} comes from outside", op)
+        if ours.name != theirs.name or wanted.type != found.type:
+            raise Mismatch(
+                f"{theirs.name} : {found.type} stands where the description has {ours.name} : {wanted.type}", theirs
+            )
+        if isinstance(ours, memref.LoadOp) and isinstance(theirs, memref.LoadOp):
+            self.load(ours, theirs)
+        elif isinstance(ours, scf.IfOp):
+            self.conditional(ours, theirs)
+        else:
+            self.operation(ours, theirs)
+
+    def load(self, wanted: memref.LoadOp, found: memref.LoadOp) -> None:
+        if wanted.parent is None or self.blocks.get(wanted.parent) is not found.parent:
+            raise Mismatch("the load stands in another loop or block than in the description", found)
+        self.access(wanted.memref, list(wanted.indices), found.memref, list(found.indices), found)
+
+    def conditional(self, wanted: Operation, found: Operation) -> None:
+        self.expression(wanted.operands[0], found.operands[0], found)
+        for ours, theirs in zip(wanted.regions, found.regions, strict=True):
+            self.regions(ours, theirs, found)
+            yields = [region.block.last_op for region in (ours, theirs)]
+            if yields[0] is not None and yields[1] is not None:
+                for a, b in zip(yields[0].operands, yields[1].operands, strict=True):
+                    self.expression(a, b, found)
+
+    def operation(self, wanted: Operation, found: Operation) -> None:
+        if wanted.regions or found.regions or not is_side_effect_free(found):
+            raise Mismatch(f"{found.name} is not compared", found)
+        if _stated(wanted) != _stated(found) or len(wanted.operands) != len(found.operands):
+            raise Mismatch(f"{found.name} has other properties than in the description", found)
+        boxes = dict(self.boxes)
+        try:
+            self.operands(list(wanted.operands), list(found.operands), found)
+        except Mismatch:
+            if not isinstance(found, _COMMUTATIVE):
+                raise
+            self.boxes = boxes
+            self.operands(list(reversed(wanted.operands)), list(found.operands), found)
+
+    def operands(self, wanted: list[SSAValue], found: list[SSAValue], op: Operation) -> None:
+        for ours, theirs in zip(wanted, found, strict=True):
+            self.expression(ours, theirs, op)
+
+
+def _stated(op: Operation) -> dict[str, Attribute]:
+    return {name: value for name, value in op.properties.items() if not isinstance(value, UnitAttr)}
+
+
+def _actions(block: Block) -> list[Operation]:
+    """The ops of a body that do something; computations are compared where they are used."""
+    passive = (affine.ApplyOp, memref.LoadOp, AccessRegionOp, scf.YieldOp)
+    return [
+        op
+        for op in block.ops
+        if not isinstance(op, passive)
+        and op.name != "func.return"
+        and not (op.results and is_side_effect_free(op))
+        and not (isinstance(op, scf.IfOp) and op.results)
+    ]
+
+
+def _loads_behind_stores(block: Block) -> list[Operation]:
+    stored = False
+    found: list[Operation] = []
+    for op in block.ops:
+        if isinstance(op, memref.StoreOp):
+            stored = True
+        elif stored and any(isinstance(inner, memref.LoadOp) for inner in op.walk()):
+            found.append(op)
+    return found
+
+
+def _guards(block: BlockOp) -> list[tuple[Index, Index]]:
+    operands = [Index.of(v) for v in block.guard_operands]
+    return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
+
+
+def _require_fit(wanted: SSAValue, found: SSAValue, op: Operation) -> None:
+    """The element type and the memory space of the description."""
+    ours, theirs = wanted.type, found.type
+    if not isinstance(wanted, BlockArgument) or not isinstance(ours, MemRefType) or not isinstance(theirs, MemRefType):
+        raise Mismatch(f"{buffer_name(wanted)} of the description is no parameter", op)
+    if ours.element_type != theirs.element_type:
+        raise Mismatch(
+            f"{buffer_name(found)} holds {theirs.element_type}, {buffer_name(wanted)} of the description "
+            f"{ours.element_type}",
+            op,
+            about_buffers=True,
+        )
+    if ours.memory_space != theirs.memory_space:
+        shown = f"in memory scope {scope_text(theirs)}, {buffer_name(wanted)} of the description in {scope_text(ours)}"
+        raise Mismatch(f"{buffer_name(found)} is {shown}", op, about_buffers=True)
+
+
+def scope_text(type_: MemRefType[Attribute]) -> str:
+    """The memory scope of a buffer, as users write it."""
+    space = str(type_.memory_space)
+    return '"global"' if space == "none" or not space else space
+
+
+def _text(op: Operation) -> str:
+    if isinstance(op, ForOp):
+        return f"loop %{op.induction_variable.name_hint or '?'}"
+    if isinstance(op, BlockOp):
+        return f'block "{op.label}"'
+    return op.name

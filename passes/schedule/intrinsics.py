@@ -1,0 +1,167 @@
+"""Tensor intrinsics: what they compute, and the code that stands for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from weft.analysis.accesses import accesses, range_of
+from weft.analysis.dependence import buffer_name
+from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.support.errors import CompileError, did_you_mean
+
+
+@dataclass(frozen=True)
+class TensorIntrinsic:
+    """A description and an implementation: functions with the same parameters, buffers of static shape."""
+
+    name: str
+    description: FuncOp
+    implementation: FuncOp
+    outside: tuple[FuncOp, ...]
+    """Functions that the implementation calls and that are not in its module."""
+
+    @property
+    def calls(self) -> bool:
+        """Whether the implementation calls functions from elsewhere."""
+        return bool(self.outside)
+
+
+_INTRINSICS: dict[str, TensorIntrinsic] = {}
+
+
+def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
+    """Make an intrinsic known. Raises `CompileError` when its name is taken, unless `override`."""
+    if intrinsic.name in _INTRINSICS and not override:
+        raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
+    _INTRINSICS[intrinsic.name] = intrinsic
+
+
+def find_intrinsic(name: str) -> TensorIntrinsic:
+    """The intrinsic of a name. Raises `CompileError`, which suggests near names."""
+    if name not in _INTRINSICS:
+        raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, _INTRINSICS)}")
+    return _INTRINSICS[name]
+
+
+def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> TensorIntrinsic:
+    """An intrinsic from two modules of one function each; the second may declare functions that it calls.
+
+    Raises `CompileError` when the parameters differ, have dynamic extents, or are used in a way that cannot be moved to
+    a part of a larger buffer.
+    """
+    described, implemented = _only_function(description), _only_function(implementation)
+    outside = tuple(op for op in implementation.ops if isinstance(op, FuncOp) and op.is_declaration)
+    _check_parameters(name, described, implemented)
+    _check_description(described)
+    _check_implementation(implemented)
+    return TensorIntrinsic(name, described, implemented, outside)
+
+
+def content_of(function: FuncOp) -> Block:
+    """What a function does: the body of its only block when that has no iterators ("root"), else its own body."""
+    body = function.body.block
+    ops = [op for op in body.ops if not isinstance(op, ReturnOp) and not _is_definition(op)]
+    if len(ops) == 1 and isinstance(ops[0], BlockOp) and not ops[0].iter_vars and ops[0].init is None:
+        return ops[0].body.block
+    return body
+
+
+def _is_definition(op: Operation) -> bool:
+    return op.name.startswith(("arith.", "affine.")) or isinstance(op, StrideOp)
+
+
+def _only_function(module: ModuleOp) -> FuncOp:
+    found = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    if len(found) != 1:
+        raise CompileError(f"a tensor intrinsic is described by a module with one function, got {len(found)}")
+    (function,) = found
+    if len(function.body.blocks) != 1 or function.function_type.outputs.data:
+        raise CompileError.at(function, f"@{function.sym_name.data} of a tensor intrinsic gives results")
+    return function
+
+
+def _check_parameters(name: str, description: FuncOp, implementation: FuncOp) -> None:
+    first, second = list(description.args), list(implementation.args)
+    if len(first) != len(second):
+        raise CompileError.at(
+            implementation,
+            f"tensor intrinsic '{name}': the description has {len(first)} parameters, the implementation {len(second)}",
+        )
+    for at, (ours, theirs) in enumerate(zip(first, second, strict=True)):
+        for value in (ours, theirs):
+            type_ = value.type
+            if not isinstance(type_, MemRefType) or DYNAMIC_INDEX in type_.get_shape():
+                raise CompileError.at(
+                    description, f"tensor intrinsic '{name}': parameter {at} is {type_}, not a buffer of static shape"
+                )
+        if _without_layout(ours) != _without_layout(theirs):
+            raise CompileError.at(
+                implementation,
+                f"tensor intrinsic '{name}': parameter {at} is {ours.type} in the description and {theirs.type} in the "
+                "implementation",
+            )
+
+
+def _without_layout(value: SSAValue) -> object:
+    type_ = value.type
+    return (type_.element_type, type_.get_shape(), type_.memory_space) if isinstance(type_, MemRefType) else type_
+
+
+def _check_description(function: FuncOp) -> None:
+    """Loads and stores only, over all of each buffer: the implementation may use all of it."""
+    for op in function.walk():
+        if any(isinstance(operand.type, MemRefType) for operand in op.operands) and not isinstance(
+            op, memref.LoadOp | memref.StoreOp | AccessRegionOp
+        ):
+            raise CompileError.at(op, f"the description of a tensor intrinsic loads and stores, got {op.name}")
+        if isinstance(op, memref.AllocOp):
+            raise CompileError.at(op, "the description of a tensor intrinsic has no temporaries")
+    found = accesses(function)
+    for argument in function.args:
+        shape = argument.type.get_shape() if isinstance(argument.type, MemRefType) else ()
+        for dimension, extent in enumerate(shape):
+            ranges = [
+                access.indices[dimension].range(range_of)
+                for access in found
+                if access.buffer is argument and access.indices is not None
+            ]
+            if (0, extent - 1) not in ranges:
+                raise CompileError.at(
+                    function,
+                    f"the description of a tensor intrinsic does not touch all of {buffer_name(argument)} in "
+                    f"dimension {dimension}",
+                )
+
+
+def _check_implementation(function: FuncOp) -> None:
+    movable = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp, AccessRegionOp)
+    for argument in function.args:
+        layout = argument.type.layout if isinstance(argument.type, MemRefType) else NoneAttr()
+        if not isinstance(layout, NoneAttr | StridedLayoutAttr):
+            raise CompileError.at(function, f"the layout of {buffer_name(argument)} is none of strides: {layout}")
+        for use in argument.uses:
+            if not isinstance(use.operation, movable):
+                raise CompileError.at(
+                    use.operation,
+                    f"{use.operation.name} takes all of {buffer_name(argument)}: the implementation of a tensor "
+                    "intrinsic loads, stores, and takes pointers (low.access_ptr)",
+                )
+    for op in function.walk():
+        if isinstance(op, memref.AllocOp) and op.dynamic_sizes:
+            raise CompileError.at(op, "temporaries of a tensor intrinsic have static shapes")
+
+
+def points_into(function: FuncOp, argument: BlockArgument) -> bool:
+    """Whether an implementation hands out pointers into a parameter."""
+    return any(isinstance(use.operation, AccessPtrOp) for use in argument.uses)
+
+
+def outside_calls(function: FuncOp) -> list[CallOp]:
+    return [op for op in function.walk() if isinstance(op, CallOp)]

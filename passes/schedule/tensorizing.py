@@ -1,0 +1,287 @@
+"""tensorize: the body of a block becomes the implementation of a tensor intrinsic that computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.combiners import combines_freely
+from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.index import Index
+from weft.analysis.matching import Box, Mismatch, match_body
+from weft.analysis.structure import buffers_written, function_of
+from weft.dialects import sched
+from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_kinds import COMMUTATIVE, IterKind
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.blockizing import Blockize
+from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.support.errors import InternalError, Violation
+
+
+@dataclass(frozen=True)
+class TensorizePlan(Plan):
+    """The block, the intrinsic, and the box that each parameter of the implementation stands for."""
+
+    block: BlockOp
+    intrinsic: TensorIntrinsic
+    boxes: Mapping[SSAValue, Box]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        block = self.block
+        if IterKind.REDUCE in block.kinds and combines_freely(block):
+            block.attributes[COMMUTATIVE] = UnitAttr()  # its new body does not tell
+        self._declare_outside()
+        body = block.body.block
+        for op in reversed(list(body.ops)):
+            op.detach()
+            op.erase()
+        implementation = self.intrinsic.implementation
+        content = content_of(implementation)
+        entry = implementation.body.block
+        mapping: dict[SSAValue, SSAValue] = {p: box.buffer for p, box in self.boxes.items()}
+        sources = [op for op in entry.ops if content is not entry and op.parent is entry and not _holds(op, content)]
+        sources = [op for op in (*sources, *content.ops) if not isinstance(op, ReturnOp | AccessRegionOp)]
+        copies = [op.clone(mapping) for op in sources]
+        body.add_ops(copies)
+        for source, copy in zip(sources, copies, strict=True):
+            for old, new in list(zip(source.walk(), copy.walk(), strict=True)):
+                new.location = block.location
+                self._move_access(old, new)
+        self._hoist_temporaries(body)
+        return (block,)
+
+    def _move_access(self, old: Operation, new: Operation) -> None:
+        """Let an access of a parameter be one of the box that it stands for."""
+        if not isinstance(old, memref.LoadOp | memref.StoreOp | AccessPtrOp | StrideOp | AccessRegionOp):
+            return
+        parameter = old.memref if isinstance(old, memref.LoadOp | memref.StoreOp) else old.buffer
+        box = self.boxes.get(parameter)
+        if box is None or new.parent is None:
+            return
+        if isinstance(new, AccessRegionOp):
+            new.detach()
+            new.erase()  # it is stated of the parameter; what the block accesses is inferred
+            return
+        first = len(box.corner) - _rank(parameter)
+        if isinstance(new, StrideOp):
+            new.dimension = IntegerAttr(first + new.dimension.value.data, i64)
+            return
+        if not isinstance(new, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+            return
+        indices = list(new.indices)
+        count = len(new.operands) - len(indices)
+        values: list[SSAValue] = []
+        for at, corner in enumerate(box.corner):
+            index = corner if at < first else corner + Index.of(indices[at - first])
+            value, operations = materialize(index)
+            new.parent.insert_ops_before(operations, new)
+            for op in operations:
+                op.location = new.location
+            values.append(value)
+        new.operands = [*list(new.operands)[:count], *values]
+        if isinstance(new, AccessPtrOp) and isinstance(old, AccessPtrOp):
+            sizes = old.box_sizes or _remaining(old)
+            new.sizes = AccessPtrOp(old.buffer, list(old.indices), old.access.data, [1] * first + list(sizes)).sizes
+
+    def _declare_outside(self) -> None:
+        """The functions that the implementation calls become functions outside of this module."""
+        module = function_of(self.block).parent_op()
+        if not isinstance(module, ModuleOp):
+            return  # a copy of the function, on which this is tried
+        known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+        first = module.body.block.first_op
+        for function in self.intrinsic.outside:
+            if function.sym_name.data not in known and first is not None:
+                module.body.block.insert_op_before(function.clone(), first)
+
+    def _hoist_temporaries(self, body: Block) -> None:
+        entry = function_of(self.block).body.block
+        for alloc in [inner for op in body.ops for inner in op.walk() if isinstance(inner, memref.AllocOp)]:
+            first = entry.first_op
+            alloc.detach()
+            if first is not None:
+                entry.insert_op_before(alloc, first)
+
+
+def _holds(op: Operation, content: Block) -> bool:
+    return content.parent_op() is op
+
+
+def _rank(buffer: SSAValue) -> int:
+    return buffer.type.get_num_dims() if isinstance(buffer.type, MemRefType) else 0
+
+
+def _remaining(op: AccessPtrOp) -> list[int]:
+    """What a pointer to the whole of a parameter gives access to."""
+    type_ = op.buffer.type
+    if not isinstance(type_, MemRefType):
+        raise InternalError(f"{op.name} points into {type_}")
+    if any(Index.of(index) != Index({}) for index in op.indices):
+        return [1] * len(op.indices)
+    return list(type_.get_shape())
+
+
+@dataclass(frozen=True)
+class TensorizeLoopPlan(Plan):
+    """A loop that becomes a block first."""
+
+    loop: ForOp
+    intrinsic: str
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        (block,) = Blockize(self.loop).apply()
+        if not isinstance(block, BlockOp):
+            raise InternalError("blockize gives a block")
+        return Tensorize(block, self.intrinsic).draft().rewrite(rewriter)
+
+
+@dataclass(frozen=True)
+class Tensorize(MovingPrimitive):
+    """The body of a block becomes the implementation of a tensor intrinsic whose description it matches.
+
+    Requirements:
+    1. the body of the block is the description, op by op: the same loops, blocks, iterators and expressions (operands
+       of commutative ops in any order), where each buffer of the description is a box of a buffer of the program
+    2. the buffers fit: element type, memory scope, at least the rank; strides as the implementation takes them
+    3. no buffer stands for two parameters of which one is written
+    4. functions that the implementation calls are declared with the same types where the module has them already
+    5. parallel and vectorized loops have independent iterations afterwards too
+
+    A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`. Whether
+    the implementation computes what the description says is checked there, where it calls no outside functions.
+    Where the implementation takes pointers, a parameter of a plain type is a contiguous piece of memory;
+    `strided<[?, 1]>` says that it asks for the distance between rows (`low.stride`).
+
+    ```mlir
+    tir.block "C_o" iters(%vi: spatial<8>) = [%i] {
+      tir.for %ii in 16 { tir.block "C" iters(%v: spatial<16>) = [%ii] { C[%vi * 16 + %v] = A[%vi * 16 + %v] } } }
+    // tensorize "C_o" {intrinsic = "copy16"}
+    tir.block "C_o" iters(%vi: spatial<8>) = [%i] {
+      %a = low.access_ptr %A[%vi * 16] sizes [16] read
+      %c = low.access_ptr %C[%vi * 16] sizes [16] write
+      func.call @copy16(%a, %c) }
+    ```
+    """
+
+    NAME: ClassVar[str] = "tensorize"
+    STEP: ClassVar[type[sched.StepOp]] = sched.TensorizeOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the body of the block is the description",
+        "the buffers fit",
+        "no buffer stands for two parameters of which one is written",
+        "outside functions have one type",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 5
+
+    target: BlockOp | ForOp
+    intrinsic: str
+
+    def draft(self) -> Plan:
+        intrinsic = find_intrinsic(self.intrinsic)
+        if isinstance(self.target, ForOp):
+            self._require_match_of_loop(self.target)
+            return TensorizeLoopPlan(self.target, self.target, self.intrinsic)
+        block = self.target
+        boxes = self._boxes(block, intrinsic)
+        self._require_distinct(block, intrinsic, boxes)
+        self._require_one_type(block, intrinsic)
+        parameters = zip(intrinsic.description.args, intrinsic.implementation.args, strict=True)
+        placed: dict[SSAValue, Box] = {theirs: boxes[ours] for ours, theirs in parameters}
+        for parameter, box in placed.items():
+            self._require_layout(block, intrinsic, parameter, box)
+        return TensorizePlan(block, block, intrinsic, placed)
+
+    def _require_match_of_loop(self, loop: ForOp) -> None:
+        """Asked of a copy of the function in which the loop is a block."""
+        function = function_of(loop)
+        Blockize(loop).draft()
+        copy = function.clone()
+        twins = dict(zip(function.walk(), copy.walk(), strict=True))
+        twin = twins[loop]
+        if not isinstance(twin, ForOp):
+            raise InternalError("the copy of a loop is a loop")
+        (block,) = Blockize(twin).apply()
+        if isinstance(block, BlockOp):
+            replace(self, target=block).draft()
+
+    def _boxes(self, block: BlockOp, intrinsic: TensorIntrinsic) -> dict[SSAValue, Box]:
+        subject = block_text(block)
+        content = content_of(intrinsic.description)
+        if block.init is not None and not any(isinstance(op, InitOp) for op in content.ops):
+            self.refuse(
+                1,
+                Violation("the block has an init, the description has none", legal="decompose_reduction first"),
+                block,
+                subject,
+            )
+        try:
+            return match_body(content, block.body.block)
+        except Mismatch as mismatch:
+            self.refuse(2 if mismatch.about_buffers else 1, mismatch.message, mismatch.found, subject)
+
+    def _require_distinct(self, block: BlockOp, intrinsic: TensorIntrinsic, boxes: Mapping[SSAValue, Box]) -> None:
+        written = set(buffers_written(block))
+        seen: dict[SSAValue, SSAValue] = {}
+        for parameter, box in boxes.items():
+            other = seen.setdefault(box.buffer, parameter)
+            if other is not parameter and box.buffer in written:
+                detail = f"{buffer_name(box.buffer)} is both {buffer_name(other)} and {buffer_name(parameter)}"
+                self.refuse(3, detail, block, block_text(block))
+
+    def _require_one_type(self, block: BlockOp, intrinsic: TensorIntrinsic) -> None:
+        module = function_of(block).parent_op()
+        known = (
+            {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+            if isinstance(module, ModuleOp)
+            else {}
+        )
+        for function in intrinsic.outside:
+            other = known.get(function.sym_name.data)
+            if other is not None and (other.function_type != function.function_type or not other.is_declaration):
+                detail = f"@{function.sym_name.data} is {other.function_type} in the module"
+                self.refuse(4, detail, block, block_text(block))
+
+    def _require_layout(self, block: BlockOp, intrinsic: TensorIntrinsic, parameter: SSAValue, box: Box) -> None:
+        """Where pointers are taken, the strides of the box are those that the implementation takes for granted."""
+        type_, found = parameter.type, box.buffer.type
+        if not isinstance(parameter, BlockArgument) or not points_into(intrinsic.implementation, parameter):
+            return
+        if not isinstance(type_, MemRefType) or not isinstance(found, MemRefType):
+            return
+        name = buffer_name(box.buffer)
+        shape, outer = list(type_.get_shape()), list(found.get_shape())[-_rank(parameter) :]
+        if isinstance(type_.layout, NoneAttr):
+            if shape[1:] != outer[1:]:
+                legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
+                detail = f"rows of {name} are not next to each other: it is {found}"
+                self.refuse(2, Violation(detail, legal=legal), block, block_text(block))
+        elif isinstance(type_.layout, StridedLayoutAttr):
+            self._require_strides(block, type_.layout, outer, box.buffer, parameter)
+
+    def _require_strides(
+        self, block: BlockOp, layout: StridedLayoutAttr, extents: Sequence[int], buffer: SSAValue, parameter: SSAValue
+    ) -> None:
+        strides = layout.strides.data
+        stride = 1
+        for dimension in reversed(range(len(extents))):
+            wanted = strides[dimension]
+            known = wanted.data if not isinstance(wanted, NoneAttr) else None
+            fixed = dimension == len(extents) - 1 or not is_temporary(buffer)
+            if known is not None and (not fixed or known != stride):
+                what = f"is {stride}" if fixed else "is decided when it is placed"
+                detail = f"stride {dimension} of {buffer_name(buffer)} {what}, {buffer_name(parameter)} has {known}"
+                self.refuse(2, detail, block, block_text(block))
+            stride *= extents[dimension]

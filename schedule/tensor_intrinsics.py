@@ -1,0 +1,49 @@
+"""Registering tensor intrinsics, with a check that the implementation computes what the description says."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from weft.interp.compare import Mismatch, compare_modules
+from weft.passes.schedule.intrinsics import add_intrinsic, intrinsic_of
+from weft.support.errors import CompileError
+
+
+def register_tensor_intrinsic(
+    name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
+) -> None:
+    """Make a tensor intrinsic known to `Schedule.tensorize` by `name`.
+
+    `description` and `implementation` are modules with one tir function each, over the same buffers of static shape
+    (memory spaces included). The description is the nest of loops and blocks that `tensorize` looks for; what stands
+    for it is the implementation. That may be any tir, or call functions outside of the module, which its module
+    declares, on pointers into the buffers:
+
+    ```mlir
+    func.func private @copy16(!ptr_xdsl.ptr, !ptr_xdsl.ptr)
+    func.func @implementation(%A: memref<16xf32>, %C: memref<16xf32>) {
+      %c0 = arith.constant 0 : index
+      %a = low.access_ptr %A[%c0] sizes [16] read : memref<16xf32>
+      %c = low.access_ptr %C[%c0] sizes [16] write : memref<16xf32>
+      func.call @copy16(%a, %c) : (!ptr_xdsl.ptr, !ptr_xdsl.ptr) -> ()
+      func.return
+    }
+    ```
+    Where it calls none, both are run on the same arguments and must agree. Raises `CompileError` when they do not, when
+    their parameters differ, or when the name is taken (unless `override`).
+    """
+    intrinsic = intrinsic_of(name, description.clone(), implementation.clone())
+    if not intrinsic.calls:
+        difference = compare_modules(_named(intrinsic.description), _named(intrinsic.implementation))
+        if isinstance(difference, Mismatch):
+            detail = "the implementation does not compute what the description says"
+            raise CompileError(f"tensor intrinsic '{name}': {detail}: {difference}")
+    add_intrinsic(intrinsic, override=override)
+
+
+def _named(function: FuncOp) -> ModuleOp:
+    """The function alone, under a name that both have."""
+    copy = function.clone()
+    copy.sym_name = StringAttr("intrinsic")
+    return ModuleOp([copy])
