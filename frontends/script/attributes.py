@@ -7,7 +7,7 @@ from functools import cache
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import affine, arith, builtin, func, math, memref, scf
+from xdsl.dialects import affine, arith, builtin, func, math, memref, ptr, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -23,6 +23,7 @@ from xdsl.ir import Attribute
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from weft.dialects.low import LOW
 from weft.dialects.tir import TIR
 from weft.support.errors import CompileError
 
@@ -44,7 +45,9 @@ def context() -> Context:
         func.Func,
         math.Math,
         memref.MemRef,
+        ptr.Ptr,
         scf.Scf,
+        LOW,
         TIR,
     ):
         found.load_dialect(dialect)

@@ -14,9 +14,9 @@ from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.raising import Raiser
 from weft.frontends.script.shadow import Shadow
-from weft.frontends.script.text import expr_text, index_text
+from weft.frontends.script.text import expr_text, index_text, range_text
 from weft.frontends.script.values import Buffer, Leaf, Symbol, static_extent
-from weft.frontends.te.expr import BinaryKind, Const, Expr, Predicate, binary, compare
+from weft.frontends.te.expr import Const, Expr, Predicate, compare
 from weft.support.errors import CompileError
 
 
@@ -119,12 +119,6 @@ def _region_text(op: AccessRegionOp, shadow: Shadow) -> str:
     if parts is None:
         raise CompileError.at(op, f"{op.name} has no form in scripts")
     buffer, corner = parts
-    ranges = [_range_text(low, size) for low, size in zip(corner, op.box_sizes, strict=True)]
+    sizes = op.box_sizes
+    ranges = [index_text(low) if size == 1 else range_text(low, size) for low, size in zip(corner, sizes, strict=True)]
     return f"{buffer.name}[{', '.join(ranges)}]"
-
-
-def _range_text(low: Expr, size: int) -> str:
-    if size == 1:
-        return index_text(low)
-    high = Const(int(low.value) + size, "int64") if isinstance(low, Const) else binary(BinaryKind.ADD, low, size)
-    return f"{index_text(low)}:{index_text(high)}"

@@ -15,8 +15,9 @@ from weft.frontends.script import tir
 from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AXIS, Construct
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.values import Buffer, Leaf, same_index, static_extent
-from weft.frontends.te.expr import Binary, BinaryKind, Compare, Const, Expr, Predicate, as_expr
+from weft.frontends.script.regions import box_of
+from weft.frontends.script.values import Buffer, Leaf, static_extent
+from weft.frontends.te.expr import Binary, BinaryKind, Compare, Expr, Predicate
 from weft.support.errors import CompileError
 
 _KINDS = {"S": SPATIAL, "R": REDUCE}
@@ -61,12 +62,15 @@ class BlockParser:
         self._place(node)
         op = self._emitter.block(name, head.axes, head.guards, head.annotations)
         leaves = {axis: Leaf.of(argument, axis) for (axis, *_), argument in zip(head.axes, op.iter_vars, strict=True)}
+        outer = self._function.readable
+        self._function.readable = None
         with self._emitter.body(op.body.block), self._evaluator.scope(leaves):
             for kind, regions in head.regions:
                 self._regions(kind, regions)
             if head.init is not None:
                 self._init(head.init)
             self._read_body(body)
+        self._function.readable = outer
         self._place(node)
         self._emitter.effect(op)
 
@@ -226,36 +230,11 @@ class BlockParser:
             buffer = self._evaluator.evaluate(node.value if isinstance(node, ast.Subscript) else node)
             if not isinstance(buffer, Buffer):
                 raise self._error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
-            corner, sizes = self._box(node, buffer)
+            if kind is ReadsOp:
+                self._function.readable = frozenset({buffer.value, *(self._function.readable or ())})
+            corner, sizes = box_of(self._evaluator, node, buffer)
             self._place(node)
             self._emitter.region(kind, buffer, corner, sizes)
-
-    def _box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        if not isinstance(node, ast.Subscript):
-            if not all(isinstance(extent, int) for extent in buffer.extents):
-                raise self._error(node, f"the extents of {buffer.name} are not numbers: give a region")
-            return [as_expr(0)] * buffer.rank, [cast("int", extent) for extent in buffer.extents]
-        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        if len(items) != buffer.rank:
-            raise self._error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(items)} ranges are given")
-        corner: list[Expr] = []
-        sizes: list[int] = []
-        for dimension, item in enumerate(items):
-            what = f"the region of {buffer.name} in dimension {dimension}"
-            if not isinstance(item, ast.Slice):
-                corner.append(self._evaluator.index(item, what))
-                sizes.append(1)
-                continue
-            if item.step is not None:
-                raise self._error(node, f"{what} has a step: regions are boxes")
-            low = as_expr(0) if item.lower is None else self._evaluator.index(item.lower, what)
-            high = buffer.extents[dimension] if item.upper is None else self._evaluator.index(item.upper, what)
-            size = None if high is None else _difference(as_expr(high), low)
-            if size is None or size < 1:
-                raise self._error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
-            corner.append(low)
-            sizes.append(size)
-        return corner, sizes
 
 
 _HEAD = (tir.reads, tir.writes, tir.where, tir.block_attr, SPATIAL_AXIS, REDUCE_AXIS, REMAP_AXES)
@@ -265,32 +244,3 @@ def _starts_with_name(node: ast.expr) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
-
-
-def _difference(left: Expr, right: Expr) -> int | None:
-    """left - right, where it is the same number for all values of variables."""
-    terms: list[tuple[Expr, int]] = []
-    constant = _collect(left, 1, terms) + _collect(right, -1, terms)
-    return constant if all(factor == 0 for _, factor in terms) else None
-
-
-def _collect(expr: Expr, factor: int, terms: list[tuple[Expr, int]]) -> int:
-    """Add `expr * factor` to `terms`; its constant part is the result."""
-    match expr:
-        case Const():
-            return int(expr.value) * factor
-        case Binary(kind=BinaryKind.ADD):
-            return _collect(expr.left, factor, terms) + _collect(expr.right, factor, terms)
-        case Binary(kind=BinaryKind.SUB):
-            return _collect(expr.left, factor, terms) + _collect(expr.right, -factor, terms)
-        case Binary(kind=BinaryKind.MUL, right=Const() as number):
-            return _collect(expr.left, factor * int(number.value), terms)
-        case Binary(kind=BinaryKind.MUL, left=Const() as number):
-            return _collect(expr.right, factor * int(number.value), terms)
-        case _:
-            for position, (known, old) in enumerate(terms):
-                if same_index(known, expr):
-                    terms[position] = known, old + factor
-                    return 0
-            terms.append((expr, factor))
-            return 0

@@ -20,13 +20,24 @@ from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, same_index, static_extent
+from weft.frontends.script.values import (
+    Buffer,
+    BufferLoad,
+    Leaf,
+    Pointer,
+    Stride,
+    Symbol,
+    hint_of,
+    same_index,
+    static_extent,
+)
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.emit import ElementEmitter
-from weft.frontends.te.expr import Binary, Const, Expr
+from weft.frontends.te.expr import Binary, Cast, Const, Expr
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
 
@@ -89,12 +100,31 @@ class ScriptEmitter(ElementEmitter):
             return expr.value
         if isinstance(expr, Leaf) and expr.is_index:
             return expr.value
+        if isinstance(expr, Stride):
+            return self.stride(expr.buffer, expr.dimension)
         if expr.is_index:
             return super()._index_leaf(expr)
         value = self._native(expr)
         key = ("cast", value, "index")
         known = self._known(key)
         return known if known is not None else self._remember(key, self.append(IndexCastOp(value, _INDEX)))
+
+    def argument(self, expr: Expr) -> SSAValue:
+        """The value of an argument of a call: an index, or a scalar in its dtype, which an index becomes at once."""
+        if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
+            return self.value(expr.operand, expr.dtype)
+        return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
+
+    def stride(self, buffer: Buffer, dimension: int) -> SSAValue:
+        """How far apart neighbours in a dimension lie; asked once a scope."""
+        key = ("stride", buffer.value, dimension)
+        known = self._known(key)
+        return known if known is not None else self._remember(key, self.append(StrideOp(buffer.value, dimension)))
+
+    def pointer(self, pointer: Pointer) -> SSAValue:
+        """A pointer into a buffer; `access` is decided."""
+        indices = [self.index(index) for index in pointer.indices]
+        return self.append(AccessPtrOp(pointer.buffer.value, indices, Access(pointer.access), pointer.sizes))
 
     def _write(self, expr: Expr) -> SSAValue:
         outer = self.place
@@ -155,6 +185,7 @@ class ScriptEmitter(ElementEmitter):
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
         """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
+        Symbolic strides are what they are.
 
         ```mlir
         %m = memref.dim %A, %c0 : memref<?x128xf32>
@@ -180,6 +211,11 @@ class ScriptEmitter(ElementEmitter):
                 )
             extents = [self.index(extent) for d in dynamic if isinstance(extent := buffer.extents[d], Expr)]
             self.finish(AssumeShapeOp(buffer.value, extents))
+        for buffer in buffers:
+            for dimension, stride in buffer.strides.items():
+                if stride.value is None:
+                    stride.value = self.stride(buffer, dimension)
+                    stride.value.name_hint = hint_of(stride.name)
 
     def loop(
         self,
@@ -246,8 +282,8 @@ class ScriptEmitter(ElementEmitter):
                 block.add_op(done)
         return IfOp(condition, types, Region(then), Region() if otherwise is None else Region(otherwise))
 
-    def call(self, callee: str, arguments: Sequence[SSAValue]) -> CallOp:
-        op = CallOp(callee, list(arguments), [])
+    def call(self, callee: str, arguments: Sequence[SSAValue], results: Sequence[Attribute] = ()) -> CallOp:
+        op = CallOp(callee, list(arguments), list(results))
         self.effect(op)
         return op
 

@@ -30,7 +30,7 @@ from weft.frontends.script.python_rules import (
     shown,
 )
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import Buffer, BufferLoad
+from weft.frontends.script.values import Buffer, BufferLoad, Stride
 from weft.frontends.te.expr import BinaryKind, Const, Expr, as_expr, as_index, as_number, number_as
 from weft.support.errors import CompileError, did_you_mean
 
@@ -290,9 +290,11 @@ class Evaluator:
                 return buffer.scope
             case "data":
                 return buffer
+            case "strides":
+                return tuple(buffer.strides.get(d, Stride(buffer, d)) for d in range(buffer.rank))
             case _:
                 raise self.source.error(
-                    node, f"buffer {buffer.name} has no '{node.attr}': it has shape, dtype, scope and data"
+                    node, f"buffer {buffer.name} has no '{node.attr}': it has shape, strides, dtype, scope and data"
                 )
 
     def _subscript(self, node: ast.Subscript) -> object:

@@ -12,6 +12,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from weft.frontends.script import tir
@@ -20,9 +21,9 @@ from weft.frontends.script.constructs import DType, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import Buffer, Leaf, Symbol, hint_of, is_scalar, static_extent
+from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import Const, Expr
+from weft.frontends.te.expr import Expr, as_number
 from weft.frontends.te.shapes import items
 from weft.support.errors import CompileError
 
@@ -42,11 +43,13 @@ class Handle:
 
 @dataclass
 class Call:
-    """A call of a function of the module, checked when all functions are read."""
+    """A call, checked when all functions are read."""
 
     op: CallOp
     node: ast.Call
     callee: str
+    outside: bool = False
+    """Whether `callee` is the symbol of a function outside of the module; else it is a name in the class."""
 
 
 @dataclass
@@ -72,11 +75,13 @@ class FunctionParser:
         self._declared: list[Buffer] = []
         """Buffers whose extents are not yet stated."""
         self._handles: list[Handle] = []
+        self.readable: frozenset[SSAValue] | None = None
+        """The buffers that the block around the current statement says it reads, if it says so."""
 
     def parse(self, read_body: Callable[[Sequence[ast.stmt]], None]) -> FuncOp:
         """The function, whose statements `read_body` reads. Raises CompileError at the place of what is no program."""
-        self._parameters()
         declaration = self._is_declaration()
+        self._parameters(declaration)
         if not declaration:
             try:
                 read_body(self.node.body)
@@ -84,12 +89,12 @@ class FunctionParser:
                 raise self.error(self.node, f"{self.name} is nested too deeply: name parts of it") from None
         self.flush()
         for handle in self._handles:
-            if handle.buffer is None:
+            if handle.buffer is None and not declaration:
                 raise self.error(
                     handle.node, f"{handle.name} has no shape: give it one, X = T.match_buffer({handle.name}, (m, n))"
                 )
         self.emitter.place = self.source.place(self.node)
-        type = FunctionType.from_lists([argument.type for argument in self.entry.args], [])
+        type = FunctionType.from_lists([argument.type for argument in self.entry.args], self._results(declaration))
         if declaration:
             region = Region()
         else:
@@ -123,7 +128,22 @@ class FunctionParser:
 
     # Parameters
 
-    def _parameters(self) -> None:
+    def _results(self, declaration: bool) -> list[Attribute]:
+        """The type that `-> T.int32` says; only functions that are defined elsewhere give something."""
+        returns = self.node.returns
+        if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
+            return []
+        value = self.evaluator.evaluate(returns.func if isinstance(returns, ast.Call) else returns)
+        if not declaration:
+            raise self.error(returns, f"{self.name} returns nothing: results are written to parameters")
+        if isinstance(value, DType):
+            return [type_of(value.name)]
+        if value is tir.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
+            text = self.evaluator.string(returns.args[0], "T.type")
+            return [self.evaluator.apply(returns, parse_attribute, text)]
+        raise self.error(returns, "a result is a scalar, T.int32")
+
+    def _parameters(self, declaration: bool) -> None:
         arguments = self.node.args
         for extra in (arguments.vararg, arguments.kwarg):
             if extra is not None:
@@ -137,15 +157,17 @@ class FunctionParser:
                     parameter,
                     f'parameter {parameter.arg} has no type: write {parameter.arg}: T.Buffer((m, n), "float32")',
                 )
-            self._parameter(parameter, _unquoted(parameter.annotation), position)
+            self._parameter(parameter, _unquoted(parameter.annotation), position, declaration)
 
-    def _parameter(self, parameter: ast.arg, annotation: ast.expr, position: int) -> None:
+    def _parameter(self, parameter: ast.arg, annotation: ast.expr, position: int, declaration: bool) -> None:
         name = parameter.arg
         word = annotation
         while isinstance(word, ast.Call | ast.Subscript):
             word = word.func if isinstance(word, ast.Call) else word.value
         kind = self.evaluator.evaluate(word)
-        if kind is tir.handle:
+        if kind is tir.handle and declaration:
+            self._argument(PtrType(), name, position)
+        elif kind is tir.handle:
             handle = Handle(name, parameter, position)
             self._handles.append(handle)
             self.evaluator.bind(name, handle)
@@ -182,7 +204,7 @@ class FunctionParser:
         elif is_scalar(type):
             self.evaluator.bind(name, Leaf.of(argument, name))
         else:
-            raise self.error(annotation, f"parameter {name}: functions take buffers and scalars, not {type}")
+            self.evaluator.bind(name, Opaque(argument, name))
 
     def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
         """The argument for the Python parameter at `position`."""
@@ -201,14 +223,34 @@ class FunctionParser:
         position: int,
     ) -> Buffer:
         """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer."""
-        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS)
+        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS, ("scope", "strides"))
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
         shape = self._shape(options["shape"], name)
         dtype = self.dtype(options.get("dtype"))
         scope = self.scope(options.get("scope"))
-        argument = self._argument(buffer_type(shape, dtype, scope), name, position)
-        return Buffer(argument, name, shape)
+        buffer = Buffer(self._argument(buffer_type(shape, dtype, scope), name, position), name, shape)
+        if "strides" in options:
+            self._strides(options["strides"], buffer)
+        return buffer
+
+    def _strides(self, node: ast.expr, buffer: Buffer) -> None:
+        """Names for strides: what buffers are made of when the program is lowered decides them."""
+        values = items(self.evaluator.evaluate(node) or ())
+        if values and len(values) != buffer.rank:
+            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(values)} strides are given")
+        expected: int | None = 1
+        for dimension in reversed(range(len(values))):
+            value, extent = values[dimension], buffer.extents[dimension]
+            if isinstance(value, str):
+                known = self.evaluator.known(value)
+                value = Symbol(value) if known is None else known
+            if isinstance(value, Symbol):
+                buffer.strides[dimension] = value
+            elif as_number(value) not in (-1, expected):
+                shown = f"stride {dimension} of {buffer.name} is not {value!r}"
+                raise self.error(node, f"buffers are dense, row-major: {shown}")
+            expected = expected * extent if expected is not None and isinstance(extent, int) else None
 
     def _shape(self, node: ast.expr, name: str) -> tuple[int | Expr | None, ...]:
         return tuple(
@@ -234,6 +276,7 @@ class FunctionParser:
         keywords: Sequence[ast.keyword],
         positional: Sequence[str],
         ignored: Mapping[str, str],
+        more: Sequence[str] = ("scope",),
     ) -> dict[str, ast.expr]:
         """The arguments of a declaration by name. `ignored` ones may only have values that change nothing."""
         if len(args) > len(positional):
@@ -242,9 +285,13 @@ class FunctionParser:
         for keyword in keywords:
             if keyword.arg in options:
                 raise self.error(keyword, f"{keyword.arg} is given twice")
-            if keyword.arg is None or (keyword.arg not in positional and keyword.arg not in ("scope", *ignored)):
+            if keyword.arg is None or keyword.arg not in (*positional, *more, *ignored):
                 raise self.error(keyword, f"there is no option {keyword.arg}")
-            if keyword.arg in ignored and not self._changes_nothing(keyword.arg, keyword.value):
+            if (
+                keyword.arg in ignored
+                and keyword.arg not in more
+                and not self._changes_nothing(keyword.arg, keyword.value)
+            ):
                 raise self.error(keyword, f"{keyword.arg}: {ignored[keyword.arg]}")
             options[keyword.arg] = keyword.value
         return options
@@ -324,24 +371,6 @@ class FunctionParser:
         if node.value.id in (self.module, "cls", "self") and node.attr in self.siblings:
             return node.attr
         return None
-
-    def call(self, node: ast.Call, callee: str) -> None:
-        """`f(A, B, n)`: a call of a function of the module."""
-        if node.keywords:
-            raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
-        arguments = [self.operand(argument) for argument in node.args]
-        op = self.emitter.call(callee, arguments)
-        self.calls.append(Call(op, node, callee))
-
-    def operand(self, node: ast.expr) -> SSAValue:
-        """The value of an argument: a buffer, an index, or a scalar in its dtype."""
-        value = self.evaluator.evaluate(node)
-        if isinstance(value, Buffer):
-            return value.value
-        if isinstance(value, int) and not isinstance(value, bool):
-            return self.emitter.constant(value, IndexType())
-        expr = self.evaluator.expression(node)
-        return self.emitter.index(expr) if expr.is_index and not isinstance(expr, Const) else self.emitter.value(expr)
 
 
 MATCH_OPTIONS = {

@@ -21,7 +21,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.frontends.script.attributes import attributes_text, string_text, to_attributes
 from weft.frontends.script.block_printer import BlockHead, block_head, head_lines, region_lines
 from weft.frontends.script.function import NOALIAS, SYMBOL
-from weft.frontends.script.head_printer import HeadPrinter
+from weft.frontends.script.head_printer import HeadPrinter, result_annotation
 from weft.frontends.script.lines import loop_text, nest_of, only_computes, signature, statements
 from weft.frontends.script.names import Names
 from weft.frontends.script.raising import Raiser
@@ -37,9 +37,11 @@ _LONGEST = 64
 
 
 class FunctionPrinter:
-    """Prints one function; `words` are the Python names of the module's functions."""
+    """Prints one of the functions of a module; `words` are their Python names."""
 
-    def __init__(self, function: FuncOp, words: Mapping[str, str], restart: Restart) -> None:
+    def __init__(
+        self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
+    ) -> None:
         self._function = function
         self._words = words
         types = list(function.function_type.inputs)
@@ -50,7 +52,7 @@ class FunctionPrinter:
         self._head = HeadPrinter(self._shadow)
         self._lines: list[str] = []
         self._depth = 1
-        self._statements = StatementPrinter(self._shadow, words, self._write)
+        self._statements = StatementPrinter(self._shadow, functions, words, self._write)
 
     def lines(self) -> list[str]:
         """The lines, decorator included. Raises Restart, and CompileError for what has no script."""
@@ -61,8 +63,8 @@ class FunctionPrinter:
         decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
         block = None if function.is_declaration else function.body.block
         arguments = Block(arg_types=function.function_type.inputs).args if block is None else block.args
-        parameters = self._head.parameters(arguments, self._entry.args)
-        self._lines += [decorator, *signature(self._words[symbol], parameters)]
+        parameters = self._head.parameters(arguments, self._entry.args, function.is_declaration)
+        self._lines += [decorator, *signature(self._words[symbol], parameters, self._result())]
         if block is None:
             self._write("...")
             return self._lines
@@ -76,12 +78,19 @@ class FunctionPrinter:
 
     def _check(self) -> None:
         function = self._function
-        if function.function_type.outputs.data:
+        if function.function_type.outputs.data and not function.is_declaration:
             raise CompileError.at(function, f"@{function.sym_name.data} returns values: scripts have none that do")
         if function.arg_attrs is not None or function.res_attrs is not None:
             raise CompileError.at(function, f"@{function.sym_name.data}: attributes of arguments have no script")
         if len(function.body.blocks) > 1:
             raise CompileError.at(function, f"@{function.sym_name.data}: branches between blocks have no script")
+
+    def _result(self) -> str:
+        """What a function that is defined elsewhere gives."""
+        outputs = self._function.function_type.outputs.data
+        if len(outputs) > 1:
+            raise CompileError.at(self._function, f"@{self._function.sym_name.data} gives more than one value")
+        return f" -> {result_annotation(outputs[0])}" if outputs else ""
 
     def _write(self, line: str) -> None:
         self._lines.append(f"{'    ' * self._depth}{line}")
@@ -128,7 +137,7 @@ class FunctionPrinter:
         """Whether `op` is a statement, not a part of an expression."""
         if isinstance(op, IfOp):
             return len(op.results) != 1 or not only_computes(op)
-        return len(op.results) != 1 or isinstance(op, DimOp) or isinstance(op.results[0].type, MemRefType)
+        return len(op.results) != 1 or isinstance(op, DimOp | CallOp) or isinstance(op.results[0].type, MemRefType)
 
     def _statement(self, ops: Sequence[Operation]) -> bool:
         """Print the last of `ops`, with those before it as its expressions, if that reads back as they are."""
@@ -147,7 +156,7 @@ class FunctionPrinter:
                 return self._if(ops, op)
             case AllocOp():
                 return self._statements.allocation(ops, op)
-            case CallOp() if not op.results:
+            case CallOp():
                 return self._statements.call(ops, op)
             case _:
                 return False

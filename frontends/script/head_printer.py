@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, NoneAttr, StringAttr
 from xdsl.dialects.memref import DimOp
+from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
@@ -58,19 +59,28 @@ class HeadPrinter:
         self._shadow = shadow
         self._dynamic: dict[SSAValue, _Dynamic] = {}
 
-    def parameters(self, arguments: Sequence[BlockArgument], mine: Sequence[BlockArgument]) -> list[str]:
-        """The parameters as Python writes them; `mine` are the shadow's arguments."""
-        return [self._parameter(argument, own) for argument, own in zip(arguments, mine, strict=True)]
+    def parameters(
+        self, arguments: Sequence[BlockArgument], mine: Sequence[BlockArgument], declared: bool
+    ) -> list[str]:
+        """The parameters as Python writes them; `mine` are the shadow's arguments, `declared` is for a function that
+        is defined elsewhere."""
+        return [self._parameter(argument, own, declared) for argument, own in zip(arguments, mine, strict=True)]
 
-    def _parameter(self, argument: BlockArgument, mine: BlockArgument) -> str:
+    def _parameter(self, argument: BlockArgument, mine: BlockArgument, declared: bool) -> str:
         type = argument.type
         name = self._shadow.words.new(argument.name_hint, "arg")
         if not isinstance(type, MemRefType):
             self._shadow.bind(argument, mine, name)
-            return f"{name}: {_scalar_annotation(type)}"
+            if declared and isinstance(type, PtrType):
+                return f"{name}: T.handle"
+            return f"{name}: {scalar_annotation(type)}"
         if not is_plain_buffer(type):
             self._shadow.bind(argument, mine, name)
             return f"{name}: T.type({string_text(str(type))})"
+        if declared and DYNAMIC_INDEX in type.get_shape():
+            shape = [None if extent == DYNAMIC_INDEX else extent for extent in type.get_shape()]
+            self._shadow.bind(argument, mine, name)
+            return f"{name}: T.Buffer({shape_text(shape)}{buffer_options(type)})"
         if DYNAMIC_INDEX in type.get_shape():
             handle = self._shadow.words.new(f"var_{name}", "var")
             self._dynamic[argument] = _Dynamic(argument, handle, name)
@@ -179,7 +189,15 @@ def _dimension(op: DimOp) -> int | None:
     return number.value.data if isinstance(owner, ConstantOp) and isinstance(number, IntegerAttr) else None
 
 
-def _scalar_annotation(type: Attribute) -> str:
+def result_annotation(type: Attribute) -> str:
+    """The type of what a function gives."""
+    if is_scalar(type) and not isinstance(type, IndexType):
+        return f"T.{name_of(type)}"
+    return f"T.type({string_text(str(type))})"
+
+
+def scalar_annotation(type: Attribute) -> str:
+    """The type of a parameter that is no buffer."""
     if isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and name_of(type) not in ("int32", "int64"):

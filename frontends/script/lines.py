@@ -14,11 +14,11 @@ from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.frontends.script.attributes import attributes_text, string_text
-from weft.frontends.script.text import expr_text, index_text
-from weft.frontends.script.values import Buffer
+from weft.frontends.script.text import expr_text, index_text, pointer_text
+from weft.frontends.script.values import Buffer, Opaque, Pointer
 from weft.frontends.te.expr import Expr
 
-Operand: TypeAlias = Expr | Buffer
+Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
 """An argument of a call."""
 
 LOOP_WORDS = {
@@ -32,12 +32,12 @@ WIDTH = 100
 """Longer signatures are one parameter a line."""
 
 
-def signature(name: str, parameters: Sequence[str]) -> list[str]:
+def signature(name: str, parameters: Sequence[str], result: str = "") -> list[str]:
     """The line with `def`, or several where it is long."""
-    line = f"def {name}({', '.join(parameters)}):"
+    line = f"def {name}({', '.join(parameters)}){result}:"
     if len(line) <= WIDTH:
         return [line]
-    return [f"def {name}(", *(f"    {parameter}," for parameter in parameters), "):"]
+    return [f"def {name}(", *(f"    {parameter}," for parameter in parameters), f"){result}:"]
 
 
 def statements(block: Block) -> list[Operation]:
@@ -94,6 +94,8 @@ def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) ->
 
 def operand_text(operand: Operand, type: Attribute) -> str:
     """An argument of a call."""
-    if isinstance(operand, Buffer):
+    if isinstance(operand, Buffer | Opaque):
         return operand.name
+    if isinstance(operand, Pointer):
+        return pointer_text(operand)
     return index_text(operand) if isinstance(type, IndexType) else expr_text(operand)

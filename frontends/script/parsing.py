@@ -146,24 +146,40 @@ def _module(
         functions[node.name] = symbols[symbol] = function
         calls += parser.calls
     for call in calls:
-        _resolve(source, call, functions)
-    op = ModuleOp(list(functions.values()))
+        if call.outside and call.callee not in symbols:
+            symbols[call.callee] = _declaration(call)
+        _resolve(source, call, symbols[call.callee] if call.outside else functions[call.callee])
+    op = ModuleOp(list(symbols.values()))
     _verify(op)
     return op
 
 
-def _resolve(source: Source, call: Call, functions: Mapping[str, FuncOp]) -> None:
+def _declaration(call: Call) -> FuncOp:
+    """The declaration of a function outside of the module, as it is called."""
+    inputs = [argument.type for argument in call.op.arguments]
+    function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
+    function.location = call.op.location
+    return function
+
+
+def _resolve(source: Source, call: Call, function: FuncOp) -> None:
     """Check a call against the function, and name it by its symbol."""
-    function = functions[call.callee]
     expected = list(function.function_type.inputs)
     found = [argument.type for argument in call.op.arguments]
     if len(expected) != len(found):
         raise source.error(call.node, f"{call.callee} takes {len(expected)} arguments, {len(found)} are given")
+    skipped = len(call.node.args) - len(found)
     for position, (want, got) in enumerate(zip(expected, found, strict=True)):
         if want != got:
             raise source.error(
-                call.node.args[position], f"argument {position} of {call.callee} is {want}, and {got} is given"
+                call.node.args[position + skipped],
+                f"argument {position} of {call.callee} is {want}, and {got} is given",
             )
+    wanted = list(function.function_type.outputs)
+    given = [result.type for result in call.op.results]
+    if wanted != given:
+        shown = ["nothing" if not types else str(types[0]) for types in (wanted, given)]
+        raise source.error(call.node, f"{call.callee} gives {shown[0]}, and the call expects {shown[1]}")
     call.op.properties["callee"] = SymbolRefAttr(function.sym_name.data)
 
 

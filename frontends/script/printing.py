@@ -46,7 +46,7 @@ def print_script(module: ModuleOp) -> str:
         if position:
             lines.append("")
         if isinstance(op, FuncOp):
-            lines += [f"    {line}" if line else "" for line in _function_lines(op, words)]
+            lines += [f"    {line}" if line else "" for line in _function_lines(op, functions, words)]
         else:
             lines.append(f"    # {op.name} is not part of the script")
     if not functions:
@@ -65,12 +65,12 @@ def _words(symbols: list[str]) -> dict[str, str]:
     return words
 
 
-def _function_lines(function: FuncOp, words: dict[str, str]) -> list[str]:
+def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
     """The lines of a function: printed again as long as values turn out to need names."""
     restart = Restart()
     for _ in range(_ROUNDS):
         try:
-            return FunctionPrinter(function, words, restart).lines()
+            return FunctionPrinter(function, functions, words, restart).lines()
         except Restart as wanted:
             if wanted.named <= restart.named and wanted.plain == restart.plain:
                 raise InternalError(f"@{function.sym_name.data} has no script: {wanted.named}") from None

@@ -18,9 +18,22 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.analysis.structural_equality import scalar_constant
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, is_scalar
+from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Pointer, Stride, Symbol, is_scalar
 from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import BinaryKind, Const, Expr, Predicate, Select, binary, cast_to, compare, unary, unified
+from weft.frontends.te.expr import (
+    BinaryKind,
+    Cast,
+    Const,
+    Expr,
+    Predicate,
+    Select,
+    binary,
+    cast_to,
+    compare,
+    unary,
+    unified,
+)
 from weft.frontends.te.scalar_ops import (
     FLOAT_BINARY,
     FLOAT_PREDICATES,
@@ -44,7 +57,7 @@ _CASTS = (
     arith.ExtUIOp,
     arith.TruncIOp,
 )
-_SHARED = (ApplyOp, LoadOp, arith.IndexCastOp)
+_SHARED = (ApplyOp, LoadOp, StrideOp, arith.IndexCastOp)
 """Ops that the emitter writes once when a script has them twice: they may become part of several expressions."""
 _AFFINE = {
     AffineBinaryOpKind.Add: BinaryKind.ADD,
@@ -76,7 +89,7 @@ class Raiser:
 
     def __init__(
         self,
-        names: Mapping[SSAValue, Leaf | Symbol | Buffer],
+        names: Mapping[SSAValue, Leaf | Symbol | Buffer | Opaque],
         window: set[Operation],
         named: frozenset[Operation],
     ) -> None:
@@ -96,6 +109,27 @@ class Raiser:
             return found
         owner = value.owner
         raise NotRaised(*([] if isinstance(owner, Block) or owner in self._window else [owner]))
+
+    def pointer(self, value: SSAValue) -> Pointer | Opaque:
+        """A pointer that is taken where it is used, or a value that is neither a scalar nor a buffer."""
+        found = self._names.get(value)
+        if isinstance(found, Opaque):
+            return found
+        op = value.owner
+        if not isinstance(op, AccessPtrOp) or op not in self._window or not value.has_one_use() or op in self._named:
+            raise NotRaised(*([] if isinstance(op, Block) or op in self._window else [op]))
+        self.taken.add(op)
+        indices = tuple(self.value(index) for index in op.indices)
+        return Pointer(self.buffer(op.buffer), indices, op.box_sizes, str(op.access.data))
+
+    def argument(self, value: SSAValue) -> Expr:
+        """The expression of a scalar argument of a call: an index that is passed as a number is cast."""
+        op = value.owner
+        named = value in self._names or op in self._named
+        if isinstance(op, arith.IndexCastOp) and op in self._window and not named and value.type != IndexType():
+            self.taken.add(op)
+            return Cast(self.value(op.input), _dtype(value.type))
+        return self.value(value)
 
     def value(self, value: SSAValue) -> Expr:
         """The expression of a scalar. Raises NotRaised."""
@@ -147,6 +181,8 @@ class Raiser:
             case LoadOp():
                 buffer = self.buffer(op.memref)
                 return BufferLoad(buffer, tuple(self.value(index) for index in op.indices), buffer.dtype)
+            case StrideOp():
+                return Stride(self.buffer(op.buffer), op.dimension.value.data)
             case ApplyOp():
                 return self.affine(op.map.data.results[0], op.mapOperands)
             case arith.IndexCastOp():

@@ -16,7 +16,7 @@ from weft.analysis.structural_equality import Difference, compare_headers, compa
 from weft.frontends.script.emit import ScriptEmitter
 from weft.frontends.script.names import Names
 from weft.frontends.script.raising import NotRaised, Raiser
-from weft.frontends.script.values import Buffer, Leaf, Symbol
+from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, is_scalar
 from weft.support.errors import CompileError
 
 _Result = TypeVar("_Result")
@@ -38,7 +38,7 @@ class Shadow:
         self.emitter = ScriptEmitter(entry)
         self.words = words
         self.plain = restart.plain
-        self.names: dict[SSAValue, Leaf | Symbol | Buffer] = {}
+        self.names: dict[SSAValue, Leaf | Symbol | Buffer | Opaque] = {}
         """What the printed values are called; the values in it are the shadow's."""
         self._named = restart.named
         self._values: dict[SSAValue, SSAValue] = {}
@@ -48,11 +48,13 @@ class Shadow:
         """`mine` stands for `printed`."""
         self._values[mine] = printed
 
-    def bind(self, printed: SSAValue, mine: SSAValue, name: str) -> Leaf | Buffer:
+    def bind(self, printed: SSAValue, mine: SSAValue, name: str) -> Leaf | Buffer | Opaque:
         """Give a value its name; the extents of a buffer are those of its type."""
         if isinstance(mine.type, MemRefType):
             extents = tuple(None if extent < 0 else extent for extent in mine.type.get_shape())
-            leaf: Leaf | Buffer = Buffer(mine, name, extents)
+            leaf: Leaf | Buffer | Opaque = Buffer(mine, name, extents)
+        elif not is_scalar(mine.type):
+            leaf = Opaque(mine, name)
         else:
             leaf = Leaf.of(mine, name)
         self.names[printed] = leaf

@@ -9,28 +9,33 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
-from xdsl.dialects.func import CallOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp, StoreOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from weft.frontends.script.attributes import string_text
 from weft.frontends.script.generic import clone_generic, generic_text
 from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
 from weft.frontends.script.lines import Operand, operand_text
 from weft.frontends.script.raising import NotRaised, Raiser
 from weft.frontends.script.shadow import Shadow
 from weft.frontends.script.text import element_text, expr_text, shape_text
-from weft.frontends.script.values import Buffer, Leaf, Symbol
+from weft.frontends.script.values import Buffer, Leaf, Opaque, Pointer, Symbol, is_scalar
+from weft.frontends.te.dtypes import name_of
 from weft.frontends.te.expr import Const, Expr
 from weft.support.errors import CompileError
 
 
 class StatementPrinter:
-    """Prints statements through `write`; `functions` are the Python names of the module's functions."""
+    """Prints statements through `write`; `functions` are those of the module, `words` their Python names."""
 
-    def __init__(self, shadow: Shadow, functions: Mapping[str, str], write: Callable[[str], None]) -> None:
+    def __init__(
+        self, shadow: Shadow, functions: Mapping[str, FuncOp], words: Mapping[str, str], write: Callable[[str], None]
+    ) -> None:
         self._shadow = shadow
         self._emitter = shadow.emitter
-        self._words = functions
+        self._functions = functions
+        self._words = words
         self._write = write
 
     def other(self, op: Operation) -> None:
@@ -134,29 +139,44 @@ class StatementPrinter:
         return True
 
     def call(self, ops: Sequence[Operation], op: CallOp) -> bool:
-        """Print a call of a function of the module. Raises CompileError for others."""
+        """Print a call of a function that the module has or declares. Raises CompileError for others."""
         callee = op.callee.string_value()
-        if callee not in self._words:
+        if callee not in self._functions:
             raise CompileError.at(op, f"@{callee} is not in the module")
+        takes_buffers = any(isinstance(argument.type, MemRefType) for argument in op.arguments)
+        outside = self._functions[callee].is_declaration and not takes_buffers
+        results = [result.type for result in op.results]
+        if results and (not outside or len(results) > 1 or not is_scalar(results[0]) or results[0] == IndexType()):
+            return False
 
         def raised(raiser: Raiser) -> list[Operand]:
             return [self._operand(raiser, value) for value in op.arguments]
 
         def produce(operands: list[Operand]) -> None:
             values = [self.emit_operand(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
-            self._emitter.call(callee, values)
+            self._emitter.call(callee, values, results)
 
         operands = self._shadow.attempt(ops, raised, produce)
         if operands is None:
             return False
         texts = [operand_text(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
-        self._write(f"Module.{self._words[callee]}({', '.join(texts)})")
+        if not outside:
+            self._write(f"Module.{self._words[callee]}({', '.join(texts)})")
+            return True
+        dtype = name_of(results[0]) if results else "void"
+        text = f"T.call_extern({', '.join([string_text(callee), *texts])}, dtype={string_text(dtype)})"
+        mine = cast("Operation", self._emitter.last)
+        for printed, own in zip(op.results, mine.results, strict=True):
+            text = f"{self._named(printed, own)} = {text}" if printed.first_use is not None else f"T.evaluate({text})"
+        self._write(text)
         return True
 
     def _operand(self, raiser: Raiser, value: SSAValue) -> Operand:
         if isinstance(value.type, MemRefType):
             return raiser.buffer(value)
-        expr = raiser.value(value)
+        if not is_scalar(value.type):
+            return raiser.pointer(value)
+        expr = raiser.argument(value)
         is_index = isinstance(value.type, IndexType)
         if expr.is_index and not isinstance(expr, Const) and not is_index:
             raise NotRaised
@@ -164,7 +184,9 @@ class StatementPrinter:
 
     def emit_operand(self, operand: Operand, type: Attribute) -> SSAValue:
         """The shadow's value of an argument."""
-        if isinstance(operand, Buffer):
+        if isinstance(operand, Buffer | Opaque):
             return operand.value
+        if isinstance(operand, Pointer):
+            return self._emitter.pointer(operand)
         self._emitter.note(operand)
-        return self._emitter.index(operand) if isinstance(type, IndexType) else self._emitter.value(operand)
+        return self._emitter.index(operand) if isinstance(type, IndexType) else self._emitter.argument(operand)

@@ -11,13 +11,13 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.frontends.script import tir
 from weft.frontends.script.blocks import BlockParser
+from weft.frontends.script.calls import CallParser
 from weft.frontends.script.conditions import ConditionParser
 from weft.frontends.script.constructs import Construct, DType
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.generic import generic_op
 from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.source import Positioned
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, is_scalar
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
 from weft.frontends.te.expr import Const, Expr, as_number
 from weft.support.errors import CompileError
 
@@ -31,6 +31,7 @@ class StatementParser:
         self.evaluator = function.evaluator
         self.emitter = function.emitter
         self._blocks = BlockParser(function, self.body)
+        self._calls_of = CallParser(function)
         self._loops = LoopParser(function, self.body)
         self._conditions = ConditionParser(function, self.body)
 
@@ -112,33 +113,24 @@ class StatementParser:
             raise self.error(node, "the value of this expression is not used: store it in a buffer")
         callee = self.function.callee(node.func)
         if callee is not None:
-            self.function.call(node, callee)
+            self._calls_of.inside(node, callee)
             return
         word = self._word(node)
         if word is tir.evaluate and len(node.args) == 1 and not node.keywords:
-            if isinstance(node.args[0], ast.Call):
+            if isinstance(node.args[0], ast.Call) and isinstance(self._word(node.args[0]), Construct | None):
                 self._expression(node.args[0])
             else:
                 self.evaluator.expression(node.args[0])
         elif word is tir.func_attr:
             self.function.func_attr(node)
         elif word is tir.op:
-            self._generic(node)
+            self._calls_of.by_name(node)
+        elif word is tir.call_extern:
+            self._calls_of.outside(node)
         elif isinstance(word, Construct):
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
         else:
             raise self.error(node, "the value of this call is not used: store it in a buffer")
-
-    def _generic(self, node: ast.Call) -> Operation:
-        """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
-        if not node.args:
-            raise self.error(node, f"T.op names an operation: `{tir.op.usage}`")
-        name = self.evaluator.string(node.args[0], "the name of an operation")
-        operands = [self.function.operand(argument) for argument in node.args[1:]]
-        options = {k.arg: self.evaluator.evaluate(k.value) for k in node.keywords if k.arg is not None}
-        op = self.evaluator.apply(node, generic_op, name, operands, **options)
-        self.emitter.effect(op)
-        return op
 
     # Assignments
 
@@ -154,7 +146,7 @@ class StatementParser:
                 self._declare(target.id, cast("ast.Call", value), word)
                 return
             if word is tir.op and isinstance(target, ast.Tuple):
-                self._bind_results(target, self._generic(cast("ast.Call", value)))
+                self._bind_results(target, self._calls_of.by_name(cast("ast.Call", value)))
                 return
         if isinstance(target, ast.Tuple | ast.List):
             self._unpack(target, value)
@@ -167,8 +159,15 @@ class StatementParser:
     def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):
             known = self.evaluator.known(target.id)
-            return Symbol(target.id) if known is None else known
+            return self._symbol(value, target.id) if known is None else known
         return self.evaluator.evaluate(value)
+
+    def _symbol(self, node: ast.expr, name: str) -> Symbol:
+        """`T.int64()`: an extent."""
+        dtype = cast("DType", self._word(node)).name
+        if dtype not in ("int32", "int64"):
+            raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
+        return Symbol(name, dtype)
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
         names = [self._plain_name(item) for item in target.elts]
@@ -214,8 +213,8 @@ class StatementParser:
             self.evaluator.bind(name, self.function.match_buffer(node, name))
         elif word is tir.alloc_buffer:
             self.evaluator.bind(name, self.function.alloc_buffer(node, name))
-        elif word is tir.op:
-            op = self._generic(node)
+        elif word in (tir.op, tir.call_extern):
+            op = self._calls_of.by_name(node) if word is tir.op else self._calls_of.outside(node)
             if len(op.results) != 1:
                 raise self.error(node, f"{op.name} gives {len(op.results)} values")
             self._bind_result(name, op.results[0])
@@ -236,7 +235,7 @@ class StatementParser:
         elif is_scalar(value.type):
             self.evaluator.bind(name, Leaf.of(value, name))
         else:
-            self.evaluator.bind(name, value)
+            self.evaluator.bind(name, Opaque(value, name))
 
     # Stores
 

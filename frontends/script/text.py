@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, reads
-from weft.frontends.te.expr import SYMBOLS, Binary, BinaryKind, Cast, Compare, Const, Expr, Select, Unary
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Pointer, Stride, Symbol, reads
+from weft.frontends.te.expr import SYMBOLS, Binary, BinaryKind, Cast, Compare, Const, Expr, Select, Unary, binary
 from weft.support.errors import InternalError
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
@@ -47,6 +47,21 @@ def element_text(buffer: Buffer, indices: Sequence[Expr]) -> str:
     return f"{buffer.name}[{', '.join(map(index_text, indices)) or '()'}]"
 
 
+def range_text(low: Expr, size: int) -> str:
+    """A slice of a number of elements."""
+    high = Const(int(low.value) + size, "int64") if isinstance(low, Const) else binary(BinaryKind.ADD, low, size)
+    return f"{index_text(low)}:{index_text(high)}"
+
+
+def pointer_text(pointer: Pointer) -> str:
+    """A pointer, with the box that it gives access to."""
+    indices = pointer.indices
+    parts = [index_text(index) for index in indices]
+    if pointer.sizes is not None:
+        parts = [range_text(low, size) for low, size in zip(indices, pointer.sizes, strict=True)]
+    return f'T.access_ptr({pointer.buffer.name}[{", ".join(parts) or "()"}], "{pointer.access}")'
+
+
 def shape_text(extents: Sequence[int | Expr | None]) -> str:
     """A shape as a tuple."""
     parts = [index_text(extent) if isinstance(extent, Expr) else str(extent) for extent in extents]
@@ -60,6 +75,8 @@ def _text(expr: Expr) -> tuple[str, int]:
             return expr.name, _ATOM
         case Const():
             return number_text(expr.value, expr.dtype), _ATOM
+        case Stride():
+            return f"{expr.buffer.name}.strides[{expr.dimension}]", _ATOM
         case BufferLoad():
             return element_text(expr.buffer, expr.indices), _ATOM
         case Binary():

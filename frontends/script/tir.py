@@ -102,6 +102,9 @@ axis = _constructs.AXIS
 
 evaluate = Construct("evaluate", "T.evaluate(0)")
 op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
+call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
+access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')
+address_of = Construct("address_of", "T.address_of(A[vi, vj])")
 attr = Construct("attr", 'T.attr("1 : i8")')
 
 

@@ -52,12 +52,14 @@ class Symbol(Expr):
 class Buffer:
     """A buffer of the program. `extents` has a number, an expression, or None where nothing is known."""
 
-    __slots__ = ("extents", "name", "value")
+    __slots__ = ("extents", "name", "strides", "value")
 
     def __init__(self, value: SSAValue, name: str, extents: tuple[int | Expr | None, ...]) -> None:
         self.value = value
         self.name = name
         self.extents = extents
+        self.strides: dict[int, Symbol] = {}
+        """Names for strides, by dimension."""
 
     @property
     def type(self) -> MemRefType[Attribute]:
@@ -79,6 +81,41 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"buffer {self.name}"
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A pointer to an element of a buffer, for a function outside of the module.
+
+    `sizes` is the box that the function may access from there on, None the whole buffer. `access` is "read", "write"
+    (written before it is read), "readwrite", or "w" where the script leaves open whether it is also read.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    sizes: tuple[int, ...] | None
+    access: str
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value that is neither a scalar nor a buffer: it is only passed on."""
+
+    value: SSAValue
+    name: str
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Stride(Expr):
+    """How many elements lie between neighbours in a dimension of a buffer: `A.strides[0]`."""
+
+    buffer: Buffer
+    dimension: int
+    dtype: str = "int64"
+    is_index: bool = True
+
+    def text(self, depth: int) -> str:
+        return f"{self.buffer.name}.strides[{self.dimension}]"
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -457,6 +457,54 @@ def main(A: T.Buffer((7,), "float32"), C: T.Buffer((7,), "float32")):
     agree(module, "main", (a,), (UNARY[name](a).astype(np.float32),))
 
 
+@T.prim_func
+def doubled(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi, 0:16])
+            T.writes(C[vi, 0:16])
+            T.evaluate(
+                T.call_extern(
+                    "double_row",
+                    T.access_ptr(C[vi : vi + 1, 0:16], "write"),
+                    T.access_ptr(A[vi : vi + 1, 0:16], "read"),
+                    T.Cast("int32", A.strides[0]),
+                    dtype="int32",
+                )
+            )
+
+
+DOUBLE_ROW = """
+define i32 @double_row(ptr %c, ptr %a, i32 %count) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %from = getelementptr float, ptr %a, i32 %i
+  %to = getelementptr float, ptr %c, i32 %i
+  %x = load float, ptr %from
+  %y = fadd float %x, %x
+  store float %y, ptr %to
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, %count
+  br i1 %more, label %loop, label %exit
+exit:
+  ret i32 0
+}
+"""
+
+
+def test_functions_outside_of_the_module() -> None:
+    sch = weft.Schedule(doubled)
+    sch.annotate(sch.get_loops("C")[0], "pragma_import_llvm", DOUBLE_ROW)
+    a = random(8, 16)
+    for module in (sch.mod, parse(print_script(sch.mod))):
+        c = np.zeros_like(a)
+        run(module, "doubled", a, c)
+        np.testing.assert_array_equal(c, 2 * a)
+
+
 @pytest.mark.parametrize(
     ("example", "printed"),
     [

@@ -384,3 +384,79 @@ def f(
     text = text_of(module)
     for number in ("0x7ff0000000000000 : f64", "127 : i8", "-128 : i8", "1.500000e+00 : bf16", "true"):
         assert number in text
+
+
+TILES = """
+@T.prim_func
+def kernel_tile(a: T.handle, C: T.Buffer((16, 16), "float32", scope="global.accumulator")):
+    sa, sc = T.int32(), T.int64()
+    A = T.match_buffer(a, (16, 16), "float32", offset_factor=16, strides=[sa, -1], scope="global.A_reg")
+    with T.block("root"):
+        T.reads(A[0:16, 0:16])
+        T.writes(C[0:16, 0:16])
+        T.evaluate(T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), sa, C.strides[0], 3, dtype="int32"))
+"""
+
+
+def test_functions_outside_of_the_module() -> None:
+    text = text_of(parse(TILES))
+    for line in (
+        '%sa = low.stride %A {dimension = 0 : i64} : memref<16x16xf32, "global.A_reg">',
+        "%0 = low.access_ptr %C[%c0, %c0] sizes [16, 16] write :",
+        "%1 = low.access_ptr %A[%c0, %c0] sizes [16, 16] read :",
+        "%2 = arith.index_cast %sa : index to i32",
+        "%3 = low.stride %C {dimension = 0 : i64}",
+        "%4 = func.call @kernel(%0, %1, %2, %3, %c3) : (!ptr_xdsl.ptr, !ptr_xdsl.ptr, i32, index, index) -> i32",
+        "func.func private @kernel(!ptr_xdsl.ptr, !ptr_xdsl.ptr, i32, index, index) -> i32",
+    ):
+        assert line in text
+    newer = TILES.replace(', dtype="int32"))', "))").replace('call_extern("kernel"', 'call_extern("int32", "kernel"')
+    weft.assert_structural_equal(parse(newer), parse(TILES))
+    named = TILES.replace("[sa, -1]", '("sa", 1)').replace("sa, sc = T.int32(), T.int64()", "sa = T.int32()")
+    weft.assert_structural_equal(parse(named), parse(TILES))
+
+
+def test_what_is_written_may_be_read_unless_the_block_says_what_it_reads() -> None:
+    assert "readwrite" not in text_of(parse(TILES))
+    for silent in (
+        TILES.replace("        T.reads(A[0:16, 0:16])\n", ""),
+        TILES.replace("T.reads(", "T.reads(C[0:16, 0:16], "),
+    ):
+        assert "%0 = low.access_ptr %C[%c0, %c0] sizes [16, 16] readwrite" in text_of(parse(silent))
+
+
+def test_pointers_to_elements() -> None:
+    text = text_of(
+        parse("""
+@T.prim_func
+def f(A: T.Buffer((64, 32), "float32"), C: T.Buffer((64, 32), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            x = vi * 8
+            part = T.call_extern("kernel", T.access_ptr(C[x : x + 8, vj], "write"), A.access_ptr(3), dtype="int8")
+            r = T.Cast("float32", part)
+            T.call_extern("void", "other", T.address_of(A[vi, vj]), r, T.int8(3), T.Cast("int32", vi))
+""")
+    )
+    assert "low.access_ptr %C[%0, %vj] sizes [8, 1] write" in text
+    assert "low.access_ptr %A[%c0, %c0] sizes [64, 32] readwrite" in text
+    assert "low.access_ptr %A[%vi, %vj] readwrite" in text
+    assert "func.func private @other(!ptr_xdsl.ptr, f32, i8, i32)" in text
+    assert "func.func private @kernel(!ptr_xdsl.ptr, !ptr_xdsl.ptr) -> i8" in text
+
+
+def test_calls_that_differ_in_type() -> None:
+    with pytest.raises(weft.CompileError, match="kernel gives i32, and the call expects nothing"):
+        parse(
+            TILES + '        T.call_extern("", "kernel", C.access_ptr("w"), A.access_ptr("r"), sa, C.strides[0], 3)\n'
+        )
+    with pytest.raises(weft.CompileError, match="argument 4 of kernel is index, and i8 is given"):
+        again = 'T.call_extern("int32", "kernel", C.access_ptr("w"), A.access_ptr("r"), sa, C.strides[0], T.int8(3))'
+        parse(TILES + f"        {again}\n")
+    with pytest.raises(weft.CompileError, match="stride 0 of X is not 9"):
+        parse("@T.prim_func\ndef f(x: T.handle):\n    X = T.match_buffer(x, (8, 8), strides=[9, 1])\n")
+    with pytest.raises(weft.CompileError, match="X has 2 dimensions, and 1 strides are given"):
+        parse("@T.prim_func\ndef f(x: T.handle):\n    X = T.match_buffer(x, (8, 8), strides=[9])\n")
+    with pytest.raises(weft.CompileError, match="f returns nothing"):
+        parse("@T.prim_func\ndef f() -> T.int32:\n    pass\n")

@@ -186,6 +186,46 @@ def test_what_has_no_words_is_written_by_name() -> None:
     assert printed == EVERYTHING_PRINTED.replace("PROPERTIES", predicate)
 
 
+OUTSIDE = """
+func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32
+func.func private @notify(memref<?xf32>, i32)
+func.func @f(%A: memref<64x32xf32>, %C: memref<64x32xf32>, %V: memref<?xf32>) {
+  %one = arith.constant 1.0 : f32
+  %n = arith.constant 3 : i32
+  %s = low.stride %A {dimension = 0} : memref<64x32xf32>
+  tir.for %i in 8 { tir.for %j in 4 {
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] {
+      %x = affine.apply affine_map<(d0) -> (d0 * 8)>(%vi)
+      %p = low.access_ptr %A[%x, %vj] read : memref<64x32xf32>
+      %q = low.access_ptr %C[%x, %vj] sizes [8, 1] write : memref<64x32xf32>
+      %t = low.stride %C {dimension = 0} : memref<64x32xf32>
+      %r = func.call @add_tile(%p, %q, %s, %t, %one) : (!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32
+      %late = low.access_ptr %A[%vi, %vj] read : memref<64x32xf32>
+      %v = arith.index_cast %vi : index to i32
+      func.call @notify(%V, %v) : (memref<?xf32>, i32) -> ()
+      func.call @notify(%V, %r) : (memref<?xf32>, i32) -> ()
+      %r2 = func.call @add_tile(%late, %q, %s, %s, %one) : (!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32
+    } } }
+  func.return
+}
+"""
+
+
+def test_functions_outside_of_the_module() -> None:
+    text = check_roundtrip(weft.parse(OUTSIDE))
+    for line in (
+        "    def add_tile(\n        arg: T.handle,\n        arg1: T.handle,\n        arg2: T.int64,\n",
+        "        arg4: T.float32,\n    ) -> T.int32:\n        ...\n",
+        'def notify(arg: T.Buffer((None,), "float32"), arg1: T.type("i32")):',
+        "s: T.int64 = A.strides[0]",
+        'r = T.call_extern("add_tile", p, q, s, C.strides[0], T.float32(1), dtype="int32")',
+        'Module.notify(V, T.Cast("int32", vi))',
+        "Module.notify(V, r)",
+        'T.evaluate(T.call_extern("add_tile", late, q, s, s, T.float32(1), dtype="int32"))',
+    ):
+        assert line in text
+
+
 FALLBACKS = {
     "extents in another order": """
 func.func @h(%A: memref<?x?xf32>, %B: memref<?xf32>, %C: memref<?x4xf32>, %n: index) {
