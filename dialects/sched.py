@@ -34,7 +34,7 @@ from weft.dialects.sched_base import (
     StepOp,
     integers_of,
 )
-from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, TensorizeOp
+from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, StorageAlignOp, TensorizeOp
 from weft.dialects.sched_loops import (
     LOOP_STEPS,
     AddUnitLoopOp,
@@ -84,6 +84,7 @@ __all__ = [
     "SamplingOp",
     "SplitOp",
     "StepOp",
+    "StorageAlignOp",
     "TensorizeOp",
     "TileOp",
     "UnannotateOp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, prop_def, result_def
 
 from weft.dialects.sched_base import BLOCK, LOOP, StepOp
@@ -32,4 +32,18 @@ class TensorizeOp(StepOp):
     intrinsic = prop_def(StringAttr)
 
 
-BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp, TensorizeOp)
+@irdl_op_definition
+class StorageAlignOp(StepOp):
+    """The stride of an axis of the index-th buffer that the block writes: a multiple of a factor, plus an offset."""
+
+    name = "sched.storage_align"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr)
+    factor = prop_def(IntegerAttr)
+    offset = prop_def(IntegerAttr)
+
+
+BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp, TensorizeOp, StorageAlignOp)

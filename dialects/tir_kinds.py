@@ -56,3 +56,7 @@ COMMUTATIVE = "tir.commutative"
 PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""
+
+STORAGE_ALIGN = "tir.storage_align"
+"""Attribute of an allocation: a list of `[axis, factor, offset]`. When the buffer is placed, the stride of such an
+axis, in elements, is a multiple of factor plus offset."""

@@ -87,6 +87,15 @@ class Schedule(LoopSteps):
         """Make one block of a loop and all in it. Returns that block. See `Blockize`."""
         return self._blocks(sched.BlockizeOp, [loop])[0]
 
+    def storage_align(
+        self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int
+    ) -> None:
+        """Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`. See `StorageAlign`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, buffer_index, reading=False)
+        numbers = {"index": index, "axis": axis, "factor": factor, "offset": offset}
+        self._run(sched.StorageAlignOp, [handle], {name: IntegerAttr(value, i64) for name, value in numbers.items()})
+
     def tensorize(self, block_or_loop: BlockHandle | LoopHandle | str, tensor_intrin: str) -> None:
         """Let a registered tensor intrinsic do what a block, or all in a loop, does. See `Tensorize`."""
         self._run(sched.TensorizeOp, [self._target(block_or_loop)], {"intrinsic": StringAttr(tensor_intrin)})

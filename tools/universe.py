@@ -61,6 +61,7 @@ PASSES: Mapping[str, str] = {
     "tir-rfactor": "weft.passes.schedule.primitive_passes:RfactorPass",
     "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
     "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
+    "tir-storage-align": "weft.passes.schedule.primitive_passes:StorageAlignPass",
     "tir-tensorize": "weft.passes.schedule.primitive_passes:TensorizePass",
     "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
     "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",

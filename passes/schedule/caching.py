@@ -330,6 +330,7 @@ class SetScopePlan(Plan):
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         old = self.alloc
         new = alloc_like(with_scope(memref_type(old.memref), self.scope), list(old.dynamic_sizes), old.memref.name_hint)
+        new.attributes.update(old.attributes)
         new.location = old.location
         rewriter.replace(old, [new])
         return ()

@@ -38,6 +38,7 @@ PRIMITIVES: Mapping[str, str] = {
     "rfactor": "factoring:Rfactor",
     "blockize": "blockizing:Blockize",
     "tensorize": "tensorizing:Tensorize",
+    "storage_align": "alignment:StorageAlign",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.combiners import combines_freely
@@ -20,7 +20,7 @@ from weft.analysis.structure import buffers_written, function_of
 from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import COMMUTATIVE, IterKind
+from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.blockizing import Blockize
@@ -117,6 +117,10 @@ class TensorizePlan(Plan):
 
 def _holds(op: Operation, content: Block) -> bool:
     return content.parent_op() is op
+
+
+def _attributes(buffer: SSAValue) -> Mapping[str, Attribute]:
+    return buffer.owner.attributes if isinstance(buffer.owner, Operation) else {}
 
 
 def _rank(buffer: SSAValue) -> int:
@@ -264,7 +268,7 @@ class Tensorize(MovingPrimitive):
         name = buffer_name(box.buffer)
         shape, outer = list(type_.get_shape()), list(found.get_shape())[-_rank(parameter) :]
         if isinstance(type_.layout, NoneAttr):
-            if shape[1:] != outer[1:]:
+            if shape[1:] != outer[1:] or STORAGE_ALIGN in _attributes(box.buffer):
                 legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
                 detail = f"rows of {name} are not next to each other: it is {found}"
                 self.refuse(2, Violation(detail, legal=legal), block, block_text(block))
@@ -279,7 +283,7 @@ class Tensorize(MovingPrimitive):
         for dimension in reversed(range(len(extents))):
             wanted = strides[dimension]
             known = wanted.data if not isinstance(wanted, NoneAttr) else None
-            fixed = dimension == len(extents) - 1 or not is_temporary(buffer)
+            fixed = dimension == len(extents) - 1 or not is_temporary(buffer)  # temporaries are compacted and aligned
             if known is not None and (not fixed or known != stride):
                 what = f"is {stride}" if fixed else "is decided when it is placed"
                 detail = f"stride {dimension} of {buffer_name(buffer)} {what}, {buffer_name(parameter)} has {known}"

@@ -169,6 +169,7 @@ def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) ->
                 kept.append(size)
     new_type = MemRefType(old.element_type, shape, old.layout, old.memory_space)
     new = memref.AllocOp(kept, (), new_type, alloc.alignment)
+    new.attributes.update(alloc.attributes)
     new.location = alloc.location
     new.memref.name_hint = alloc.memref.name_hint
     if alloc.parent is not None:

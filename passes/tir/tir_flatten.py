@@ -32,6 +32,7 @@ from weft.analysis.index import Index
 from weft.dialects.low import PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AssumeShapeOp, BlockOp
+from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses
 from weft.passes.tir.nest import (
     buffer_type,
@@ -124,6 +125,20 @@ def bytes_of(element: Attribute) -> int:
     return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
 
 
+def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
+    """Axis -> factor and offset, as `storage_align` noted it on an allocation."""
+    noted = op.attributes.get(STORAGE_ALIGN)
+    entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
+    found: dict[int, tuple[int, int]] = {}
+    for entry in entries:
+        elements: tuple[Attribute, ...] = entry.data if isinstance(entry, ArrayAttr) else ()
+        numbers = [element.value.data for element in elements if isinstance(element, IntegerAttr)]
+        if len(numbers) != 3 or not 0 <= numbers[0] < buffer_type(op.memref).get_num_dims() or numbers[1] < 1:
+            raise CompileError.at(op, f"{STORAGE_ALIGN} lists [axis, factor, offset], got {entry}")
+        found[numbers[0]] = (numbers[1], numbers[2])
+    return found
+
+
 class _Flattener:
     """Flattens one function. Shapes of buffers are kept by value, for types are flat afterwards."""
 
@@ -132,6 +147,8 @@ class _Flattener:
         self.signatures = signatures
         self.signature = signatures[function.sym_name.data]
         self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
+        self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
+        """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
 
     def run(self) -> None:
@@ -191,14 +208,22 @@ class _Flattener:
 
     def _place(self, buffer: SSAValue, indices: Sequence[SSAValue], op: Operation) -> SSAValue:
         """The index of an element, computed before `op`."""
-        shape = self.shapes[buffer]
         total = Index({})
-        stride = Index({}, 1)
-        for dimension in reversed(range(len(shape))):
-            total = total + _product(Index.of(indices[dimension]), stride, op)
-            if dimension:
-                stride = _product(Index.of(shape[dimension]), stride, op)
+        for dimension in reversed(range(len(indices))):
+            total = total + _product(Index.of(indices[dimension]), self._stride(buffer, dimension, op), op)
         return index_before(total.simplified(range_of), op)
+
+    def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
+        """Elements between neighbours in a dimension; row-major but for the axes that are aligned."""
+        shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
+        stride = Index({}, 1)
+        for at in reversed(range(dimension, len(shape))):
+            if at + 1 < len(shape):
+                stride = _product(Index.of(shape[at + 1]), stride, op)
+            if at in aligned and stride.is_constant:
+                factor, offset = aligned[at]
+                stride = Index({}, stride.constant + (offset - stride.constant) % factor)
+        return stride
 
     def _flatten_pointer(self, op: AccessPtrOp) -> None:
         old = list(op.indices)
@@ -208,10 +233,7 @@ class _Flattener:
         erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
 
     def _replace_stride(self, op: StrideOp) -> None:
-        stride = Index({}, 1)
-        for extent in self.shapes[op.buffer][op.dimension.value.data + 1 :]:
-            stride = _product(Index.of(extent), stride, op)
-        value = index_before(stride, op, op.stride.name_hint)
+        value = index_before(self._stride(op.buffer, op.dimension.value.data, op), op, op.stride.name_hint)
         op.stride.replace_all_uses_with(value)
         op.detach()
         op.erase()
@@ -230,6 +252,11 @@ class _Flattener:
         dynamic = iter(op.dynamic_sizes)
         shape = tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
         flat = flat_type(type_)
+        aligned = storage_alignment(op)
+        if aligned and DYNAMIC_INDEX not in type_.get_shape():
+            self.shapes[op.memref], self.aligned[op.memref] = shape, aligned
+            stride = self._stride(op.memref, 0, op).constant
+            flat = MemRefType(type_.element_type, [type_.get_shape()[0] * stride], memory_space=type_.memory_space)
         alignment = op.alignment or IntegerAttr(_ALIGNMENT, i64)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
         limit = _LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
@@ -246,6 +273,7 @@ class _Flattener:
         new.results[0].name_hint = op.memref.name_hint
         op.memref.replace_all_uses_with(new.results[0])
         self.shapes[new.results[0]] = shape
+        self.aligned[new.results[0]] = aligned
         if not on_stack and op.parent is not None:
             free = memref.DeallocOp.get(new.results[0])
             free.location = op.location

@@ -422,6 +422,14 @@ class Fuzzer:
         scope = self.scope()
         return None if block is None else lambda: self.sch.set_scope(block, 0, scope)
 
+    def storage_align(self) -> Callable[[], object] | None:
+        block = self.block(writes_temporary)
+        if block is None:
+            return None
+        factor = self.number(1, 40)
+        axis, offset = self.number(-3, 2), self.number(0, factor - 1)
+        return lambda: self.sch.storage_align(block, 0, axis, factor, offset)
+
     def scope(self) -> str:
         return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
 
@@ -512,5 +520,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "decompose_reduction": Fuzzer.decompose_reduction,
     "rfactor": Fuzzer.rfactor,
     "blockize": Fuzzer.blockize,
+    "storage_align": Fuzzer.storage_align,
 }
 """The primitives that are drawn, by their names in `registry.PRIMITIVES`."""

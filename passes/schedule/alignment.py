@@ -1,0 +1,110 @@
+"""storage_align: distances between the rows of a temporary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.dependence import buffer_name
+from weft.analysis.structure import buffers_written
+from weft.dialects import sched
+from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import STORAGE_ALIGN
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.schedule.caching import pick
+from weft.passes.schedule.copying import memref_type
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class StorageAlignPlan(Plan):
+    """An allocation, and what is noted on it."""
+
+    alloc: memref.AllocOp
+    axis: int
+    factor: int
+    offset: int
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        noted = self.alloc.attributes.get(STORAGE_ALIGN)
+        entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
+        kept = [entry for entry in entries if not isinstance(entry, ArrayAttr) or entry.data[0] != _number(self.axis)]
+        new = ArrayAttr([_number(self.axis), _number(self.factor), _number(self.offset)])
+        self.alloc.attributes[STORAGE_ALIGN] = ArrayAttr([*kept, new])
+        rewriter.has_done_action = True
+        return ()
+
+
+def _number(value: int) -> IntegerAttr:
+    return IntegerAttr(value, i64)
+
+
+@dataclass(frozen=True)
+class StorageAlign(Primitive):
+    """The stride of an axis of a temporary that the block writes becomes a multiple of `factor` plus `offset`.
+
+    Requirements:
+    1. the block writes that many buffers
+    2. the buffer is a temporary of static shape: parameters lie where the caller put them
+    3. the axis is one of the buffer's (negative: counted from the end), but not the last, whose stride is 1
+    4. the factor is at least 1, the offset at least 0 and less than the factor
+    5. nothing takes for granted that the buffer lies without gaps: loads, stores, and pointers with strides
+
+    The stride is in elements; the least one that fits is taken when the buffer is placed and flattened. Rows that are
+    apart by a stride that is no power of two do not fall into the same banks of memory or sets of a cache.
+
+    ```mlir
+    %Y = memref.alloc() : memref<128x128xf32>
+    // storage_align "Y" {index = 0, axis = 0, factor = 32, offset = 8}
+    %Y = memref.alloc() {tir.storage_align = [[0, 32, 8]]} : memref<128x128xf32>     // rows 136 elements apart
+    ```
+    """
+
+    NAME: ClassVar[str] = "storage_align"
+    STEP: ClassVar[type[sched.StepOp]] = sched.StorageAlignOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block writes that many buffers",
+        "the buffer is a temporary of static shape",
+        "the axis is one of the buffer's, but not the last",
+        "the factor is positive, the offset less than it",
+        "nothing takes for granted that the buffer lies without gaps",
+    )
+
+    block: BlockOp
+    index: int
+    axis: int
+    factor: int
+    offset: int
+
+    def plan(self) -> StorageAlignPlan:
+        block, subject = self.block, block_text(self.block)
+        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        owner, shape = buffer.owner, memref_type(buffer).get_shape()
+        if not isinstance(owner, memref.AllocOp):
+            self.refuse(2, f"{buffer_name(buffer)} is a parameter", block, subject)
+        if DYNAMIC_INDEX in shape:
+            self.refuse(2, f"{buffer_name(buffer)} is {buffer.type}", owner, subject)
+        rank = len(shape)
+        axis = self.axis + rank if self.axis < 0 else self.axis
+        if not 0 <= axis < rank - 1:
+            legal = f"0..{rank - 2}" if rank > 1 else "none: a buffer of rank 1 has no rows"
+            self.refuse(
+                3, Violation(f"axis {self.axis} of {buffer_name(buffer)} of rank {rank}", legal=legal), owner, subject
+            )
+        if self.factor < 1 or not 0 <= self.offset < self.factor:
+            self.refuse(4, f"factor {self.factor}, offset {self.offset}", owner, subject)
+        has_strides = any(isinstance(use.operation, StrideOp) for use in buffer.uses)
+        for use in buffer.uses:
+            user = use.operation
+            if isinstance(user, memref.LoadOp | memref.StoreOp | memref.DimOp | StrideOp | AccessRegionOp):
+                continue
+            if not (isinstance(user, AccessPtrOp) and has_strides):
+                self.refuse(5, f"{user.name} may", user, subject)
+        return StorageAlignPlan(owner, owner, axis, self.factor, self.offset)
