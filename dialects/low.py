@@ -6,6 +6,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - the extents of dynamic dimensions are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
+- kernels for GPUs and what only they hold stand in `low_gpu.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 """
 
@@ -49,6 +50,7 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
+from weft.dialects.low_gpu import GPU_OPS, KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS
 
 PARAMS = "low.params"
@@ -332,6 +334,6 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
 
 LOW = Dialect(
     "low",
-    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, *LANE_FORMS.values()],
-    [AccessAttr, ParamAttr],
+    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, *GPU_OPS, *LANE_FORMS.values()],
+    [AccessAttr, KernelAttr, ParamAttr],
 )
