@@ -1,17 +1,21 @@
 """What a program is compiled for: a frozen record of machine facts that every stage may read.
 
 `Target("llvm")` is the machine that runs Python; `Target.parse` reads the spelling of command lines, such as
-`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2`, and `str(target)` writes a spelling that parses back to an
-equal target on the same machine.
+`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2` or `cuda -arch=sm_90`, and `str(target)` writes a spelling that
+parses back to an equal target on the same machine.
+
+For the kinds `cuda`, `opencl` and `metal` the CPU's facts are those of the machine that launches the kernels, and
+`gpu` holds the limits of the processor that runs them.
 """
 
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.gpu_machine import DEFAULT_ARCHITECTURES, GPU_KINDS, GpuMachine, gpu_machine
 from weft.support.machine import (
     MachineFacts,
     check_cpu,
@@ -22,7 +26,7 @@ from weft.support.machine import (
     machine_facts,
 )
 
-KINDS: Final = ("llvm",)
+KINDS: Final = ("llvm", "c", *GPU_KINDS)
 """The kinds of target there are."""
 
 
@@ -58,6 +62,10 @@ class Target:
     """Last-level cache, shared by the cores; 0 when there is none."""
     cores: int = 0
     """Cores that this process may use."""
+    arch: str = ""
+    """Architecture of a CUDA processor, such as `sm_90`; `sm_80` unless given."""
+    gpu: GpuMachine | None = None
+    """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -79,8 +87,14 @@ class Target:
         for name in _FACTS:
             self._fill(**{name: getattr(self, name) or getattr(facts, name)})
         self._fill(num_threads=self.num_threads or self.cores)
+        if self.kind in GPU_KINDS:
+            self._fill(arch=self.arch or DEFAULT_ARCHITECTURES[self.kind])
+            default = gpu_machine(self.kind, self.arch)
+            self._fill(gpu=self.gpu or default)
+        elif self.arch or self.gpu is not None:
+            raise CompileError(f"target {self.kind} runs no kernels: it takes no -arch and no limits of them")
 
-    def _fill(self, **values: str | int) -> None:
+    def _fill(self, **values: str | int | GpuMachine) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -88,6 +102,11 @@ class Target:
     def architecture(self) -> str:
         """The first part of the triple, such as `x86_64` or `aarch64`."""
         return self.triple.split("-", 1)[0]
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether programs for this target are kernels and the host code that launches them."""
+        return self.kind in GPU_KINDS
 
     @property
     def is_host(self) -> bool:
@@ -101,23 +120,34 @@ class Target:
         if not words or words[0].startswith("-"):
             raise CompileError(f"a target starts with its kind, got '{text}'{did_you_mean('', KINDS)}")
         values: dict[str, str | int | bool] = {}
+        limits: dict[str, int] = {}
         for word in words[1:]:
             if not word.startswith("-"):
                 raise CompileError(f"target option '{word}' must start with '-' in '{text}'")
             option, equals, value = word.lstrip("-").partition("=")
-            name = _OPTIONS.get(option)
+            name = _OPTIONS.get(option) or _LIMITS.get(option)
             if name is None:
-                raise CompileError(f"unknown target option '-{option}' in '{text}'{did_you_mean(option, _OPTIONS)}")
-            if name in values:
+                known = {**_OPTIONS, **_LIMITS}
+                raise CompileError(f"unknown target option '-{option}' in '{text}'{did_you_mean(option, known)}")
+            if name in values or name in limits:
                 raise CompileError(f"target option '-{option}' stands twice in '{text}'")
             if name not in ("reassociate",) and (not equals or not value):
                 raise CompileError(f"target option '-{option}' needs a value: '-{option}=...' in '{text}'")
-            values[name] = _option_value(option, name, value)
-        return Target(words[0], **values)  # pyright: ignore[reportArgumentType]
+            if option in _LIMITS:
+                limits[name] = _integer(option, value)
+            else:
+                values[name] = _option_value(option, name, value)
+        target = Target(words[0], **values)  # pyright: ignore[reportArgumentType]
+        if not limits:
+            return target
+        if target.gpu is None:
+            raise CompileError(f"target {words[0]} runs no kernels: it takes no limits of them, got '{text}'")
+        gpu = replace(target.gpu, **limits)
+        return replace(target, gpu=gpu)
 
     def __str__(self) -> str:
         facts = machine_facts(self.triple, self.cpu, self.features)
-        words = [self.kind]
+        words = [self.kind, *self._gpu_words()]
         if self.triple != host_triple():
             words.append(f"-mtriple={self.triple}")
         words.append(f"-mcpu={self.cpu}")
@@ -132,6 +162,16 @@ class Target:
                 words.append(f"-{_option(name)}={getattr(self, name)}")
         return " ".join(words)
 
+    def _gpu_words(self) -> list[str]:
+        if self.gpu is None:
+            return []
+        words = [f"-arch={self.arch}"] if self.arch else []
+        default = gpu_machine(self.kind, self.arch)
+        for option, name in _LIMITS.items():
+            if getattr(self.gpu, name) != getattr(default, name):
+                words.append(f"-{option}={getattr(self.gpu, name)}")
+        return words
+
 
 _FACTS: Final = tuple(field.name for field in fields(MachineFacts))
 _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
@@ -142,8 +182,13 @@ def _option(name: str) -> str:
     return _SPELLINGS.get(name, name.replace("_", "-"))
 
 
-_OPTIONS: Final = {_option(field.name): field.name for field in fields(Target) if field.name != "kind"}
-_TEXTS: Final = frozenset(_SPELLINGS)
+_OPTIONS: Final = {_option(field.name): field.name for field in fields(Target) if field.name not in ("kind", "gpu")}
+_LIMITS: Final = {
+    _option(name): name
+    for name in ("max_threads_per_block", "shared_bytes", "max_shared_bytes", "warp_size", "registers_per_thread")
+}
+"""Options for numbers of `Target.gpu`."""
+_TEXTS: Final = frozenset((*_SPELLINGS, "arch"))
 _TRUTHS: Final = {"": True, "true": True, "1": True, "false": False, "0": False}
 
 
@@ -154,6 +199,10 @@ def _option_value(option: str, name: str, value: str) -> str | int | bool:
         if value.lower() not in _TRUTHS:
             raise CompileError(f"target option '-{option}' must be true or false, got '{value}'")
         return _TRUTHS[value.lower()]
+    return _integer(option, value)
+
+
+def _integer(option: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:

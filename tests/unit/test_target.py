@@ -23,6 +23,11 @@ def test_host_is_the_default() -> None:
         "llvm -l1-bytes=4096 -vector-registers=7",
         "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1 -mattr=+sve",
         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512 -mattr=-avx512f",
+        "c",
+        "cuda",
+        "cuda -arch=sm_90a -max-threads-per-block=256",
+        "opencl -shared-bytes=65536 -warp-size=64",
+        "metal",
     ],
 )
 def test_printed_target_parses_back(text: str) -> None:
@@ -73,6 +78,11 @@ def test_vector_width_follows_cpu_and_features(cpu: str, features: str, width: i
         ),
         ("llvm -mtriple=aarch64-linux-gnu -mattr=+neno", "unknown feature 'neno' .*did you mean 'neon'"),
         ("llvm -mattr=avx2", r"'avx2' must start with '\+' or '-'"),
+        ("cuda -arch=sm_91", "unknown architecture 'sm_91' of target cuda, did you mean 'sm_90'"),
+        ("opencl -arch=sm_90", "target opencl has no architectures, got -arch=sm_90"),
+        ("llvm -arch=sm_90", "target llvm runs no kernels"),
+        ("c -warp-size=32", "target c runs no kernels"),
+        ("cuda -warp-size=0", "warp-size must be positive, got 0"),
     ],
 )
 def test_refusals_name_the_value(text: str, message: str) -> None:
@@ -85,3 +95,11 @@ def test_unknown_cpu_leaves_standard_error_quiet(capfd: pytest.CaptureFixture[st
         Target(cpu="nosuch")
     Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=atom")
     assert capfd.readouterr() == ("", "")
+
+
+def test_limits_of_kernels_follow_the_architecture() -> None:
+    small, large = Target.parse("cuda -arch=sm_75").gpu, Target.parse("cuda -arch=sm_90").gpu
+    assert small is not None and large is not None
+    assert (small.max_shared_bytes, small.has_async_copy) == (64 << 10, False)
+    assert (large.max_shared_bytes, large.has_async_copy) == (227 << 10, True)
+    assert Target("llvm").gpu is None and not Target("c").has_kernels and Target("cuda").has_kernels

@@ -1,0 +1,85 @@
+"""Facts about graphics processors: the limits that a kernel must keep, by kind of target and architecture.
+
+The numbers are those of the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), of
+the OpenCL 1.2 specification (what a device must offer at least) and of Apple's Metal feature set tables.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from weft.support.errors import CompileError, did_you_mean
+
+GPU_KINDS: Final = ("cuda", "opencl", "metal")
+"""Kinds of target whose programs are kernels and the host code that launches them."""
+
+
+@dataclass(frozen=True)
+class GpuMachine:
+    """What a kernel may use. Sizes in bytes."""
+
+    max_threads_per_block: int = 1024
+    max_block: tuple[int, int, int] = (1024, 1024, 64)
+    """Threads of a block along x, y and z."""
+    max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    """Blocks along x, y and z."""
+    shared_bytes: int = 48 << 10
+    """Shared memory that a block may declare."""
+    max_shared_bytes: int = 48 << 10
+    """Shared memory that a block may ask for at launch."""
+    warp_size: int = 32
+    """Threads that run in step; shuffles move values among them."""
+    registers_per_block: int = 65536
+    """32-bit registers for all threads of a block."""
+    registers_per_thread: int = 255
+    has_async_copy: bool = False
+    """Whether copies from device memory to shared memory can run beside the threads."""
+    has_tensor_cores: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_threads_per_block", "shared_bytes", "max_shared_bytes", "warp_size"):
+            value: int = getattr(self, name)
+            if value < 1:
+                raise CompileError(f"target option {name.replace('_', '-')} must be positive, got {value}")
+
+
+_CUDA_SHARED_KIB: Final = {
+    **{70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99, 89: 99},
+    **{90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99},
+}
+"""Compute capability, times ten -> KiB of shared memory that one block may ask for at launch."""
+
+DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
+
+
+def cuda_capability(architecture: str) -> int:
+    """`sm_90` -> 90, also with a suffix (`sm_90a`). Raises `CompileError` when there is no such architecture."""
+    known = [f"sm_{number}" for number in _CUDA_SHARED_KIB]
+    match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
+    if match is None or int(match[1]) not in _CUDA_SHARED_KIB:
+        raise CompileError(f"unknown architecture '{architecture}' of target cuda{did_you_mean(architecture, known)}")
+    return int(match[1])
+
+
+def gpu_machine(kind: str, architecture: str) -> GpuMachine:
+    """The facts about a kind of processor. Raises `CompileError` for an unknown architecture."""
+    if kind == "cuda":
+        capability = cuda_capability(architecture)
+        return GpuMachine(
+            max_shared_bytes=_CUDA_SHARED_KIB[capability] << 10,
+            has_async_copy=capability >= 80,
+            has_tensor_cores=capability >= 70,
+        )
+    if architecture:
+        raise CompileError(f"target {kind} has no architectures, got -arch={architecture}")
+    if kind == "opencl":
+        limit = 2**31 - 1
+        return GpuMachine(
+            max_block=(1024, 1024, 1024),
+            max_grid=(limit, limit, limit),
+            shared_bytes=32 << 10,
+            max_shared_bytes=32 << 10,
+        )
+    return GpuMachine(max_block=(1024, 1024, 1024), shared_bytes=32 << 10, max_shared_bytes=32 << 10)
