@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS
 from weft.dialects.sched import FuncOp as ScheduleOp
+from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.nest import tir_functions
 from weft.passes.verify_level import verify_level
@@ -21,40 +21,60 @@ _TARGETS = ("llvm",)
 
 
 @dataclass(frozen=True)
-class LowerTirToLowPass(ModulePass):
+class LowerTirToLowPass(PassSequence):
     """Lower every tir function of a module: `lower-tir-to-low{target=llvm}`.
 
-    Runs `pipelines.tir_to_low`. Schedules (`sched.func`) have done their work and are dropped; functions over tensors
-    stay as they are. Raises CompileError when a function is not at tir level or the target is unknown.
+    Runs `pipelines.tir_to_low`. Passes of users run at named points of it, as
+    `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the points.
+    Schedules (`sched.func`) have done their work and are dropped; functions over tensors stay as they are. Raises
+    CompileError when a function is not at tir level, or the target or a point is unknown.
     """
 
     name = "lower-tir-to-low"
 
     target: str = "llvm"
+    insert: tuple[str, ...] = ()
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kind = self.target.split()[0] if self.target.split() else ""
-        if kind not in _TARGETS:
-            raise CompileError(f"lower-tir-to-low: unknown target '{self.target}'{did_you_mean(kind, _TARGETS)}")
-        for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
-            schedule.detach()
-            schedule.erase()
-        names = {function.sym_name.data for function in tir_functions(op)}
-        for function in tir_functions(op):
-            verify_level(function, "tir")
-        for step in tir_to_low(self.target):
-            step.apply(ctx, op)
-        for function in op.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data in names:
-                _verify_result(function)
+    def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
+        lower_tir_to_low(ctx, op, self.target, parse_insertions(self.insert), after)
 
 
-def _verify_result(function: FuncOp) -> None:
-    """What this pipeline produced is at low level, or it is our bug."""
+def lower_tir_to_low(ctx: Context, op: ModuleOp, target: str, insertions: Insertions, after: AfterStep) -> None:
+    """What the pass does, with passes of users as objects. `after` is called when a step is done."""
+    kind = target.split()[0] if target.split() else ""
+    if kind not in _TARGETS:
+        raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, _TARGETS)}")
+    steps = with_insertions(tir_to_low(target), insertions)
+    for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
+        schedule.detach()
+        schedule.erase()
+    names = {function.sym_name.data for function in tir_functions(op)}
+    for function in tir_functions(op):
+        verify_level(function, "tir")
+    for step in steps:
+        step.run.apply(ctx, op)
+        after(step)
+    theirs = [step.run.name for step in steps if step.point is None]
+    for function in op.ops:
+        if isinstance(function, FuncOp) and function.sym_name.data in names:
+            _verify_result(function, theirs)
+
+
+def _verify_result(function: FuncOp, theirs: list[str]) -> None:
+    """What this pipeline produced is at low level, or it is our bug, unless passes of users (`theirs`) ran in it."""
+    problem = None
     try:
         verify_level(function, "low")
         function.verify()
+        if PARAMS not in function.attributes:
+            problem = f"{PARAMS} is missing"
     except (CompileError, VerifyException) as error:
-        raise InternalError(f"lowering @{function.sym_name.data} produced invalid low IR: {error}") from error
-    if PARAMS not in function.attributes:
-        raise InternalError(f"lowering left @{function.sym_name.data} without {PARAMS}")
+        problem = str(error)
+    if problem is None:
+        return
+    if theirs:
+        inserted = ", ".join(f"'{name}'" for name in theirs)
+        raise CompileError.at(
+            function, f"lowering @{function.sym_name.data} with {inserted} inserted produced invalid low IR: {problem}"
+        )
+    raise InternalError(f"lowering @{function.sym_name.data} produced invalid low IR: {problem}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from weft.frontends.te.expr import Var
     from weft.frontends.te.stage import StageSchedule
     from weft.frontends.te.tensor import Tensor
+    from weft.passes.insertion import Insertions, Step
     from weft.runtime.library import Library
     from weft.support.target import Target
 
@@ -53,17 +54,23 @@ def build(
     *,
     name: str = "main",
     scheduled: bool = True,
+    passes: Insertions | None = None,
 ) -> Library:
     """Compile a module of graph, te or tir functions for a target: `"llvm"`, `"llvm -mcpu=znver4"`, `Target(...)`.
 
         weft.build(module, target="llvm")
         weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
 
+    `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or
+    a list of either.
+
+        weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
+
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False.
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
     from weft.frontends.te.stage import StageSchedule, lower
-    from weft.passes.lower_tir_to_low import LowerTirToLowPass
+    from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.schedule.replay import apply_schedule
     from weft.runtime.build import load_low_module
     from weft.support.target import Target
@@ -83,5 +90,20 @@ def build(
             apply_schedule(module, schedule)
         schedule.detach()
         schedule.erase()
-    LowerTirToLowPass(machine.kind).apply(Context(), module)
+    ctx = context() if passes else Context()
+    lower_tir_to_low(ctx, module, machine.kind, passes or {}, lambda step: _check_inserted(step, module))
     return load_low_module(module, machine)
+
+
+def _check_inserted(step: Step, module: ModuleOp) -> None:
+    """A pass of the user leaves IR that verifies."""
+    if step.point is not None:
+        return
+    from weft.tools.verify import verify_module
+
+    try:
+        verify_module(module)
+    except CompileError as error:
+        raise CompileError(
+            f"pass '{step.run.name}' left IR that does not verify: {error.message}", location=error.location
+        ) from error

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from weft.interp.interpreter import Interpreter
+from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, make_arguments, write_npy
@@ -59,6 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
     parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
+    parser.add_argument(
+        "--insert",
+        metavar="POINT=PASSES",
+        action="append",
+        default=[],
+        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
+    )
     parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
     parser.add_argument("--check", action="store_true", help="compare with the interpreter on the unscheduled program")
     parser.add_argument(
@@ -82,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    compiled = build(original.clone(), target, scheduled=not arguments.no_schedule)[name]
+    inserted = parse_insertions(arguments.insert)
+    compiled = build(original.clone(), target, scheduled=not arguments.no_schedule, passes=inserted)[name]
     milliseconds = (time.perf_counter() - start) * 1e3
     signature = compiled.signature
     values = make_arguments(signature, _request(original, signature, arguments))

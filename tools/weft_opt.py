@@ -18,11 +18,12 @@ from xdsl.passes import PassPipeline
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from weft.passes.insertion import PassSequence
+from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import remember_text
 from weft.tools.failures import FAILURE, message_of, run_tool
 from weft.tools.parsing import decode_text, parse_text
-from weft.tools.pipeline import parse_pipeline_text
 from weft.tools.printing import ScopedMLIRTarget, text_of
 from weft.tools.timing import Stopwatch
 from weft.tools.verify import verify_module
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from xdsl.utils.target import Target
 
     from weft.interp.validate import Validator
+    from weft.passes.insertion import Step
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
@@ -231,11 +233,9 @@ class WeftOptMain(xDSLOptMain):
         last = len(self.pipeline.passes) - 1
         for number, module_pass in enumerate(self.pipeline.passes):
             with self.stopwatch.measure(module_pass.name):
-                self._apply_pass(module_pass, prog)
+                self._apply_pass(module_pass, prog, validator)
             self._verify(prog, after=module_pass)
-            if validator is not None:
-                with self.stopwatch.measure("(validate)"):
-                    validator.check(module_pass.name, prog)
+            self._validate(validator, module_pass.name, prog)
             if self.args.print_between_passes and number != last:
                 print(f"IR after {module_pass.name}:\n{text_of(prog)}\n\n\n")
 
@@ -243,15 +243,33 @@ class WeftOptMain(xDSLOptMain):
             for function, reason in validator.skipped.items():
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
+    def _validate(self, validator: Validator | None, name: str, prog: ModuleOp) -> None:
+        if validator is not None:
+            with self.stopwatch.measure("(validate)"):
+                validator.check(name, prog)
+
+    def _after_step(self, whole: PassSequence, step: Step, prog: ModuleOp, validator: Validator | None) -> None:
+        """Between the steps of a pass: print the IR if asked to; and check what a pass of the user did there."""
+        inserted = step.point is None
+        if inserted:
+            self._verify(prog, after=step.run)
+            self._validate(validator, step.run.name, prog)
+        if self.args.print_between_passes:
+            where = f"inserted into {whole.name}" if inserted else f"{step.point} of {whole.name}"
+            print(f"IR after {step.run.name} ({where}):\n{text_of(prog)}\n\n\n")
+
     def _validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
             from weft.interp.validate import Validator
 
             return Validator(prog)
 
-    def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp) -> None:
+    def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp, validator: Validator | None) -> None:
         try:
-            module_pass.apply(self.ctx, prog)
+            if isinstance(module_pass, PassSequence):
+                module_pass.run_steps(self.ctx, prog, lambda step: self._after_step(module_pass, step, prog, validator))
+            else:
+                module_pass.apply(self.ctx, prog)
         except DiagnosticException as error:
             raise CompileError(f"pass '{module_pass.name}': {error}") from error
         except (WeftError, ShrinkException):

@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
 from weft.support.errors import CompileError
-from weft.tools.pipeline import parse_pipeline_text
+from weft.passes.pipeline_text import parse_pipeline_text
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,108 @@
+"""Passes made of named steps, and the passes of users between them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from weft.support.errors import CompileError, did_you_mean
+
+Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
+"""A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
+Insertions: TypeAlias = Mapping[str, Inserted]
+"""Point, as in `"before:vectorize"`, -> what runs there."""
+
+_POINTS: Mapping[str, str] = {"tir-lower-vectorized": "vectorize"}
+"""Steps that are known by another name than their pass has without its dialect."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A pass in a sequence. `point` is what users call it by; None for one of theirs."""
+
+    run: ModulePass
+    point: str | None
+
+
+AfterStep: TypeAlias = Callable[[Step], None]
+
+
+class PassSequence(ModulePass):
+    """A pass that is several. Tools that verify or print between passes do so between its steps."""
+
+    @abstractmethod
+    def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
+        """Apply the pass, and call `after` when a step is done."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.run_steps(ctx, op, lambda step: None)
+
+
+def points_of(passes: Sequence[ModulePass]) -> list[str]:
+    """The short name of each pass in a sequence: `vectorize`, `flatten`; the second of a kind is `canonicalize-2`."""
+    names: list[str] = []
+    counts: dict[str, int] = {}
+    for module_pass in passes:
+        short = _POINTS.get(module_pass.name, module_pass.name.partition("-")[2] or module_pass.name)
+        counts[short] = counts.get(short, 0) + 1
+        names.append(short if counts[short] == 1 else f"{short}-{counts[short]}")
+    return names
+
+
+def with_insertions(passes: Sequence[ModulePass], insertions: Insertions) -> list[Step]:
+    """The steps of a sequence with the passes of users at `before:POINT` and `after:POINT`.
+
+    Raises `CompileError` for a point that is not there, and for passes that are neither passes nor their names.
+    """
+    points = points_of(passes)
+    given = {_point(key, points): _passes(key, inserted) for key, inserted in insertions.items()}
+    steps: list[Step] = []
+    for point, module_pass in zip(points, passes, strict=True):
+        steps.extend(Step(inserted, None) for inserted in given.get(("before", point), ()))
+        steps.append(Step(module_pass, point))
+        steps.extend(Step(inserted, None) for inserted in given.get(("after", point), ()))
+    return steps
+
+
+def parse_insertions(texts: Sequence[str]) -> dict[str, Inserted]:
+    """What the command line gives: `before:vectorize=my-pass{x=1},other` each. Raises `CompileError`."""
+    found: dict[str, Inserted] = {}
+    for text in texts:
+        key, equals, pipeline = text.partition("=")
+        if not equals or not pipeline:
+            raise CompileError(f"an inserted pass is given as before:POINT=PASS or after:POINT=PASS, got '{text}'")
+        if key in found:
+            raise CompileError(f"passes at '{key}' are given twice: list them, separated by commas")
+        found[key] = pipeline
+    return found
+
+
+def _point(key: str, points: Sequence[str]) -> tuple[str, str]:
+    where, colon, point = key.partition(":")
+    if not colon or where not in ("before", "after"):
+        raise CompileError(f"passes are inserted at before:POINT or after:POINT, got '{key}'")
+    if point not in points:
+        listed = ", ".join(points)
+        raise CompileError(f"'{key}': no step is called '{point}'{did_you_mean(point, points)}; in order: {listed}")
+    return where, point
+
+
+def _passes(key: str, inserted: Inserted) -> list[ModulePass]:
+    if isinstance(inserted, ModulePass):
+        return [inserted]
+    if isinstance(inserted, str):
+        # Found by name only when names are given: it imports what registers passes.
+        from xdsl.universe import Universe
+
+        from weft.passes.pipeline_text import parse_pipeline_text
+
+        return list(parse_pipeline_text(inserted, Universe.get_multiverse().all_passes, "pass"))
+    if isinstance(inserted, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return [module_pass for one in inserted for module_pass in _passes(key, one)]
+    raise CompileError(f"'{key}': expected a pass, its name or a list of them, got {inserted!r}")
