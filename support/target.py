@@ -64,6 +64,8 @@ class Target:
     """Cores that this process may use."""
     arch: str = ""
     """Architecture of a CUDA processor, such as `sm_90`; `sm_80` unless given."""
+    device: str = ""
+    """Which device runs the kernels: part of its name or of its platform's, or its number; the first one unless given."""
     gpu: GpuMachine | None = None
     """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
 
@@ -91,8 +93,8 @@ class Target:
             self._fill(arch=self.arch or DEFAULT_ARCHITECTURES[self.kind])
             default = gpu_machine(self.kind, self.arch)
             self._fill(gpu=self.gpu or default)
-        elif self.arch or self.gpu is not None:
-            raise CompileError(f"target {self.kind} runs no kernels: it takes no -arch and no limits of them")
+        elif self.arch or self.device or self.gpu is not None:
+            raise CompileError(f"target {self.kind} runs no kernels: it takes no -arch, no -device and no limits of them")
 
     def _fill(self, **values: str | int | GpuMachine) -> None:
         for name, value in values.items():
@@ -165,7 +167,7 @@ class Target:
     def _gpu_words(self) -> list[str]:
         if self.gpu is None:
             return []
-        words = [f"-arch={self.arch}"] if self.arch else []
+        words = [f"-{name}={shlex.quote(value)}" for name, value in (("arch", self.arch), ("device", self.device)) if value]
         default = gpu_machine(self.kind, self.arch)
         for option, name in _LIMITS.items():
             if getattr(self.gpu, name) != getattr(default, name):
@@ -188,7 +190,7 @@ _LIMITS: Final = {
     for name in ("max_threads_per_block", "shared_bytes", "max_shared_bytes", "warp_size", "registers_per_thread")
 }
 """Options for numbers of `Target.gpu`."""
-_TEXTS: Final = frozenset((*_SPELLINGS, "arch"))
+_TEXTS: Final = frozenset((*_SPELLINGS, "arch", "device"))
 _TRUTHS: Final = {"": True, "true": True, "1": True, "false": False, "0": False}
 
 
