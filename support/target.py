@@ -65,7 +65,7 @@ class Target:
     arch: str = ""
     """Architecture of a CUDA processor, such as `sm_90`; `sm_80` unless given."""
     device: str = ""
-    """Which device runs the kernels: part of its name or of its platform's, or its number; the first one unless given."""
+    """Which device runs the kernels: its number, or part of its or its platform's name; the first unless given."""
     gpu: GpuMachine | None = None
     """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
 
@@ -94,7 +94,9 @@ class Target:
             default = gpu_machine(self.kind, self.arch)
             self._fill(gpu=self.gpu or default)
         elif self.arch or self.device or self.gpu is not None:
-            raise CompileError(f"target {self.kind} runs no kernels: it takes no -arch, no -device and no limits of them")
+            raise CompileError(
+                f"target {self.kind} runs no kernels: it takes no -arch, no -device and no limits of them"
+            )
 
     def _fill(self, **values: str | int | GpuMachine) -> None:
         for name, value in values.items():
@@ -167,7 +169,9 @@ class Target:
     def _gpu_words(self) -> list[str]:
         if self.gpu is None:
             return []
-        words = [f"-{name}={shlex.quote(value)}" for name, value in (("arch", self.arch), ("device", self.device)) if value]
+        words = [
+            f"-{name}={shlex.quote(value)}" for name, value in (("arch", self.arch), ("device", self.device)) if value
+        ]
         default = gpu_machine(self.kind, self.arch)
         for option, name in _LIMITS.items():
             if getattr(self.gpu, name) != getattr(default, name):
