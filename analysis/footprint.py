@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, range_of
 from weft.analysis.index import Atom, Index
 from weft.analysis.structure import is_inside
+from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import ForOp
 
 
@@ -72,12 +73,15 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
     return Span(first.lower + low, high - low, tight)
 
 
-def box_of(found: Sequence[Access], loop: ForOp | None) -> list[Span | None]:
+def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> list[Span | None]:
     """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole function.
 
-    None where all of a dimension may be touched. Every access lies inside `loop`.
+    None where all of a dimension may be touched. Every access lies inside `loop`. With `by_all_threads`, an iteration
+    of loops over the threads of a block counts as all of them together.
     """
     around = [] if loop is None else [outer for outer in found[0].loops if is_inside(loop, outer)]
+    if by_all_threads:
+        around = [outer for outer in around if not runs_over_threads(outer)]
     fixed = [outer.induction_variable for outer in around]
     if any(access.indices is None for access in found):
         return []

@@ -1,16 +1,47 @@
-"""Which loops are bound to which thread axis?"""
+"""Which loops are bound to which thread axis, and which work do the threads of a block share?
+
+Programs at tir level mean what their loops say, run in order. A loop that is bound to a thread axis may so stand inside
+another loop over the same axis: where a nest fills shared memory and does not depend on the outer loop, each iteration
+of the outer loop fills it again with the same values. A block of threads fills it once, together: thread t runs
+iteration t of the inner loop (*cooperative fetching*).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from xdsl.ir import Operation
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Block, Operation, SSAValue
 
-from weft.analysis.structure import ancestors
-from weft.dialects.tir import ForOp
+from weft.analysis.structure import ancestors, stored_buffer
+from weft.dialects.low_gpu import BLOCK_AXES, SHARED, THREAD_AXES
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
 
 VIRTUAL = "vthread"
 """The axis that may be bound more than once: each such loop has virtual threads of its own."""
+VIRTUAL_AXES = (VIRTUAL, *(f"{VIRTUAL}.{dimension}" for dimension in "xyz"))
+
+
+def axis_of(loop: ForOp) -> str | None:
+    """The thread axis that a loop is bound to."""
+    return None if loop.thread_axis is None else loop.thread_axis.data
+
+
+def runs_over_threads(loop: ForOp) -> bool:
+    """Whether the iterations of a loop are threads of one block, virtual ones included."""
+    return axis_of(loop) in (*THREAD_AXES, *VIRTUAL_AXES)
+
+
+def runs_over_blocks(loop: ForOp) -> bool:
+    """Whether the iterations of a loop are blocks of threads."""
+    return axis_of(loop) in BLOCK_AXES
+
+
+def is_shared(buffer: SSAValue) -> bool:
+    """Whether the threads of a block share a buffer."""
+    return isinstance(buffer.type, MemRefType) and buffer.type.memory_space == SHARED
 
 
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
@@ -21,13 +52,73 @@ def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
 
 
 def nested_binding(loop: ForOp, axis: str) -> ForOp | None:
-    """Another loop, around or inside of `loop`, that is bound to `axis`.
+    """Another loop, around or inside of `loop`, that is bound to `axis` and does not share its work.
 
     A thread has one index on an axis: of two nested loops over it, only the iterations in which both are equal run.
+    That is harmless when the inner one is cooperative.
     """
     if axis == VIRTUAL:
         return None
     for parent in ancestors(loop):
         if isinstance(parent, ForOp) and parent.thread_axis is not None and parent.thread_axis.data == axis:
-            return parent
-    return next((other for other in loops_of_axis(loop, axis) if other is not loop), None)
+            return None if is_cooperative(loop, parent) else parent
+    others = (other for other in loops_of_axis(loop, axis) if other is not loop)
+    return next((other for other in others if not is_cooperative(other, loop)), None)
+
+
+def is_cooperative(inner: Operation, outer: ForOp) -> bool:
+    """Whether `inner`, a loop or block inside `outer`, does the same in each iteration of `outer`: it fills shared
+    memory only, in instances that may run again, and nothing that it uses depends on the loop variable."""
+    return _is_cooperative(inner, outer, set())
+
+
+def _is_cooperative(inner: Operation, outer: ForOp, asked: set[Operation]) -> bool:
+    blocks = [op for op in inner.walk() if isinstance(op, BlockOp)]
+    if not blocks or not all(_fills_shared_memory(block) for block in blocks):
+        return False
+    asked.update(blocks)
+    if _depends_on(inner, outer.induction_variable):
+        return False
+    # What it reads must not differ between the iterations either.
+    for buffer in {op.memref for op in inner.walk() if isinstance(op, memref.LoadOp)}:
+        for use in buffer.uses:
+            if stored_buffer(use.operation) is not buffer or not outer.is_ancestor(use.operation):
+                continue
+            writer = next((op for op in ancestors(use.operation) if isinstance(op, BlockOp)), None)
+            if writer is None or (writer not in asked and not _is_cooperative(writer, outer, asked)):
+                return False
+    return True
+
+
+def _fills_shared_memory(block: BlockOp) -> bool:
+    """Whether a block stores to shared memory only, and running an instance of it again changes nothing."""
+    if IterKind.REDUCE in block.kinds:
+        return False
+    stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
+    loaded = {op.memref for op in block.walk() if isinstance(op, memref.LoadOp)}
+    return bool(stored) and all(is_shared(buffer) for buffer in stored) and stored.isdisjoint(loaded)
+
+
+def _depends_on(inner: Operation, variable: SSAValue) -> bool:
+    """Whether what `inner` does depends on a value, as far as the operations that compute from it tell."""
+    return _reaches([operand for op in inner.walk() for operand in op.operands], variable, inner)
+
+
+def _reaches(values: Iterable[SSAValue], wanted: SSAValue, inner: Operation) -> bool:
+    seen: set[SSAValue] = set()
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value is wanted:
+            return True
+        if value in seen:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if isinstance(owner, Block):
+            holder = owner.parent_op()
+            if isinstance(holder, ForOp) and not inner.is_ancestor(holder):
+                pending.extend(holder.operands)
+        else:
+            pending.extend(owner.operands)
+    return False

@@ -24,6 +24,7 @@ from weft.analysis.structure import (
     precedes,
     producers_of,
 )
+from weft.analysis.threads import is_shared
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -57,6 +58,8 @@ class ComputeAt(Move):
     8. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
+    Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
+    threads: `bind` can then spread the new loops over the same threads.
 
     ```mlir
     tir.for %i in 128 { tir.block "B" ... = [%i] {...} }
@@ -134,7 +137,7 @@ class ComputeAt(Move):
             reads = [a for a in accesses(self.loop) if a.buffer is store.buffer and not is_inside(a.op, block)]
             if not reads:
                 continue  # nobody reads this buffer: what others need decides
-            box = box_of(reads, self.loop)
+            box = box_of(reads, self.loop, by_all_threads=is_shared(store.buffer))
             for dimension, iterator in enumerate(iterator_of_dimension(block, store)):
                 if iterator is None:
                     self.refuse(5, f"dimension {dimension} of {buffer_name(store.buffer)} is not", store.op, subject)

@@ -51,7 +51,8 @@ class Bind(Primitive):
     1. the axis is one of these
     2. the loop has no other kind yet
     3. the iterations are independent, as for `parallel`
-    4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`)
+    4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
+       the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
     5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times
     6. the loop is not inside a vectorized loop
 
