@@ -52,6 +52,7 @@ from weft.dialects.sched_loops import (
     UnrollOp,
     VectorizeOp,
 )
+from weft.dialects.sched_padding import PADDING_STEPS, DecomposePaddingOp
 from weft.dialects.sched_sampling import (
     SAMPLING_STEPS,
     SampleCategoricalOp,
@@ -71,6 +72,7 @@ __all__ = [
     "AnnotateOp",
     "BindOp",
     "BlockizeOp",
+    "DecomposePaddingOp",
     "FuncOp",
     "FuseOp",
     "LoopPartitionOp",
@@ -277,6 +279,7 @@ STEPS: tuple[type[StepOp], ...] = (
     DecomposeReductionOp,
     RfactorOp,
     *BLOCK_STEPS,
+    *PADDING_STEPS,
 )
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]

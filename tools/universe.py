@@ -42,6 +42,7 @@ PASSES: Mapping[str, str] = {
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
     "tir-compute-at": "weft.passes.schedule.primitive_passes:ComputeAtPass",
     "tir-compute-inline": "weft.passes.schedule.primitive_passes:ComputeInlinePass",
+    "tir-decompose-padding": "weft.passes.schedule.primitive_passes:DecomposePaddingPass",
     "tir-decompose-reduction": "weft.passes.schedule.primitive_passes:DecomposeReductionPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",

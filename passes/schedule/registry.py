@@ -39,6 +39,7 @@ PRIMITIVES: Mapping[str, str] = {
     "blockize": "blockizing:Blockize",
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
+    "decompose_padding": "padding:DecomposePadding",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

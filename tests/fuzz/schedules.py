@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 from programs import Program
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
@@ -430,6 +430,14 @@ class Fuzzer:
         axis, offset = self.number(-3, 2), self.number(0, factor - 1)
         return lambda: self.sch.storage_align(block, 0, axis, factor, offset)
 
+    def decompose_padding(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: any(isinstance(inner, scf.IfOp) for inner in op.walk()))
+        loops = [] if block is None else self.loops_of(block)
+        if block is None or not loops:
+            return None
+        loop = loops[0] if self.chance(0.5) else self.choose(loops)
+        return lambda: self.blocks.append(self.sch.decompose_padding(block, loop))
+
     def scope(self) -> str:
         return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
 
@@ -521,5 +529,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "rfactor": Fuzzer.rfactor,
     "blockize": Fuzzer.blockize,
     "storage_align": Fuzzer.storage_align,
+    "decompose_padding": Fuzzer.decompose_padding,
 }
 """The primitives that are drawn, by their names in `registry.PRIMITIVES`."""

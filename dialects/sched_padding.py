@@ -1,0 +1,24 @@
+"""Steps on padding and windows: domains made multiples, borders apart from the inside, rows that are kept."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.irdl import irdl_op_definition, operand_def, result_def
+
+from weft.dialects.sched_base import BLOCK, LOOP, StepOp
+
+
+@irdl_op_definition
+class DecomposePaddingOp(StepOp):
+    """A block that pads, as a block that fills before a loop and one that copies the inside."""
+
+    name = "sched.decompose_padding"
+    HANDLE_TYPES: ClassVar = (BLOCK, LOOP)
+
+    block = operand_def(BLOCK)
+    loop = operand_def(LOOP)
+    fill = result_def(BLOCK)
+
+
+PADDING_STEPS: tuple[type[StepOp], ...] = (DecomposePaddingOp,)

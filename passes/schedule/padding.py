@@ -1,0 +1,405 @@
+"""decompose_padding: a block that copies with a border, as one that fills and one that copies the inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import accesses, condition_of, is_fixed, least_value, range_of
+from weft.analysis.dependence import buffer_name
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import shared_element
+from weft.analysis.structure import function_of, loops_around, why_not_complete
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.inlining import single_store
+from weft.passes.schedule.padding_domains import (
+    bindings_of,
+    extent_value,
+    loop_of,
+    set_extents,
+    set_loop_extent,
+    why_no_loop_of_its_own,
+)
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rewriting import empty_copy, guards_of, nest, rebind, set_guards, take_operations
+from weft.passes.schedule.visibility import Place, lift, why_not_visible
+from weft.passes.tir.nest import (
+    compare_before,
+    conjunction_before,
+    erase_if_unused,
+    if_around,
+    index_before,
+    is_defined_inside,
+    is_free_of_effects,
+)
+from weft.support.errors import InternalError, Violation
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What a block stores: `inside` where the condition holds (or does not), else a constant."""
+
+    store: memref.StoreOp
+    choice: scf.IfOp | arith.SelectOp
+    holds: bool
+    """Whether the inside is where the condition holds."""
+    constant: SSAValue
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Where the inside lies: a range of some iterators, and conditions (not negative, or zero) on all."""
+
+    ranges: Mapping[int, tuple[Index, Index]]
+    """Position of an iterator -> first value, and the number of values."""
+    positives: tuple[Index, ...]
+    zeros: tuple[Index, ...]
+
+
+@dataclass(frozen=True)
+class DecomposePaddingPlan(Plan):
+    """A block that pads, the loop before which the fill goes, and where the inside lies."""
+
+    block: BlockOp
+    loop: ForOp
+    padding: Padding
+    inside: Inside
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        lift(_values_of_fill(self.block, self.loop, self.padding), Place.before_op(self.loop))
+        loops = loops_around(self.block)
+        repeated = loops[loops.index(self.loop) :]
+        copies = [empty_copy(loop, loop.extent, f"{loop.induction_variable.name_hint or 'i'}_pad") for loop in repeated]
+        fill = self._fill()
+        rewriter.insert([nest(copies, [fill]) or fill], InsertPoint.before(self.loop))
+        mapping = zip((loop.induction_variable for loop in repeated), copies, strict=True)
+        rebind(fill, {old: Index.of(new.induction_variable) for old, new in mapping})
+        self._keep_inside()
+        self._shrink(rewriter)
+        return (fill,)
+
+    def _fill(self) -> BlockOp:
+        """A block over the same iterators that stores the constant."""
+        block, store = self.block, self.padding.store
+        body = Block(arg_types=[IndexType()] * len(block.iter_vars))
+        renamed: dict[SSAValue, Index] = {}
+        for new, old in zip(body.args, block.iter_vars, strict=True):
+            new.name_hint = old.name_hint
+            renamed[old] = Index.of(new)
+        value = self.padding.constant
+        if is_defined_inside(value, block) and isinstance(value.owner, Operation):
+            constant = value.owner.clone()
+            body.add_op(constant)
+            value = constant.results[0]
+        indices: list[SSAValue] = []
+        for operand in store.indices:
+            place, operations = materialize(Index.of(operand).substitute(renamed))
+            body.add_ops(operations)
+            indices.append(place)
+        body.add_op(memref.StoreOp.get(value, store.memref, indices))
+        for op in body.ops:
+            op.location = store.location
+        exprs, operands = exprs_of(bindings_of(block))
+        label = free_label(function_of(block), f"{block.label}_pad_const")
+        fill = BlockOp(label, block.iter_kinds.data, block.extents, exprs, operands, Region(body))
+        fill.location = block.location
+        set_guards(fill, guards_of(block))
+        return fill
+
+    def _keep_inside(self) -> None:
+        """The inside alone, under what is left of the condition."""
+        padding = self.padding
+        choice, store = padding.choice, padding.store
+        for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
+            op.detach()
+            op.erase()
+        condition = choice.cond
+        if isinstance(choice, scf.IfOp):
+            region = choice.true_region if padding.holds else choice.false_region
+            *inner, last = take_operations(region.block)
+            value = last.operands[0]
+            last.erase()
+        else:
+            inner, value = [], choice.lhs if padding.holds else choice.rhs
+        following: list[Operation] = []
+        op = store
+        while op is not None and op is not choice:
+            following.append(op)
+            op = op.prev_op
+        store.operands[0] = value
+        conditional = [*inner, *(following[::-1] if isinstance(choice, scf.IfOp) else [store])]
+        if not (self.inside.positives or self.inside.zeros):
+            self.block.body.block.insert_ops_before(inner, choice)
+        else:
+            self._under_conditions(conditional)
+        choice.detach()
+        choice.erase()
+        if isinstance(condition.owner, Operation):
+            erase_if_unused([condition.owner])
+
+    def _under_conditions(self, operations: list[Operation]) -> None:
+        """Put the last operations of the body, in order, under the conditions that loops do not express."""
+        body, anchor = self.block.body.block, self.padding.choice
+        zero = Index({})
+        tests = [compare_before("sge", index, zero, anchor) for index in self.inside.positives]
+        tests += [compare_before("eq", index, zero, anchor) for index in self.inside.zeros]
+        condition = conjunction_before(tests, anchor)
+        for op in operations:
+            if op.parent is not None:
+                op.detach()
+        kept = if_around(condition, operations)
+        kept.location = self.padding.store.location
+        body.add_op(kept)
+
+    def _shrink(self, rewriter: PatternRewriter) -> None:
+        """Loops and iterators run over the inside only, which starts at 0 for them."""
+        block = self.block
+        body = block.body.block
+        extents = list(block.extents)
+        for position, (lower, count) in self.inside.ranges.items():
+            loop, variable = loop_of(block, position), block.iter_vars[position]
+            extents[position] = extent_value(rewriter, count, self.loop)
+            if loop is not None:
+                set_loop_extent(loop, extents[position])
+            if lower == Index({}) or body.first_op is None:
+                continue
+            shifted = index_before(Index.of(variable) + lower, body.first_op, variable.name_hint)
+            for use in list(variable.uses):
+                if use.operation is not shifted.owner and use.operation is not block:
+                    use.operation.operands[use.index] = shifted
+        set_extents(block, extents)
+        simplify_indices(block)
+
+
+def simplify_indices(block: BlockOp) -> None:
+    """The indices of loads and stores as one step of arithmetic each."""
+    for op in list(block.walk()):
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            first = len(op.operands) - len(op.indices)
+            for at, operand in enumerate(op.indices):
+                index = Index.of(operand).simplified(range_of)
+                if index.single_value is operand or not isinstance(operand.owner, affine.ApplyOp):
+                    continue
+                op.operands[first + at] = index_before(index, op)
+                erase_if_unused([operand.owner])
+
+
+def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> list[SSAValue]:
+    """Everything that the fill uses from outside of its loops."""
+    loops = loops_around(block)
+    repeated = loops[loops.index(loop) :]
+    own = {*block.iter_vars, *(inner.induction_variable for inner in repeated)}
+    indices = [*bindings_of(block), *(side for guard in guards_of(block) for side in guard)]
+    indices += [Index.of(operand) for operand in padding.store.indices]
+    used = [value for index in indices for value in index.values()]
+    used += [*block.extent_operands, *(inner.extent for inner in repeated if not isinstance(inner.extent, int))]
+    used.append(padding.store.memref)
+    if not is_defined_inside(padding.constant, block):
+        used.append(padding.constant)
+    return [value for value in dict.fromkeys(used) if value not in own]
+
+
+@dataclass(frozen=True)
+class DecomposePadding(Primitive):
+    """A block that copies with a border becomes two: one that fills all with the constant of the border, right before
+    `loop`, and one that copies the inside.
+
+    Requirements:
+    1. the block is complete, and its instances store to different elements
+    2. the loop is around the block, in the same scope
+    3. the block stores once, one value where a condition holds and a constant where it does not, and does nothing else
+    4. the condition says which indices lie inside: comparisons of indices that hold at once
+    5. nothing else below the loop touches the buffer that the block writes
+    6. the inside is a range of some iterator that has a loop of its own in `loop`, and is not empty
+    7. what the fill uses is known before the loop
+
+    The loops of such iterators then run over the inside alone, without a branch. What else the condition says (on loops
+    outside of `loop`, on loops that were split or fused before) stays a condition of the copy. The new block is called
+    `<block>_pad_const`.
+
+    ```mlir
+    tir.for %i in 12 { tir.block "P" ... = [%i] { P[%vi] = 2 <= %vi and %vi < 10 ? X[%vi - 2] : 0 } }
+    // decompose_padding "P", %i
+    tir.for %i_pad in 12 { tir.block "P_pad_const" ... = [%i_pad] { P[%vi] = 0 } }
+    tir.for %i in 8 { tir.block "P" iters(%vi: spatial<8>) = [%i] { P[%vi + 2] = X[%vi] } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "decompose_padding"
+    STEP: ClassVar[type[sched.StepOp]] = sched.DecomposePaddingOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block is complete, and its instances store to different elements",
+        "the loop is around the block",
+        "the block stores one value where a condition holds and a constant where it does not",
+        "the condition says which indices lie inside",
+        "nothing else below the loop touches the buffer",
+        "the inside is a range of an iterator with a loop of its own, and is not empty",
+        "what the fill uses is known before the loop",
+    )
+
+    block: BlockOp
+    loop: ForOp
+
+    def plan(self) -> DecomposePaddingPlan:
+        block, subject = self.block, block_text(self.block)
+        self.require(1, why_not_complete(block), block, subject)
+        self.require(1, shared_element(block), block, subject)
+        loops = loops_around(block)
+        if self.loop not in loops:
+            names = ", ".join(f"%{loop.induction_variable.name_hint or '?'}" for loop in loops) or "none"
+            self.refuse(2, Violation("it is not", legal=f"its loops: {names}"), self.loop, subject)
+        padding = self._padding(subject)
+        positives, zeros = self._conditions(padding, subject)
+        for access in accesses(self.loop):
+            if access.buffer is padding.store.memref and block not in access.blocks:
+                owner = f'block "{access.block.label}"' if access.block else access.op.name
+                self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op, subject)
+        inside = self._inside(positives, zeros, subject)
+        used = _values_of_fill(block, self.loop, padding)
+        self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        return DecomposePaddingPlan(self.loop, block, self.loop, padding, inside)
+
+    def _padding(self, subject: str) -> Padding:
+        block = self.block
+        store = single_store(self, 3, block)
+        for op in block.body.block.ops:
+            if op is not store and not isinstance(op, scf.IfOp | AccessRegionOp) and not is_free_of_effects(op):
+                self.refuse(3, f"{op.name} stands in it", op, subject)
+        choice = store.value.owner
+        if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
+            self.refuse(3, "what it stores is no choice between two values", store, subject)
+        if len(choice.results) != 1 or not store.value.has_one_use():
+            self.refuse(3, "the choice is used for more than what it stores", choice, subject)
+        for operand in store.indices:
+            for value in Index.of(operand).values():
+                if value not in block.iter_vars and is_defined_inside(value, block):
+                    self.refuse(
+                        3, f"the index %{value.name_hint or '?'} of its store is computed in it", store, subject
+                    )
+        for holds in (True, False):
+            value = _branch(choice, not holds)
+            if isinstance(value.owner, arith.ConstantOp) or not is_defined_inside(value, block):
+                return Padding(store, choice, holds, value)
+        self.refuse(3, "neither of the two values is a constant", choice, subject)
+
+    def _conditions(self, padding: Padding, subject: str) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+        """What is not negative, and what is zero, in the inside: over the iterators."""
+        found = condition_of(padding.choice.cond, padding.holds, {})
+        if not found.exact:
+            detail = "the condition is not a conjunction of comparisons of indices"
+            self.refuse(4, Violation(detail, "not proved"), padding.choice, subject)
+        return found.positives, found.zeros
+
+    def _inside(self, positives: Sequence[Index], zeros: Sequence[Index], subject: str) -> Inside:
+        block = self.block
+        limits = _Limits(block, self.loop)
+        left = [index for index in positives if not limits.add_lower_end(index)]
+        equal = [index for index in zeros if not limits.add_value(index)]
+        ranges = limits.ranges()
+        for position, (_, count) in ranges.items():
+            if count.is_constant and count.constant < 1:
+                name = block.iter_vars[position].name_hint or f"v{position}"
+                self.refuse(6, f"no value of iterator %{name} lies inside", block, subject)
+        if not ranges:
+            reasons = dict.fromkeys(reason for reason in limits.reasons if reason)
+            detail = "; ".join(reasons) or "the condition says nothing about a single iterator"
+            self.refuse(6, detail, block, subject)
+        return Inside(ranges, tuple(left), tuple(equal))
+
+
+def _branch(choice: scf.IfOp | arith.SelectOp, holds: bool) -> SSAValue:
+    """What a choice gives when the condition holds, or when it does not."""
+    if isinstance(choice, arith.SelectOp):
+        return choice.lhs if holds else choice.rhs
+    last = (choice.true_region if holds else choice.false_region).block.last_op
+    if last is None:
+        raise InternalError("an scf.if with a result has a branch that yields nothing")
+    return last.operands[0]
+
+
+class _Limits:
+    """The ranges of iterators that conditions leave, for iterators with a loop of their own."""
+
+    def __init__(self, block: BlockOp, loop: ForOp) -> None:
+        self.block = block
+        self.lower: dict[int, Index] = {}
+        self.upper: dict[int, Index] = {}
+        self.reasons: list[str] = []
+        self._free: dict[int, bool] = {}
+        self._loops = loops_around(block)[loops_around(block).index(loop) :]
+
+    def add_lower_end(self, index: Index) -> bool:
+        """Take `index >= 0` into account: false where it is no limit of one iterator with a loop of its own."""
+        found = self._iterator(index)
+        if found is None:
+            return False
+        position, sign, rest = found
+        return self._raise(position, -rest) if sign > 0 else self._reduce(position, rest + 1)
+
+    def add_value(self, index: Index) -> bool:
+        """Take `index == 0` into account."""
+        found = self._iterator(index)
+        if found is None:
+            return False
+        position, sign, rest = found
+        value = -rest if sign > 0 else rest
+        return self._raise(position, value) and self._reduce(position, value + 1)
+
+    def ranges(self) -> dict[int, tuple[Index, Index]]:
+        """First value and number of values."""
+        return {at: (self.lower[at], self.upper[at] - self.lower[at]) for at in self.lower}
+
+    def _iterator(self, index: Index) -> tuple[int, int, Index] | None:
+        """`sign * iterator + rest`, with the rest fixed in the function."""
+        for position, variable in enumerate(self.block.iter_vars):
+            sign = index.coefficient(variable)
+            rest = index - Index.of(variable) * sign
+            if sign in (1, -1) and all(is_fixed(value) for value in rest.values()) and self._is_free(position):
+                return position, sign, rest
+        return None
+
+    def _is_free(self, position: int) -> bool:
+        if position not in self._free:
+            reason = why_no_loop_of_its_own(self.block, position)
+            loop = loop_of(self.block, position)
+            if reason is None and loop is not None and loop not in self._loops:
+                reason = f"loop %{loop.induction_variable.name_hint or '?'} is outside of the given one"
+            self.reasons.append(reason or "")
+            self._free[position] = reason is None
+        return self._free[position]
+
+    def _raise(self, position: int, value: Index) -> bool:
+        """The range starts at `value` or later; false where the two cannot be compared."""
+        old = self.lower.get(position, Index({}))
+        upper = self.upper.get(position, Index.of(self.block.extents[position]))
+        new = value if _at_least(value, old) else old if _at_least(old, value) else None
+        return new is not None and self._set(position, new, upper)
+
+    def _reduce(self, position: int, value: Index) -> bool:
+        old = self.upper.get(position, Index.of(self.block.extents[position]))
+        lower = self.lower.get(position, Index({}))
+        new = value if _at_least(old, value) else old if _at_least(value, old) else None
+        return new is not None and self._set(position, lower, new)
+
+    def _set(self, position: int, lower: Index, upper: Index) -> bool:
+        count = upper - lower
+        if not count.is_constant and not _at_least(upper, lower):
+            return False
+        self.lower[position], self.upper[position] = lower, upper
+        return True
+
+
+def _at_least(left: Index, right: Index) -> bool:
+    low = least_value(left - right)
+    return low is not None and low >= 0

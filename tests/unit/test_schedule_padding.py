@@ -1,0 +1,149 @@
+"""The requirements of decompose_padding, broken one by one."""
+
+from __future__ import annotations
+
+from schedule_checks import check_schedule, refused
+
+import weft
+
+PADDED = """
+func.func private @note()
+func.func @f(%X: memref<8xf32>, %P: memref<12xf32>, %Q: memref<12xf32>) {
+  %c2 = arith.constant 2 : index
+  %c10 = arith.constant 10 : index
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 12 {
+    tir.block "P" iters(%v: spatial<12>) = [%i] {
+      %above = arith.cmpi sge, %v, %c2 : index
+      %below = arith.cmpi slt, %v, %c10 : index
+      %inside = arith.andi %above, %below : i1
+      %p = scf.if %inside -> (f32) {
+        %at = affine.apply affine_map<(d0) -> (d0 - 2)>(%v)
+        %x = memref.load %X[%at] : memref<8xf32>
+        scf.yield %x : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %p, %P[%v] : memref<12xf32>
+    } }
+  tir.for %i in 12 {
+    tir.block "Q" iters(%v: spatial<12>) = [%i] {
+      %p = memref.load %P[%v] : memref<12xf32>
+      memref.store %p, %Q[%v] : memref<12xf32>
+    } }
+  func.return
+}"""
+
+
+def schedule(*changes: tuple[str, str]) -> weft.Schedule:
+    text = PADDED
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    return weft.Schedule(weft.parse(text, "f.mlir"))
+
+
+def decompose(sch: weft.Schedule, at: int = 0) -> None:
+    sch.decompose_padding("P", sch.get_loops("P")[at])
+
+
+def test_1_complete() -> None:
+    sch = schedule()
+    fill = sch.decompose_padding("P", sch.get_loops("P")[0])
+    loop = sch.get_loops(fill)[0]
+    refused(lambda: sch.decompose_padding(fill, loop), 1, 'block "P_pad_const" is not the only writer of P')
+
+
+def test_1_an_element_each() -> None:
+    sch = schedule(("%P[%v] : memref<12xf32>\n    } }\n", "%P[%at2] : memref<12xf32>\n    } }\n"), ("%above =", HALF))
+    error = refused(lambda: decompose(sch), 1, "instances (v=0) and (v=1) store to the same element of P")
+    assert error.violation.counterexample == {"first instance": {"v": 0}, "second instance": {"v": 1}}
+
+
+HALF = "%at2 = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n      %above ="
+
+
+def test_2_around_the_block() -> None:
+    sch = schedule()
+    refused(lambda: sch.decompose_padding("P", sch.get_loops("Q")[0]), 2, "it is not", "legal: its loops: %i")
+
+
+def test_3_a_choice() -> None:
+    refused(
+        lambda: (sch := schedule()).decompose_padding("Q", sch.get_loops("Q")[0]), 3, "no choice between two values"
+    )
+    border = schedule(
+        ("scf.yield %zero", "%y = memref.load %X[%c2] : memref<8xf32>\n        scf.yield %y"),
+    )
+    refused(lambda: decompose(border), 3, "neither of the two values is a constant")
+    called = schedule(("memref.store %p", "func.call @note() : () -> ()\n      memref.store %p"))
+    refused(lambda: decompose(called), 3, "func.call stands in it")
+    twice = schedule(("memref.store %p, %P[%v]", "%q = arith.addf %p, %p : f32\n      memref.store %p, %P[%v]"))
+    refused(lambda: decompose(twice), 3, "the choice is used for more than what it stores")
+
+
+def test_4_a_condition_on_indices() -> None:
+    either = schedule(("arith.andi %above", "arith.ori %above"))
+    refused(lambda: decompose(either), 4, "not a conjunction of comparisons of indices", kind="not proved")
+    loaded = schedule(
+        (
+            "%inside = arith.andi %above, %below",
+            "%w = memref.load %X[%c2] : memref<8xf32>\n      %inside = arith.cmpf ogt, %w, %zero : f32\n"
+            "      %unused = arith.andi %above, %below",
+        )
+    )
+    refused(lambda: decompose(loaded), 4, "not a conjunction of comparisons of indices", kind="not proved")
+
+
+def test_5_the_buffer_alone() -> None:
+    shared = schedule(
+        (
+            '    } }\n  tir.for %i in 12 {\n    tir.block "Q"',
+            '    }\n    tir.block "Q"',
+        )
+    )
+    refused(lambda: decompose(shared), 5, 'block "Q" touches P below the loop')
+
+
+def test_6_a_range_with_a_loop_of_its_own() -> None:
+    sch = schedule()
+    sch.split(sch.get_loops("P")[0], [3, 4])
+    refused(lambda: decompose(sch), 6, "iterator %v is not bound to a single loop")
+    nothing = schedule(("%c10 = arith.constant 10", "%c10 = arith.constant 2"))
+    refused(lambda: decompose(nothing), 6, "no value of iterator %v lies inside")
+    bound = schedule()
+    bound.bind(bound.get_loops("P")[0], "threadIdx.x")
+    refused(lambda: decompose(bound), 6, "loop %i is bound to a thread axis")
+    doubled = "%twice = affine.apply affine_map<(d0) -> (d0 * 2 - 2)>(%v)\n      %above = arith.cmpi sge, %twice, %c2"
+    even = schedule(("%above = arith.cmpi sge, %v, %c2", doubled), ("cmpi slt, %v,", "cmpi slt, %twice,"))
+    refused(lambda: decompose(even), 6, "the condition says nothing about a single iterator")
+
+
+def test_6_not_through_an_outer_loop_alone() -> None:
+    text = PADDED.replace(
+        'tir.for %i in 12 {\n    tir.block "P"', 'tir.for %i in 12 { tir.for %u in 1 {\n    tir.block "P"'
+    )
+    text = text.replace("%P[%v] : memref<12xf32>\n    } }\n  tir", "%P[%v] : memref<12xf32>\n    } } }\n  tir", 1)
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    refused(lambda: decompose(sch, 1), 6, "loop %i is outside of the given one")
+    decompose(sch, 0)
+    check_schedule(weft.parse(text), sch)
+
+
+def test_7_known_before() -> None:
+    text = PADDED.replace(
+        'tir.for %i in 12 {\n    tir.block "P"',
+        'tir.for %i in 12 {\n    %edge = memref.load %Q[%c2] : memref<12xf32>\n    tir.block "P"',
+    ).replace("scf.yield %zero", "scf.yield %edge")
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    refused(lambda: decompose(sch), 7, "it uses %edge, which is not known there")
+
+
+def test_a_refused_step_changes_nothing() -> None:
+    sch = schedule(("arith.andi %above", "arith.ori %above"))
+    loop = sch.get_loops("P")[0]
+    before, trace = str(sch.mod), str(sch.trace)
+    refused(lambda: sch.decompose_padding("P", loop), 4, kind="not proved")
+    assert str(sch.mod) == before
+    assert "decompose_padding" not in str(sch.trace)
+    assert str(sch.trace).startswith(trace[:-2])
