@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -281,6 +281,7 @@ class Blockize(MovingPrimitive):
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outside | inside):
                 self.refuse(2, f"the extent of %{_hint(loop)} does", loop, subject)
         bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        inside |= self._computed_inside(block, bindings, outside)
         divisions = tuple(self._divide(block, at, index, outside, inside) for at, index in enumerate(bindings))
         bound: dict[IterKind, set[SSAValue]] = {kind: set() for kind in IterKind}
         for index, kind in zip(bindings, block.kinds, strict=True):
@@ -293,6 +294,21 @@ class Blockize(MovingPrimitive):
         used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
         self.require(6, why_not_visible(used, Place.before_op(self.loop)), block, subject)
         return BlockizePlan(self.loop, block, self.loop, divisions, outer_guards, inner_guards, used)
+
+    def _computed_inside(self, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]) -> set[SSAValue]:
+        """Values that are computed in the loop and are no index expressions, such as the digits of a loop that was
+        fused with an extent known at run time."""
+        guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
+        values = {*(value for index in bindings for value in index.values()), *guards}
+        found: set[SSAValue] = {v for v in values if isinstance(v, OpResult) and self.loop.is_ancestor(v.op)}
+        for value in found:
+            if block.init is not None:
+                detail = f"the init would need {_named(value)}, which is computed in the loop"
+                self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
+            if not _sources(value).isdisjoint(outside):
+                detail = f"{_named(value)} is computed from loops outside and inside"
+                self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
+        return found
 
     def _block(self) -> BlockOp:
         inner: Operation = self.loop
@@ -392,6 +408,24 @@ class Blockize(MovingPrimitive):
             place = stored.get(op.memref, [])
             if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
                 self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
+
+
+def _named(value: SSAValue) -> str:
+    return (
+        f"%{value.name_hint}" if value.name_hint or not isinstance(value, OpResult) else f"a result of {value.op.name}"
+    )
+
+
+def _sources(value: SSAValue) -> set[SSAValue]:
+    """All that a value is computed from, itself too."""
+    found: set[SSAValue] = set()
+    left = [value]
+    while left:
+        value = left.pop()
+        if value not in found:
+            found.add(value)
+            left.extend(value.op.operands if isinstance(value, OpResult) else ())
+    return found
 
 
 def _hint(loop: ForOp) -> str:

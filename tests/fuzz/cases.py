@@ -1,21 +1,19 @@
-"""A case is a seed: it fixes the program and the schedule. Failing cases are shrunk to the steps that matter."""
+"""A case is a seed: it fixes the program and the schedule."""
 
 from __future__ import annotations
 
-import os
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checking import Failure, check
-from programs import FAMILIES, Program, make_program
+from programs import FAMILIES, Draw, Program
+from random_programs import random_program
 from schedules import MAX_STEPS, Fuzzer, RecordingSchedule, RefusalChangedModule, Statistics
 from xdsl.ir import SSAValue
 
 from weft import CompileError, ScheduleError
 from weft.dialects import sched
-
-CRASH = "crash"
 
 
 @dataclass(frozen=True)
@@ -28,9 +26,27 @@ class Outcome:
     failure: Failure | None
 
 
+RANDOM = "random"
+
+
 def family_of(seed: int) -> str:
+    """Half of the seeds are random programs, the others take the families of `programs` in turn."""
     names = list(FAMILIES)
-    return names[seed % len(names)]
+    return RANDOM if seed % 2 else names[seed // 2 % len(names)]
+
+
+def make_program(family: str, seed: int) -> Program:
+    """The program of a family that a seed stands for."""
+    make = random_program if family == RANDOM else FAMILIES[family]
+    return make(Draw(seed))
+
+
+def case_of(seed: int) -> tuple[Program, Fuzzer]:
+    """The program and the schedule of a seed; raises whatever a step raises that is no refusal."""
+    program = make_program(family_of(seed), seed)
+    fuzzer = Fuzzer(program, seed)
+    fuzzer.run(fuzzer.number(1, MAX_STEPS))
+    return program, fuzzer
 
 
 def run_case(seed: int) -> Outcome:
@@ -89,57 +105,3 @@ def outcome_of(program: Program, steps: Sequence[sched.StepOp], kept: Sequence[b
     except Exception as error:  # noqa: BLE001 - whatever is raised is the finding
         return _step_failure(error)
     return check(program, sch.mod, sch.trace, seed)
-
-
-def shrink(outcome: Outcome, seed: int, stage: str | None = None) -> list[bool]:
-    """Leave out steps, one after the other, last ones first, as long as the same stage fails."""
-    wanted = stage or (outcome.failure.stage if outcome.failure else "")
-
-    def fails(kept: Sequence[bool]) -> bool:
-        if wanted == CRASH:
-            return crashes(lambda: outcome_of(outcome.program, outcome.steps, kept, seed))
-        found = outcome_of(outcome.program, outcome.steps, kept, seed)
-        return found is not None and found.stage == wanted
-
-    kept = [True] * len(outcome.steps)
-    if not fails(kept):
-        return kept
-    smaller = True
-    while smaller:
-        smaller = False
-        for at in reversed(range(len(kept))):
-            if kept[at]:
-                attempt = [*kept[:at], False, *kept[at + 1 :]]
-                if fails(attempt):
-                    kept, smaller = attempt, True
-    return kept
-
-
-def crashes(action: Callable[[], object]) -> bool:
-    """Whether `action` kills the process that runs it."""
-    child = os.fork()
-    if child == 0:
-        action()
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
-
-
-def report(outcome: Outcome, seed: int, kept: Sequence[bool]) -> str:
-    """A failing case as a file: the program and the schedule that breaks it."""
-    failure = outcome.failure or Failure(CRASH, "")
-    text = [f"// seed {seed}, {outcome.program.name}: {failure.stage}"]
-    try:
-        sch = replay_kept(outcome.program, outcome.steps, kept)
-        trace, broken = str(sch.trace), sch.attempt
-        scheduled = str(sch.mod)
-    except Exception:  # noqa: BLE001 - the step that breaks is the last one
-        sch = replay_kept(outcome.program, outcome.steps, [*kept[:-1], False])
-        trace, broken, scheduled = str(sch.trace), outcome.steps[-1], ""
-    text += [str(outcome.program.module), trace]
-    if broken is not None and failure.stage.startswith("step"):
-        text.append(f"// then {broken}")
-    if scheduled:
-        text += ["// scheduled:", *(f"// {line}" for line in scheduled.splitlines())]
-    text += [f"// {line}" for line in failure.detail.splitlines()]
-    return "\n".join(text) + "\n"

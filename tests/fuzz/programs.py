@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from program_text import ProgramText
 from xdsl.dialects.builtin import ModuleOp
 
 from weft import te
@@ -22,18 +23,35 @@ DTYPES = ("float32", "float32", "float32", "float64", "float16", "int32", "int64
 
 
 @dataclass(frozen=True)
+class Run:
+    """Arguments of a call, and what it must give."""
+
+    inputs: tuple[Array, ...]
+    expected: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
 class Program:
-    """A module with one function `main` that takes `inputs`, then writes what must equal `expected`."""
+    """A module with one function `main` that takes `inputs`, then writes what must equal `expected`.
+
+    `others` are further calls, of other sizes.
+    """
 
     name: str
     module: ModuleOp
     inputs: tuple[Array, ...]
     expected: tuple[Array, ...]
     exact: bool = True
+    others: tuple[Run, ...] = ()
+    text: ProgramText | None = None
+    """What a random program was printed from."""
 
-    def equal(self, found: Sequence[Array]) -> bool:
+    def runs(self) -> tuple[Run, ...]:
+        return (Run(self.inputs, self.expected), *self.others)
+
+    def equal(self, expected: Sequence[Array], found: Sequence[Array]) -> bool:
         """Whether arrays are what NumPy computed."""
-        for want, got in zip(self.expected, found, strict=True):
+        for want, got in zip(expected, found, strict=True):
             if self.exact:
                 if not np.array_equal(want, got):
                     return False
@@ -53,6 +71,10 @@ class Draw:
 
     def chance(self, probability: float) -> bool:
         return bool(self.random.random() < probability)
+
+    def number(self, low: int, high: int) -> int:
+        """A number from `low` to `high`, both included."""
+        return int(self.random.integers(low, high + 1))
 
     def extent(self, high: int = 17) -> int:
         """An odd extent from 3 to `high`."""
@@ -215,8 +237,4 @@ FAMILIES: dict[str, Callable[[Draw], Program]] = {
     "conv2d": conv2d,
     "row_reduction": row_reduction,
 }
-
-
-def make_program(family: str, seed: int) -> Program:
-    """The program of a family that a seed stands for."""
-    return FAMILIES[family](Draw(seed))
+"""The families that te describes; `cases` adds the random one."""

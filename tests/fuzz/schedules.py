@@ -53,6 +53,7 @@ class Statistics:
     accepted: Counter[str] = field(default_factory=Counter[str])
     refused: Counter[str] = field(default_factory=Counter[str])
     reasons: Counter[str] = field(default_factory=Counter[str])
+    """Primitive, requirement and kind of refusals."""
 
     def add(self, other: Statistics) -> None:
         self.accepted.update(other.accepted)
@@ -123,8 +124,10 @@ class Fuzzer:
             draw()
         except (ScheduleError, CompileError) as error:
             self.statistics.refused[primitive] += 1
-            number = error.requirement if isinstance(error, ScheduleError) else 0
-            self.statistics.reasons[f"{primitive} {number}"] += 1
+            number, kind = (
+                (error.requirement, error.violation.kind) if isinstance(error, ScheduleError) else (0, "error")
+            )
+            self.statistics.reasons[f"{primitive} {number} {kind}"] += 1
             if not str(error).startswith("error: "):  # rendering it may fail too
                 raise AssertionError(f"a refusal that is not told: {error!r}") from error
             if str(self.sch.mod) != before:

@@ -361,3 +361,47 @@ func.func @main(%D: memref<64xi8>) {
     )
     LowerVectorizedPass().apply(Context(), module)
     module.verify()
+
+
+DYNAMIC_ROWS = """
+func.func @main(%A: memref<?xf32>, %B: memref<2x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<2x?xf32>
+  tir.for %i in 2 { tir.for %j in %n { tir.for %r in 3 {
+    tir.block "S" iters(%vi: spatial<2>, %vj: spatial<%n>, %vr: reduce<3>) = [%i, %j, %r] {
+      INIT
+      %b = memref.load %B[%vi, %vj] : memref<2x?xf32>
+      %a = memref.load %A[%vj] : memref<?xf32>
+      %s = arith.addf %b, %a : f32
+      memref.store %s, %B[%vi, %vj] : memref<2x?xf32>
+    }
+  } } }
+  func.return
+}
+sched.func @steps {
+  %s = sched.get_block "S" : block
+  %i, %j, %r = sched.get_loops %s : loop, loop, loop
+  %f = sched.fuse %i, %j : loop
+  %o = sched.blockize %f : block
+}
+"""
+
+
+def test_blockize_asks_for_digits_of_a_loop_fused_at_run_time_where_they_are_known() -> None:
+    """The outer block and its init were bound to quotients that are computed in the loop inside."""
+    message = refusal(DYNAMIC_ROWS.replace("INIT", "tir.init { memref.store %zero, %B[%vi, %vj] : memref<2x?xf32> }"))
+    assert "requirement 3, each iterator falls apart" in message
+    assert "not proved: the init would need" in message
+    without = DYNAMIC_ROWS.replace("INIT", "").replace("reduce<3>", "spatial<3>")
+    module, steps = parsed(without)
+    scheduled = module.clone()
+    apply_schedule(scheduled, steps)
+    verify_level(scheduled, "tir")
+    for n in (1, 5):
+        a = np.arange(n, dtype=np.float32)
+        found = [np.ones((2, n), np.float32) for _ in range(2)]
+        weft.Interpreter(module).call("main", a, found[0])
+        weft.build(scheduled)["main"](a, found[1])
+        assert np.array_equal(*found)

@@ -1,0 +1,211 @@
+"""Failing cases are shrunk to the steps and the blocks that matter, and written to files that can be run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from cases import Outcome, outcome_of, replay_kept
+from checking import Failure, check
+from program_text import Binary, Buffer, Group, Guarded, ProgramText, Stage, Value, loads_of
+from programs import Array, Draw, Program, Run
+from random_programs import program_of
+
+import weft
+from weft.dialects import sched
+
+CRASH = "crash"
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A case that fails as `outcome` does, of which only the `kept` steps run."""
+
+    outcome: Outcome
+    kept: list[bool]
+
+
+def shrunk(outcome: Outcome, seed: int, stage: str | None = None) -> Shrunk:
+    """Fewer steps, then smaller programs, as long as the same stage fails."""
+    wanted = stage or (outcome.failure.stage if outcome.failure else "")
+    kept = _fewer_steps(outcome, [True] * len(outcome.steps), seed, wanted)
+    while (found := _smaller(outcome, kept, seed, wanted)) is not None:
+        outcome, kept = found, _fewer_steps(found, kept, seed, wanted)
+    return Shrunk(outcome, kept)
+
+
+def _smaller(outcome: Outcome, kept: Sequence[bool], seed: int, wanted: str) -> Outcome | None:
+    """The same steps on the first smaller program that fails like this one; only random programs have any."""
+    if outcome.program.text is None:
+        return None
+    for text in smaller_programs(outcome.program.text):
+        attempt = _with_program(outcome, text, seed)
+        if attempt is not None and _fails(attempt, kept, seed, wanted):
+            return attempt
+    return None
+
+
+def _fewer_steps(outcome: Outcome, kept: list[bool], seed: int, wanted: str) -> list[bool]:
+    """Leave out steps, one after the other, last ones first."""
+    if not _fails(outcome, kept, seed, wanted):
+        return kept
+    smaller = True
+    while smaller:
+        smaller = False
+        for at in reversed(range(len(kept))):
+            if kept[at]:
+                attempt = [*kept[:at], False, *kept[at + 1 :]]
+                if _fails(outcome, attempt, seed, wanted):
+                    kept, smaller = attempt, True
+    return kept
+
+
+def _fails(outcome: Outcome, kept: Sequence[bool], seed: int, wanted: str) -> bool:
+    """Whether the same stage fails with some of the steps."""
+    if wanted == CRASH:
+        return crashes(lambda: outcome_of(outcome.program, outcome.steps, kept, seed))
+    found = outcome_of(outcome.program, outcome.steps, kept, seed)
+    return found is not None and found.stage == wanted
+
+
+def crashes(action: Callable[[], object]) -> bool:
+    """Whether `action` kills the process that runs it."""
+    child = os.fork()
+    if child == 0:
+        action()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def _with_program(outcome: Outcome, text: ProgramText, seed: int) -> Outcome | None:
+    """The case with another program, None when that is not one."""
+    try:
+        program = program_of(text, Draw(seed))
+    except (weft.CompileError, LookupError):
+        return None
+    return replace(outcome, program=program)
+
+
+def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
+    """The program without a stage, with a stage's result as input, less in an expression, or plainer loops."""
+    stages = text.stages()
+    for stage in reversed(stages):
+        rest = [other for other in stages if other is not stage]
+        alone = all(other.target != stage.target for other in rest)
+        if not rest:
+            continue
+        if not alone or all(load.buffer != stage.target for other in rest for load in other.loads()):
+            yield _rebuilt(text, lambda s, gone=stage: None if s is gone else s)
+        else:
+            yield _rebuilt(text, lambda s, gone=stage: None if s is gone else s, stage.target)
+    for stage in stages:
+        for value in _parts(stage.value):
+            yield _rebuilt(text, lambda s, old=stage, new=value: replace(s, value=new) if s is old else s)
+        if any(it.tile for it in stage.iters):
+            iters = tuple(replace(it, tile=0) for it in stage.iters)
+            yield _rebuilt(text, lambda s, old=stage, new=iters: replace(s, iters=new) if s is old else s)
+        if stage.guards:
+            yield _rebuilt(text, lambda s, old=stage: replace(s, guards=()) if s is old else s)
+    if any(len(group.stages) > 1 for group in text.groups):
+        yield replace(text, groups=tuple(Group((stage,)) for stage in stages))
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """The expression with one operation replaced by one of its operands."""
+    if isinstance(value, Guarded):
+        for part in _parts(value.value):
+            yield Guarded(value.conditions, part)
+    if isinstance(value, Binary):
+        yield value.left
+        yield value.right
+        for part in _parts(value.left):
+            yield Binary(value.op, part, value.right)
+        for part in _parts(value.right):
+            yield Binary(value.op, value.left, part)
+
+
+def _rebuilt(text: ProgramText, change: Callable[[Stage], Stage | None], given: Buffer | None = None) -> ProgramText:
+    """The program with other stages. `given` is an input then; what is not used any more goes."""
+    groups = [[new for s in group.stages if (new := change(s)) is not None] for group in text.groups]
+    stages = [stage for group in groups for stage in group]
+    read = {name for stage in stages for name in _names_read(stage)}
+    written = [b for b in (*text.outputs, *text.temporaries) if b != given and any(s.target == b for s in stages)]
+    inputs = [*text.inputs, *([] if given is None else [given])]
+    needed = {next(b.name for b in inputs if any(e.symbol == s for e in b.shape)) for s in text.symbols}
+    partial = {stage.target for stage in stages if stage.guards}
+    outputs = [b for b in written if b in text.outputs or (b.name not in read and b not in partial)]
+    return replace(
+        text,
+        inputs=tuple(b for b in inputs if b.name in read or b.name in needed),
+        outputs=tuple(outputs),
+        temporaries=tuple(b for b in written if b not in outputs),
+        groups=tuple(Group(tuple(group)) for group in groups if group),
+    )
+
+
+def _names_read(stage: Stage) -> Iterator[str]:
+    """The buffers that a stage reads for its value and for subscripts."""
+    for load in loads_of(stage.value):
+        yield load.buffer.name
+    for indices in (stage.indices, *(load.indices for load in stage.loads())):
+        yield from (index.buffer.name for index in indices if hasattr(index, "buffer"))
+
+
+def report(case: Shrunk, seed: int) -> str:
+    """A failing case as a file: the program, the schedule that breaks it, and the arguments; `rerun` runs it."""
+    outcome = case.outcome
+    failure = outcome.failure or Failure(CRASH, "")
+    head = [
+        f"// seed {seed}, {outcome.program.name}: {failure.stage}",
+        "// again: python tests/fuzz/run_fuzz.py --rerun THIS_FILE",
+        f"// as drawn: python tests/fuzz/run_fuzz.py --cases 1 --jobs 1 --seed {seed}",
+    ]
+    trace, scheduled = _texts(outcome, case.kept)
+    lines = [*head, *(str(op) for op in outcome.program.module.ops), trace]
+    lines += [f"// scheduled: {line}" for line in scheduled.splitlines()]
+    for number, run in enumerate(outcome.program.runs()):
+        for role, arrays in (("input", run.inputs), ("expected", run.expected)):
+            lines += [_array_line(number, role, array) for array in arrays]
+    lines += [f"// {line}" for line in failure.detail.splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _texts(outcome: Outcome, kept: list[bool]) -> tuple[str, str]:
+    """The schedule, with the step that breaks as its last one if one does, and the scheduled module."""
+    try:
+        sch = replay_kept(outcome.program, outcome.steps, kept)
+        return str(sch.trace), str(sch.mod)
+    except Exception:  # noqa: BLE001 - a step that breaks is the last one that was kept
+        last = max((at for at, keep in enumerate(kept) if keep), default=0)
+        sch = replay_kept(outcome.program, outcome.steps, [keep and at != last for at, keep in enumerate(kept)])
+        return f"{sch.trace}\n// then {outcome.steps[last]}", ""
+
+
+_ARRAY = re.compile(r"// run (\d+) (input|expected) (\w+) (\[[\d, ]*\]) = (.*)")
+
+
+def _array_line(number: int, role: str, array: Array) -> str:
+    return f"// run {number} {role} {array.dtype} {list(array.shape)} = {json.dumps(array.ravel().tolist())}"
+
+
+def rerun(text: str) -> Failure | None:
+    """Check a case that `report` wrote."""
+    module = weft.parse(text)
+    steps = next(op for op in module.ops if isinstance(op, sched.FuncOp))
+    steps.detach()
+    arrays: dict[tuple[int, str], list[Array]] = {}
+    for number, role, dtype, shape, values in _ARRAY.findall(text):
+        array = np.array(json.loads(values), dtype).reshape(json.loads(shape))
+        arrays.setdefault((int(number), role), []).append(array)
+    count = 1 + max((number for number, _ in arrays), default=-1)
+    runs = [Run(tuple(arrays.get((at, "input"), ())), tuple(arrays[at, "expected"])) for at in range(count)]
+    seed = int(re.search(r"// seed (\d+)", text)[1])  # type: ignore[index]
+    program = Program("again", module, runs[0].inputs, runs[0].expected, "row_reduction" not in text, tuple(runs[1:]))
+    sch = weft.Schedule(program.module)
+    sch.replay(steps)
+    return check(program, sch.mod, sch.trace, seed)
