@@ -1,0 +1,80 @@
+"""CUDA C to machine code, through NVRTC: no driver and no toolkit is needed, the extra `weft[cuda]` is enough."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any, Final
+
+from weft.support.errors import CompileError
+
+_INSTALL = "pip install 'weft[cuda]' brings it"
+_OPTIONS: Final = ("--std=c++17",)
+
+
+class MissingCompilerError(CompileError):
+    """NVRTC is not installed."""
+
+
+@cache
+def _nvrtc() -> Any:
+    try:
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        nvrtc.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:  # no package, or no library behind it
+        raise MissingCompilerError(f"CUDA C is compiled by NVRTC, which is not installed: {_INSTALL}") from error
+    return nvrtc
+
+
+def _check(answer: tuple[Any, ...], what: str, log: str = "") -> Any:
+    nvrtc, status = _nvrtc(), answer[0]
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        _, name = nvrtc.nvrtcGetErrorString(status)
+        raise CompileError(f"{what}: {name.decode()}" + (f"\n{log}" if log else ""))
+    return answer[1] if len(answer) == 2 else None
+
+
+@cache
+def supported_architectures() -> tuple[str, ...]:
+    """What this NVRTC compiles for. Raises `MissingCompilerError`."""
+    nvrtc = _nvrtc()
+    _, count = nvrtc.nvrtcGetNumSupportedArchs()
+    _, numbers = nvrtc.nvrtcGetSupportedArchs()
+    return tuple(f"sm_{number}" for number in list(numbers)[:count])
+
+
+def compile_cubin(text: str, architecture: str, name: str = "weft.cu") -> bytes:
+    """Machine code for `sm_90` and the like. Raises `MissingCompilerError`, and `CompileError` with NVRTC's words."""
+    return _compiled(text, architecture, name, "CUBIN")
+
+
+def compile_ptx(text: str, architecture: str, name: str = "weft.cu") -> str:
+    """The text of a program in PTX, for an architecture. Raises as `compile_cubin` does."""
+    return _compiled(text, architecture, name, "PTX").rstrip(b"\0").decode()
+
+
+def _compiled(text: str, architecture: str, name: str, form: str) -> bytes:
+    nvrtc = _nvrtc()
+    if architecture.rstrip("af") not in supported_architectures():
+        known = ", ".join(supported_architectures())
+        raise CompileError(f"the installed NVRTC does not compile for {architecture} (it does for {known})")
+    virtual = architecture.replace("sm_", "compute_") if form == "PTX" else architecture
+    options = [f"--gpu-architecture={virtual}", *_OPTIONS]
+    program = _check(nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []), "NVRTC takes no program")
+    try:
+        answer = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        _check(answer, f"NVRTC refuses the program for {architecture}", _log(program))
+        size = _check(getattr(nvrtc, f"nvrtcGet{form}Size")(program), "NVRTC gives no code")
+        code = b" " * size
+        _check(getattr(nvrtc, f"nvrtcGet{form}")(program, code), "NVRTC gives no code")
+        return code
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _log(program: Any) -> str:
+    nvrtc = _nvrtc()
+    size = _check(nvrtc.nvrtcGetProgramLogSize(program), "NVRTC gives no log")
+    log = b" " * size
+    _check(nvrtc.nvrtcGetProgramLog(program, log), "NVRTC gives no log")
+    return log.rstrip(b"\0 \n").decode(errors="replace")

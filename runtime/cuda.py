@@ -1,0 +1,239 @@
+"""NVIDIA devices, through the driver and cuda-bindings; NVRTC compiles the kernels for the device that is there."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+import struct
+import threading
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.runtime.device_arrays import CUDA
+from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weft.runtime.devices import Array, Dimensions, KernelProgram, KernelSpec
+
+_INSTALL = "pip install 'weft[cuda]'"
+_DEFAULT_SHARED: Final = 48 << 10
+_PACKING: Final = {
+    **{"buffer": "Q", "int64": "q", "int32": "i4x", "int16": "h6x", "int8": "b7x", "bool": "B7x", "uint8": "B7x"},
+    **{"float64": "d", "float32": "f4x", "float16": "e6x", "bfloat16": "H6x", "uint32": "I4x", "uint64": "Q"},
+}
+"""How a kernel's arguments stand in slots of eight bytes."""
+
+
+@cache
+def _driver() -> Any:
+    """The driver's functions. Raises `DeviceError` when there is no package or no driver."""
+    try:
+        driver = importlib.import_module("cuda.bindings.driver")
+    except ImportError as error:
+        raise DeviceError(f"CUDA programs run through cuda-bindings, which is not installed: {_INSTALL}") from error
+    try:
+        (status,) = driver.cuInit(0)
+    except RuntimeError as error:  # the library of the driver is missing
+        raise DeviceError(f"there is no CUDA driver on this machine: {error}") from error
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"the CUDA driver of this machine finds no device: {_error_text(driver, status)}")
+    return driver
+
+
+def _error_text(driver: Any, status: Any) -> str:
+    _, name = driver.cuGetErrorName(status)
+    _, text = driver.cuGetErrorString(status)
+    return f"{(name or b'unknown error').decode()} ({(text or b'').decode()})"
+
+
+def _call(what: str, answer: tuple[Any, ...]) -> Any:
+    """The results of a driver's function. Raises `DeviceError` when its status is an error."""
+    status = answer[0]
+    if status.value:
+        raise DeviceError(f"{what}: {_error_text(_driver(), status)}")
+    if len(answer) == 1:
+        return None
+    return answer[1] if len(answer) == 2 else answer[1:]
+
+
+@cache
+def pick_device(name: str = "") -> CudaDevice:
+    """The device with this number, or with this text in its name (any case); the first one without a name.
+
+    Raises `DeviceError` when there is none, with the list of those that there are.
+    """
+    driver = _driver()
+    count: int = _call("counting CUDA devices", driver.cuDeviceGetCount())
+    if not count:
+        raise DeviceError("there is no CUDA device on this machine")
+    names = [_device_name(number) for number in range(count)]
+    for number, known in enumerate(names):
+        if not name or name == str(number) or (not name.isdigit() and name.lower() in known.lower()):
+            return CudaDevice(number)
+    listed = ", ".join(f"{number} '{known}'" for number, known in enumerate(names))
+    raise DeviceError(f"no CUDA device is named '{name}' (there are: {listed})")
+
+
+def _device_name(number: int) -> str:
+    driver = _driver()
+    handle = _call("finding a CUDA device", driver.cuDeviceGet(number))
+    name: bytes = _call("asking for a device's name", driver.cuDeviceGetName(128, handle))
+    return name.split(b"\0")[0].decode()
+
+
+class CudaQueue(Queue):
+    """A stream of the driver."""
+
+    def __init__(self, device: CudaDevice, stream: int) -> None:
+        self.device = device
+        self.stream = stream
+        self._driver = _driver()
+
+    def copy_in(self, memory: int, array: Array) -> None:
+        if array.size:
+            answer = self._driver.cuMemcpyHtoDAsync(memory, array.ctypes.data, array.nbytes, self.stream)
+            _call("copying to the device", answer)
+
+    def copy_out(self, array: Array, memory: int) -> None:
+        if array.size:
+            answer = self._driver.cuMemcpyDtoHAsync(array.ctypes.data, memory, array.nbytes, self.stream)
+            _call("copying from the device", answer)
+        self.synchronize()
+
+    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
+        handle: _Loaded = kernel.handle
+        with handle.lock:
+            try:
+                handle.packing.pack_into(handle.slots, 0, *arguments)
+            except struct.error as error:
+                raise DeviceError(f"kernel '{kernel.spec.name}': an argument does not fit its type: {error}") from error
+            answer = self._driver.cuLaunchKernel(
+                handle.function, *grid, *kernel.spec.threads, kernel.spec.shared_bytes, self.stream, handle.pointers, 0
+            )
+        if answer[0].value:
+            _call(f"starting kernel '{kernel.spec.name}'", answer)
+
+    def synchronize(self) -> None:
+        _call("waiting for the device", self._driver.cuStreamSynchronize(self.stream))
+
+    def mark(self) -> Any:
+        event = _call("making an event", self._driver.cuEventCreate(0))
+        _call("recording an event", self._driver.cuEventRecord(event, self.stream))
+        return event
+
+    def seconds_between(self, start: Any, end: Any) -> float:
+        _call("waiting for the device", self._driver.cuEventSynchronize(end))
+        milliseconds: float = _call("measuring", self._driver.cuEventElapsedTime(start, end))
+        return milliseconds * 1e-3
+
+
+class _Loaded:
+    """A kernel of the driver, and the memory in which its arguments are handed over, one launch at a time."""
+
+    def __init__(self, function: Any, spec: KernelSpec) -> None:
+        self.function = function
+        self.lock = threading.Lock()
+        self.packing = struct.Struct("=" + "".join(_PACKING[kind] for kind in spec.arguments))
+        count = len(spec.arguments)
+        self.slots = (ctypes.c_uint64 * max(count, 1))()
+        base = ctypes.addressof(self.slots)
+        self._pointers = (ctypes.c_uint64 * max(count, 1))(*(base + 8 * index for index in range(count)))
+        self.pointers = ctypes.addressof(self._pointers)
+
+
+class CudaDevice(Device):
+    """One device, in the context that other libraries of this process use as well."""
+
+    kind = "cuda"
+
+    def __init__(self, number: int) -> None:
+        driver = _driver()
+        self._driver = driver
+        self._handle = _call("finding a CUDA device", driver.cuDeviceGet(number))
+        self._context = _call("taking the device's context", driver.cuDevicePrimaryCtxRetain(self._handle))
+        self.dlpack = (CUDA, number)
+        major, minor = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
+        self.capability = 10 * major + minor
+        self.description = f"{_device_name(number)} (CUDA device {number}, sm_{self.capability})"
+        block = (
+            self._attribute("MAX_BLOCK_DIM_X"),
+            self._attribute("MAX_BLOCK_DIM_Y"),
+            self._attribute("MAX_BLOCK_DIM_Z"),
+        )
+        grid = (self._attribute("MAX_GRID_DIM_X"), self._attribute("MAX_GRID_DIM_Y"), self._attribute("MAX_GRID_DIM_Z"))
+        self.limits = DeviceLimits(
+            self._attribute("MAX_THREADS_PER_BLOCK"), block, grid, self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        )
+        self._activate()
+        nonblocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
+        stream = _call("making a stream", driver.cuStreamCreate(nonblocking))
+        self._queues: dict[int | None, CudaQueue] = {None: CudaQueue(self, int(stream))}
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(_call(f"asking for {name}", self._driver.cuDeviceGetAttribute(attribute, self._handle)))
+
+    def _attributes(self, name: str) -> Dimensions:
+        return self._attribute(f"{name}_X"), self._attribute(f"{name}_Y"), self._attribute(f"{name}_Z")
+
+    def _activate(self) -> None:
+        """Make the context the current one of this thread."""
+        _call("entering the device's context", self._driver.cuCtxSetCurrent(self._context))
+
+    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+        from weft.backends.cuda.nvrtc import compile_cubin
+
+        self._check(program)
+        self._activate()
+        driver = self._driver
+        cubin = compile_cubin(program.text, self._architecture(program))
+        module = _call("loading the program", driver.cuModuleLoadData(cubin))
+        kernels: dict[str, Kernel] = {}
+        for spec in program.kernels:
+            function = _call(f"finding kernel '{spec.name}'", driver.cuModuleGetFunction(module, spec.symbol.encode()))
+            if spec.shared_bytes > _DEFAULT_SHARED:
+                attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+                answer = driver.cuFuncSetAttribute(function, attribute, spec.shared_bytes)
+                _call(f"asking for {spec.shared_bytes} bytes of shared memory for kernel '{spec.name}'", answer)
+            kernels[spec.name] = Kernel(spec, _Loaded(function, spec), self.limits)
+        return kernels
+
+    def _architecture(self, program: KernelProgram) -> str:
+        """What to compile for: the device that is there, with the suffix that the target may have."""
+        wanted = program.target.arch
+        return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
+
+    def _check(self, program: KernelProgram) -> None:
+        wanted = int(program.target.arch.removeprefix("sm_").rstrip("af") or 0)
+        if wanted > self.capability:
+            raise DeviceError(f"the program is for {program.target.arch}, and the device is {self.description}")
+        for spec in program.kernels:
+            if spec.shared_bytes > self.limits.shared_bytes:
+                raise DeviceError(
+                    f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, {self.description} has "
+                    f"{self.limits.shared_bytes}"
+                )
+            if math.prod(spec.threads) > self.limits.threads_per_block:
+                raise DeviceError(
+                    f"kernel '{spec.name}' has blocks of {math.prod(spec.threads)} threads, {self.description} takes "
+                    f"{self.limits.threads_per_block}"
+                )
+
+    def queue(self, stream: int | None = None) -> CudaQueue:
+        self._activate()
+        known = self._queues.get(stream)
+        if known is None:
+            known = self._queues[stream] = CudaQueue(self, stream or 0)
+        return known
+
+    def allocate(self, size: int) -> int:
+        self._activate()
+        answer = self._driver.cuMemAlloc(size)
+        return int(_call(f"{self.description} has no {size} bytes of memory left", answer))
+
+    def release(self, memory: int) -> None:
+        self._activate()
+        _call("giving memory back", self._driver.cuMemFree(memory))  # waits for the device

@@ -1,0 +1,160 @@
+"""Devices that run kernels: what the runtime asks of each kind.
+
+A `Device` is a piece of hardware (or a simulator) with its limits; a `Queue` runs work on it in order. There are two
+kinds, OpenCL (`opencl.py`) and CUDA (`cuda.py`); both come with optional extras, and nothing of them is imported before
+a program for that kind is built.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from weft.support.target import Target
+
+    Array = NDArray[Any]
+
+Dimensions: TypeAlias = tuple[int, int, int]
+
+
+class DeviceError(CompileError):
+    """There is no device, no driver or no package for it, or the device cannot do what is asked."""
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """A kernel of a program: `name` in the IR, `symbol` in the text, threads of a block, `shared_bytes` of shared
+    memory that a launch must ask for; its `arguments` are "buffer", or the element type of a scalar as NumPy names it.
+    """
+
+    name: str
+    symbol: str
+    threads: Dimensions
+    arguments: tuple[str, ...]
+    shared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """The text of kernels, in the language of `target`'s kind."""
+
+    text: str
+    kernels: tuple[KernelSpec, ...]
+    target: Target
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """What one launch may ask for; sizes in bytes."""
+
+    threads_per_block: int
+    block: Dimensions
+    grid: Dimensions
+    shared_bytes: int
+
+
+Memory: TypeAlias = Any
+"""How a kind of device names a piece of its memory: an address, or an object of its driver."""
+
+
+class Queue(ABC):
+    """Work for one device, done in the order in which it was given.
+
+    Nothing waits for the device but `copy_out`, `synchronize` and `seconds_between`.
+    """
+
+    device: Device
+
+    @abstractmethod
+    def copy_in(self, memory: Memory, array: Array) -> None:
+        """Copy a C-contiguous array to the device."""
+
+    @abstractmethod
+    def copy_out(self, array: Array, memory: Memory) -> None:
+        """Wait for the work so far, and copy from the device into a C-contiguous array."""
+
+    @abstractmethod
+    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
+        """Run a kernel on a grid of blocks that was checked. Raises `DeviceError` when the driver refuses."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until all work is done. Raises `DeviceError` when a kernel failed."""
+
+    @abstractmethod
+    def mark(self) -> Any:
+        """A point in the order of work, whose time the device takes when it gets there."""
+
+    @abstractmethod
+    def seconds_between(self, start: Any, end: Any) -> float:
+        """Wait for the mark `end`, and tell the device's time from `start` until then."""
+
+
+class Device(ABC):
+    """One device: its name for people, its limits, its memory, and programs for it."""
+
+    kind: str
+    description: str
+    limits: DeviceLimits
+    dlpack: tuple[int, int] | None = None
+    """How DLPack calls this device (type and number), None when arrays of other libraries cannot be used on it."""
+
+    @abstractmethod
+    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+        """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
+
+    @abstractmethod
+    def queue(self, stream: int | None = None) -> Queue:
+        """The device's own queue, or that of a stream (a handle of the driver) which another library made."""
+
+    @abstractmethod
+    def allocate(self, size: int) -> Memory:
+        """`size` bytes. Raises `DeviceError` when there are not as many."""
+
+    @abstractmethod
+    def release(self, memory: Memory) -> None:
+        """Give memory back; work that uses it is done first."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that is loaded on a device. `handle` is what the driver knows it by."""
+
+    spec: KernelSpec
+    handle: Any
+    limits: DeviceLimits
+
+    def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
+        """The grid to launch, None when there is nothing to do.
+
+        Raises `DeviceError` when grid or block are beyond the device's limits, or the block is not what the kernel was
+        compiled for.
+        """
+        if 0 in grid:
+            return None
+        name, limits = self.spec.name, self.limits
+        if block != self.spec.threads:
+            raise DeviceError(
+                f"kernel '{name}' is compiled for blocks of {self.spec.threads} threads, launched with {block}"
+            )
+        for axis, blocks, most in zip("xyz", grid, limits.grid, strict=True):
+            if not 0 < blocks <= most:
+                raise DeviceError(f"kernel '{name}': {blocks} blocks on axis {axis}, the device takes 1 to {most}")
+        threads = math.prod(block)
+        if threads > limits.threads_per_block:
+            raise DeviceError(
+                f"kernel '{name}' has blocks of {threads} threads, the device takes {limits.threads_per_block}"
+            )
+        for axis, extent, most in zip("xyz", block, limits.block, strict=True):
+            if extent > most:
+                raise DeviceError(f"kernel '{name}' has {extent} threads on axis {axis}, the device takes {most}")
+        return grid

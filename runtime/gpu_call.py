@@ -1,0 +1,162 @@
+"""One call of a function whose kernels run on a device: checked arguments, memory for them, copies."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.runtime.arguments import bind_arguments
+from weft.runtime.device_arrays import device_array, device_name, device_of
+from weft.runtime.signature import ScalarSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from weft.runtime.arguments import Array, BoundArguments
+    from weft.runtime.device_arrays import DeviceArray
+    from weft.runtime.device_memory import MemoryPool
+    from weft.runtime.devices import Device, Dimensions, Kernel, Queue
+    from weft.runtime.signature import Signature
+
+_ALIGNMENT: Final = 16
+"""Kernels read and write up to so many bytes at once, from the start of a buffer on."""
+
+
+class Run:
+    """What host code works with: memory for temporaries, and launches, on one queue. Memory goes back at the end."""
+
+    def __init__(self, queue: Queue, pool: MemoryPool) -> None:
+        self.queue = queue
+        self._pool = pool
+        self._held: dict[int, tuple[Any, int]] = {}
+
+    def allocate(self, size: int) -> Any:
+        memory, capacity = self._pool.allocate(size, self.queue)
+        self._held[id(memory)] = (memory, capacity)
+        return memory
+
+    def release(self, memory: Any) -> None:
+        _, capacity = self._held.pop(id(memory))
+        self._pool.release(memory, capacity, self.queue)
+
+    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, arguments: Sequence[Any]) -> None:
+        checked = kernel.checked_grid(grid, block)
+        if checked is not None:
+            self.queue.launch(kernel, checked, arguments)
+
+    def close(self) -> None:
+        for memory, capacity in self._held.values():
+            self._pool.release(memory, capacity, self.queue)
+        self._held.clear()
+
+
+class DeviceCall:
+    """One call: checked arguments, and the device's memory for each."""
+
+    def __init__(
+        self,
+        device: Device,
+        pool: MemoryPool,
+        signature: Signature,
+        positional: Sequence[object],
+        keywords: Mapping[str, object],
+    ) -> None:
+        self._signature = signature
+        views: dict[int, DeviceArray] = {}
+        names = [
+            *(spec.name for spec in signature.args),
+            *("" for _ in positional),
+        ]  # too many arguments are an error that comes later
+        values = [
+            _on_device(device, signature, name, value, views) for name, value in zip(names, positional, strict=False)
+        ]
+        named = {name: _on_device(device, signature, name, value, views) for name, value in keywords.items()}
+        self.bound: BoundArguments = bind_arguments(signature, values, named)
+        streams = {view.stream for view in views.values()}
+        if len(streams) > 1:
+            raise ValueError(f"{signature.name}: the arrays are in use on {len(streams)} different streams")
+        self.run = Run(device.queue(streams.pop() if streams else None), pool)
+        self._copies: list[tuple[Array, Any, bool]] = []
+        try:
+            self._values = self._memory(views)
+        except BaseException:
+            self.run.close()
+            raise
+
+    def _memory(self, views: Mapping[int, DeviceArray]) -> list[Any]:
+        """What the host function takes: the device's memory for arrays, numbers, and then the symbols."""
+        signature, bound = self._signature, self.bound
+        arrays = iter(bound.arrays)
+        values: list[Any] = []
+        for position, (spec, slot) in enumerate(zip(signature.args, bound.slots, strict=False)):
+            if isinstance(spec, ScalarSpec):
+                values.append(_number(slot, spec.dtype))
+                continue
+            array = next(arrays)
+            if id(array) in views:
+                if slot % _ALIGNMENT and array.size:
+                    raise ValueError(
+                        f"{signature.name}: argument {position + 1} ('{spec.name}'): expected memory aligned to "
+                        f"{_ALIGNMENT} bytes, got address {slot:#x}"
+                    )
+                values.append(slot)
+                continue
+            memory = self.run.allocate(array.nbytes)
+            values.append(memory)
+            self._copies.append((array, memory, spec.writes))
+        return [*values, *bound.slots[len(signature.args) :]]
+
+    def copy_in(self) -> None:
+        fresh = {id(array) for array in self.bound.results}
+        for array, memory, _ in self._copies:
+            # Outputs too: a program need not write all of them, and what it does not write stays as it is.
+            if id(array) not in fresh:
+                self.run.queue.copy_in(memory, array)
+
+    def start(self, function: Callable[..., None]) -> None:
+        """Give the work of the host function to the device."""
+        function(self.run, *self._values)
+
+    def copy_out(self) -> None:
+        for array, memory, writes in self._copies:
+            if writes:
+                self.run.queue.copy_out(array, memory)
+        if self._copies:
+            self.run.queue.synchronize()
+
+    def close(self) -> None:
+        self.run.close()
+
+
+def _on_device(device: Device, signature: Signature, name: str, value: object, views: dict[int, DeviceArray]) -> object:
+    """An array on the device as its shadow, noted in `views`; everything else as it is."""
+    place = device_of(value)
+    if place is None:
+        return value
+    if place != device.dlpack:
+        raise TypeError(
+            f"{signature.name}: argument '{name}': expected an array in this machine's memory"
+            + (f" or on {device.description}" if device.dlpack else f" (it is copied to {device.description})")
+            + f", got {type(value).__name__} on {device_name(place)}"
+        )
+    try:
+        view = device_array(value)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise TypeError(
+            f"{signature.name}: argument '{name}': {type(value).__name__} cannot be used: {error}"
+        ) from error
+    dtype = next((spec.dtype for spec in signature.args if spec.name == name), "")
+    if view.is_bfloat16 and dtype != "bfloat16":
+        raise TypeError(f"{signature.name}: argument '{name}': expected elements of type {dtype}, got bfloat16")
+    views[id(view.shadow)] = view
+    return view.shadow
+
+
+def _number(bits: int, dtype: str) -> Any:
+    """A scalar from its bits: an integer with its sign, a float; a bfloat16 stays bits."""
+    raw = bits.to_bytes(8, "little")
+    formats = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32": "i", "int16": "h", "int8": "b"}
+    if dtype not in formats:
+        return bits
+    form = struct.Struct("<" + formats[dtype])
+    return form.unpack(raw[: form.size])[0]

@@ -1,0 +1,237 @@
+"""Programs of kernels that Python can call: a `GpuLibrary` looks like a `Library`; its functions run on a device."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from weft.runtime.device_choice import device_for
+from weft.runtime.device_memory import MemoryPool
+from weft.runtime.devices import DeviceError
+from weft.runtime.gpu_call import DeviceCall
+from weft.runtime.host_function import compile_host
+from weft.runtime.library import UnknownFunctionError
+from weft.runtime.timing import BenchmarkResult
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from weft.runtime.arguments import Array
+    from weft.runtime.devices import Device, KernelProgram
+    from weft.runtime.signature import Signature
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """The host functions of a program: Python text, how functions are called in it, and constant arrays as bytes."""
+
+    text: str
+    names: Mapping[str, str]
+    constants: Mapping[str, Array]
+
+
+class LoadedProgram:
+    """A program on its device: host functions ready to be called, and the pool of memory for its temporaries."""
+
+    def __init__(self, program: KernelProgram, host: HostCode) -> None:
+        self.device: Device = device_for(program.target)
+        kernels = self.device.load(program)
+        self.pool: MemoryPool = MemoryPool(self.device)
+        queue = self.device.queue()
+        constants: dict[str, Any] = {}
+        for name, value in host.constants.items():
+            constants[name], _ = self.pool.allocate(value.nbytes)
+            queue.copy_in(constants[name], value)
+        queue.synchronize()
+        self.functions = compile_host(host.text, host.names, kernels, constants)
+
+    def call(self, signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> DeviceCall:
+        """Checked arguments in the device's memory."""
+        return DeviceCall(self.device, self.pool, signature, positional, keywords)
+
+
+class DeviceProgram:
+    """A program that is loaded when it is first needed, and again if that failed."""
+
+    def __init__(self, program: KernelProgram, host: HostCode) -> None:
+        self.lock = threading.Lock()
+        self.target = program.target
+        self._program = program
+        self._host = host
+
+    @cached_property
+    def loaded(self) -> LoadedProgram:
+        """The program on its device. Raises `DeviceError` when there is none."""
+        loaded = LoadedProgram(self._program, self._host)
+        weakref.finalize(self, loaded.pool.clear).atexit = False
+        return loaded
+
+
+class GpuFunction:
+    """A function of a GPU program.
+
+    Call it with NumPy arrays, which are copied to the device and back, or with arrays that lie on the device (anything
+    with DLPack: torch, cupy), which are used where they are: the work is put on their library's current stream, and the
+    call does not wait for it. Scalars are numbers. Raises `TypeError` and `ValueError` that name the argument, and
+    `DeviceError` when there is no device or it fails.
+    """
+
+    def __init__(self, program: DeviceProgram, signature: Signature) -> None:
+        self._program = program
+        self.signature = signature
+
+    @property
+    def name(self) -> str:
+        return self.signature.name
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        loaded = self._program.loaded
+        call = loaded.call(self.signature, positional, keywords)
+        with self._program.lock:
+            try:
+                call.copy_in()
+                call.start(loaded.functions[self.name])
+                call.copy_out()
+            finally:
+                call.close()
+        results = call.bound.results
+        return None if not results else results[0] if len(results) == 1 else results
+
+    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> GpuTimeEvaluator:
+        """Call the result with the function's arguments to measure it, see `GpuTimeEvaluator`."""
+        return GpuTimeEvaluator(self._program, self.signature, number, repeat, min_repeat_ms)
+
+    def __repr__(self) -> str:
+        return f"<weft function {self.signature} for {self._program.target}>"
+
+
+class GpuTimeEvaluator:
+    """Runs a function with given arguments `repeat` times `number` times, and tells the device's times.
+
+    The arguments are checked and copied once; the device's own clock measures from before the first kernel to after the
+    last one, temporaries included, copies of arguments not. With `min_repeat_ms`, `number` grows until one repeat takes
+    that long. One run that is not measured comes first.
+    """
+
+    def __init__(
+        self, program: DeviceProgram, signature: Signature, number: int, repeat: int, min_repeat_ms: float
+    ) -> None:
+        if number < 1 or repeat < 1 or min_repeat_ms < 0:
+            raise ValueError(
+                f"{signature.name}: time_evaluator needs number >= 1, repeat >= 1 and min_repeat_ms >= 0, "
+                f"got {number}, {repeat} and {min_repeat_ms}"
+            )
+        self._program = program
+        self._signature = signature
+        self._number = number
+        self._repeat = repeat
+        self._least = min_repeat_ms / 1e3
+
+    def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
+        loaded = self._program.loaded
+        call = loaded.call(self._signature, positional, keywords)
+        queue, function = call.run.queue, loaded.functions[self._signature.name]
+
+        def measure(number: int) -> float:
+            start = queue.mark()
+            for _ in range(number):
+                call.start(function)
+            return queue.seconds_between(start, queue.mark())
+
+        with self._program.lock:
+            try:
+                call.copy_in()
+                measure(1)
+                number, results = self._number, list[float]()
+                for _ in range(self._repeat):
+                    seconds = measure(number)
+                    while seconds < self._least:
+                        growth = min(self._least / max(seconds, 1e-9) * 1.1, 100.0)
+                        number = max(number + 1, math.ceil(number * growth))
+                        seconds = measure(number)
+                    results.append(seconds / number)
+                call.copy_out()
+            finally:
+                call.close()
+        return BenchmarkResult(tuple(results))
+
+
+class DeviceModule:
+    """The device's part of a library: the text of its kernels."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind = kind
+        self._text = text
+
+    def get_source(self, kind: str = "") -> str:
+        """The kernels as they are compiled. Raises `CompileError` when another `kind` is asked for."""
+        if kind not in ("", self.kind):
+            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, [self.kind])}")
+        return self._text
+
+
+class GpuLibrary:
+    """Functions that run kernels on a device.
+
+    Kernels are compiled at once where there is a device for them. Where there is none the sources are all there is:
+    `device_error` says what is missing, and calls raise it.
+    """
+
+    def __init__(self, program: KernelProgram, host: HostCode, signatures: Iterable[Signature]) -> None:
+        self.target = program.target
+        self.device_error: DeviceError | None = None
+        self._program = DeviceProgram(program, host)
+        self._functions = {signature.name: GpuFunction(self._program, signature) for signature in signatures}
+        self.imported_modules = [DeviceModule(self.target.kind, program.text)]
+        self._sources: dict[str, Callable[[], str]] = {
+            self.target.kind: lambda: program.text,
+            "host": lambda: host.text,
+        }
+        try:
+            _ = self._program.loaded
+        except DeviceError as error:
+            self.device_error = error
+
+    @property
+    def device(self) -> str:
+        """The device that functions run on, for people. Raises `DeviceError` when there is none."""
+        return self._program.loaded.device.description
+
+    def __getitem__(self, name: str) -> GpuFunction:
+        if name not in self._functions:
+            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._functions)}")
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def time_evaluator(
+        self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0
+    ) -> GpuTimeEvaluator:
+        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
+        return self[name].time_evaluator(number, repeat, min_repeat_ms)
+
+    def get_source(self, kind: str = "") -> str:
+        """The program as "cuda" or "opencl" (its kernels; the default) or "host" (what starts them, in Python).
+
+        Raises `CompileError` for an unknown kind."""
+        kind = kind or self.target.kind
+        if kind not in self._sources:
+            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
+        return self._sources[kind]()
+
+    def __repr__(self) -> str:
+        functions = ", ".join(str(function.signature) for function in self._functions.values())
+        place = "no device" if self.device_error is not None else self.device
+        return f"<weft library for {self.target} on {place}: {functions}>"

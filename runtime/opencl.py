@@ -1,0 +1,182 @@
+"""OpenCL devices, through pyopencl: GPUs, and processors with PoCL.
+
+The extra `weft[opencl]` brings pyopencl and PoCL, so that programs run on any machine that pip works on, and Oclgrind,
+a simulator that finds races and reads of memory that nobody wrote.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from weft.runtime.devices import Array, Dimensions, KernelProgram
+
+_INSTALL = "pip install 'weft[opencl]' brings pyopencl and PoCL, which runs OpenCL on the processor"
+_SIMULATOR = "Oclgrind"
+"""The platform that is used when it is asked for by name only: it is slow."""
+
+
+@cache
+def _pyopencl() -> Any:
+    try:
+        return importlib.import_module("pyopencl")
+    except ImportError as error:
+        raise DeviceError(f"OpenCL programs run through pyopencl, which is not installed: {_INSTALL}") from error
+
+
+def _all_devices() -> list[Any]:
+    cl = _pyopencl()
+    try:
+        platforms = cl.get_platforms()
+    except cl.Error:  # the loader found no driver
+        return []
+    found: list[Any] = []
+    for platform in platforms:
+        try:
+            found.extend(platform.get_devices())
+        except cl.Error:
+            continue  # a platform without a device
+    return found
+
+
+def _label(device: Any) -> str:
+    return f"{device.platform.name.strip()}: {device.name.strip()}"
+
+
+@cache
+def pick_device(name: str = "") -> OpenClDevice:
+    """The device with `name` in its or its platform's name (any case); without a name a GPU, else a processor.
+
+    Raises `DeviceError` when there is none, with the list of those that there are.
+    """
+    devices = _all_devices()
+    if not devices:
+        raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")
+    if name:
+        chosen = [d for d in devices if name.lower() in _label(d).lower()]
+    else:
+        cl = _pyopencl()
+        chosen = [d for d in devices if d.platform.name.strip() != _SIMULATOR]
+        chosen.sort(key=lambda d: (not d.type & cl.device_type.GPU, not d.type & cl.device_type.ACCELERATOR))
+    if not chosen:
+        listed = ", ".join(f"'{_label(d)}'" for d in devices)
+        raise DeviceError(f"no OpenCL device is named '{name}' (there are: {listed})")
+    return OpenClDevice(chosen[0])
+
+
+class OpenClQueue(Queue):
+    """A command queue that works in order and takes times."""
+
+    def __init__(self, device: OpenClDevice) -> None:
+        self.device = device
+        cl = _pyopencl()
+        self._cl = cl
+        self._queue: Any = cl.CommandQueue(device.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+
+    def copy_in(self, memory: Any, array: Array) -> None:
+        if array.size:
+            self._cl.enqueue_copy(self._queue, memory, array, is_blocking=True)
+
+    def copy_out(self, array: Array, memory: Any) -> None:
+        try:
+            if array.size:
+                self._cl.enqueue_copy(self._queue, array, memory, is_blocking=True)
+            self._queue.finish()
+        except self._cl.Error as error:
+            raise DeviceError(f"{self.device.description}: {error}") from error
+
+    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
+        handle, spec = kernel.handle, kernel.spec
+        try:
+            for position, (kind, value) in enumerate(zip(spec.arguments, arguments, strict=True)):
+                handle.set_arg(position, value if kind == "buffer" else _scalar(kind, value))
+            size = tuple(blocks * threads for blocks, threads in zip(grid, spec.threads, strict=True))
+            self._cl.enqueue_nd_range_kernel(self._queue, handle, size, spec.threads)
+        except self._cl.Error as error:
+            raise DeviceError(f"{self.device.description} refuses to start kernel '{spec.name}': {error}") from error
+
+    def synchronize(self) -> None:
+        try:
+            self._queue.finish()
+        except self._cl.Error as error:
+            raise DeviceError(f"{self.device.description}: {error}") from error
+
+    def mark(self) -> Any:
+        return self._cl.enqueue_marker(self._queue)
+
+    def seconds_between(self, start: Any, end: Any) -> float:
+        end.wait()
+        return (end.profile.end - start.profile.end) * 1e-9
+
+
+class OpenClDevice(Device):
+    """One OpenCL device with a context of its own."""
+
+    kind = "opencl"
+
+    def __init__(self, device: Any) -> None:
+        cl = _pyopencl()
+        self._cl = cl
+        self._device = device
+        self.context: Any = cl.Context([device])
+        self.description = f"{_label(device)} ({device.version.strip()})"
+        x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
+        most = 2**31 - 1
+        self.limits = DeviceLimits(
+            int(device.max_work_group_size), (x, y, z), (most, most, most), int(device.local_mem_size)
+        )
+        self._queue = OpenClQueue(self)
+
+    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+        _check_shared(self, program)
+        cl = self._cl
+        try:
+            built = cl.Program(self.context, program.text).build(options=["-cl-std=CL1.2"])
+        except cl.Error as error:
+            raise CompileError(f"the OpenCL compiler of {self.description} refuses the program:\n{error}") from error
+        return {spec.name: Kernel(spec, cl.Kernel(built, spec.symbol), self.limits) for spec in program.kernels}
+
+    def queue(self, stream: int | None = None) -> OpenClQueue:
+        return self._queue
+
+    def allocate(self, size: int) -> Any:
+        try:
+            return self._cl.Buffer(self.context, self._cl.mem_flags.READ_WRITE, size)
+        except self._cl.Error as error:
+            raise DeviceError(f"{self.description} has no {size} bytes of memory left: {error}") from error
+
+    def release(self, memory: Any) -> None:
+        self._queue.synchronize()
+        memory.release()
+
+
+def _check_shared(device: OpenClDevice, program: KernelProgram) -> None:
+    for spec in program.kernels:
+        if spec.shared_bytes > device.limits.shared_bytes:
+            raise DeviceError(
+                f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, "
+                f"{device.description} has {device.limits.shared_bytes}"
+            )
+        if math.prod(spec.threads) > device.limits.threads_per_block:
+            raise DeviceError(
+                f"kernel '{spec.name}' has blocks of {math.prod(spec.threads)} threads, {device.description} takes "
+                f"{device.limits.threads_per_block}"
+            )
+
+
+def _scalar(kind: str, value: Any) -> Any:
+    """A scalar as the kernel declares it. Raises `DeviceError` when it does not fit."""
+    try:
+        return np.dtype("uint16" if kind == "bfloat16" else "uint8" if kind == "bool" else kind).type(value)
+    except OverflowError as error:
+        raise DeviceError(f"{value} does not fit the kernel's parameter of type {kind}") from error

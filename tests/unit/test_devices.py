@@ -1,0 +1,337 @@
+"""Running programs of kernels: host code, memory, launches and arguments, on a device made of NumPy."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.runtime import gpu_library
+from weft.runtime.build import signature_of
+from weft.runtime.device_memory import MemoryPool
+from weft.runtime.devices import Device, DeviceError, DeviceLimits, Dimensions, Kernel, KernelProgram, KernelSpec, Queue
+from weft.runtime.gpu_library import GpuLibrary, HostCode
+from weft.runtime.host_function import compile_host, constants_of, function_names, host_functions, host_source
+from weft.support.errors import CompileError
+from weft.support.target import Target
+
+SCALE = """
+builtin.module {
+  func.func @main(%A: memref<?xf32>, %B: memref<?xf32>, %s: f32, %n: index) attributes {
+      low.params = [#low.param<"A", memref<?xf32>, read, ["n"]>, #low.param<"B", memref<?xf32>, write, ["n"]>,
+                    #low.param<"s", f32, read, []>], low.symbols = ["n"]} {
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %T = memref.alloc(%n) : memref<?xf32>
+    %g = arith.ceildivui %n, %c64 : index
+    low.launch @k blocks(%g, %c1, %c1) threads(%c64, %c1, %c1) (%A, %T, %s, %n)
+      : memref<?xf32>, memref<?xf32>, f32, index
+    low.launch @k blocks(%g, %c1, %c1) threads(%c64, %c1, %c1) (%T, %B, %s, %n)
+      : memref<?xf32>, memref<?xf32>, f32, index
+    memref.dealloc %T : memref<?xf32>
+    func.return
+  }
+  func.func @k(%A: memref<?xf32>, %B: memref<?xf32>, %s: f32, %n: index) attributes {
+      low.kernel = #low.kernel<[64, 1, 1], source = "B">} {
+    func.return
+  }
+}
+"""
+SPEC = KernelSpec("k", "k", (64, 1, 1), ("buffer", "buffer", "float32", "int64"))
+
+
+class NumpyQueue(Queue):
+    def __init__(self, device: "NumpyDevice") -> None:
+        self.device = device
+        self.time = 0.0
+
+    def copy_in(self, memory: Any, array: Any) -> None:
+        memory[: array.nbytes] = array.reshape(-1).view(np.uint8)
+
+    def copy_out(self, array: Any, memory: Any) -> None:
+        array.reshape(-1).view(np.uint8)[:] = memory[: array.nbytes]
+
+    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
+        a, b, s, n = arguments
+        source, target = (_floats(x, n) for x in (a, b))
+        count = min(n, grid[0] * kernel.spec.threads[0])
+        target[:count] = source[:count] * np.float32(s)
+        self.time += 1e-3
+
+    def synchronize(self) -> None: ...
+
+    def mark(self) -> float:
+        return self.time
+
+    def seconds_between(self, start: float, end: float) -> float:
+        return end - start
+
+
+def _floats(memory: Any, count: int) -> Any:
+    """A buffer of the device: bytes of the pool, or an address that came with an array."""
+    if isinstance(memory, int):
+        import ctypes
+
+        return np.ctypeslib.as_array((ctypes.c_float * count).from_address(memory))
+    return memory.view(np.float32)
+
+
+class NumpyDevice(Device):
+    kind = "opencl"
+    description = "NumPy"
+    limits = DeviceLimits(1024, (1024, 1024, 64), (1000, 100, 100), 32 << 10)
+    dlpack = (2, 0)
+
+    def __init__(self) -> None:
+        self.queues: dict[int | None, NumpyQueue] = {}
+        self.held: list[int] = []
+
+    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+        return {spec.name: Kernel(spec, None, self.limits) for spec in program.kernels}
+
+    def queue(self, stream: int | None = None) -> NumpyQueue:
+        return self.queues.setdefault(stream, NumpyQueue(self))
+
+    def allocate(self, size: int) -> Any:
+        self.held.append(size)
+        return np.full(size, 0xFF, np.uint8)
+
+    def release(self, memory: Any) -> None:
+        self.held.remove(memory.nbytes)
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
+    made = NumpyDevice()
+    monkeypatch.setattr(gpu_library, "device_for", lambda target: made)
+    return made
+
+
+def library(text: str = SCALE, target: str = "opencl") -> GpuLibrary:
+    module = weft.parse(text)
+    functions = host_functions(module)
+    host = HostCode(host_source(module), function_names(functions), constants_of(module))
+    return GpuLibrary(KernelProgram("kernels", (SPEC,), Target.parse(target)), host, map(signature_of, functions))
+
+
+class OnDevice:
+    """An array that says it lies on CUDA device `number`."""
+
+    def __init__(self, array: Any, number: int = 0) -> None:
+        self.array = array
+        self.number = number
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.number
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        assert stream == 1
+        return self.array.__dlpack__()
+
+
+def aligned(count: int) -> Any:
+    raw = np.zeros(4 * count + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return raw[start : start + 4 * count].view(np.float32)
+
+
+def test_host_code_reads_well() -> None:
+    assert host_source(weft.parse(SCALE)).splitlines() == [
+        "def main(run, A, B, s, n):",
+        "    T = run.allocate(n * 4)",
+        "    g = -(-n // 64)",
+        "    run.launch(kernels['k'], (g, 1, 1), (64, 1, 1), [A, T, s, n])",
+        "    run.launch(kernels['k'], (g, 1, 1), (64, 1, 1), [T, B, s, n])",
+        "    run.release(T)",
+    ]
+
+
+HOST = """
+builtin.module {
+  func.func @main(%x: index, %y: index, %w: i32) attributes {low.params = [], low.symbols = []} {
+    BODY
+    low.launch @k blocks(%r, %c1, %c1) threads(%c1, %c1, %c1) ()
+    func.return
+  }
+  func.func @k() attributes {low.kernel = #low.kernel<[1, 1, 1], source = "k">} { func.return }
+}
+"""
+
+
+class Launches:
+    def __init__(self) -> None:
+        self.grids: list[Dimensions] = []
+
+    def launch(self, kernel: object, grid: Dimensions, block: Dimensions, arguments: Sequence[object]) -> None:
+        self.grids.append(grid)
+
+
+def computed(body: str, *arguments: int) -> list[int]:
+    """The values of %r with which the launches of the host function run."""
+    text = HOST.replace("BODY", "%c1 = arith.constant 1 : index\n" + body)
+    module = weft.parse(text)
+    names = function_names(host_functions(module))
+    run = Launches()
+    compile_host(host_source(module), names, {"k": None}, {})["main"](run, *arguments)
+    return [grid[0] for grid in run.grids]
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "expected"),
+    [
+        ("%r = arith.ceildivui %x, %y : index", (7, 4), 2),
+        ("%r = arith.ceildivsi %x, %y : index", (-7, 4), -1),
+        ("%r = arith.floordivsi %x, %y : index", (-7, 4), -2),
+        ("%r = arith.divsi %x, %y : index", (-7, 4), -1),
+        ("%r = arith.remsi %x, %y : index", (-7, 4), -3),
+        ("%r = arith.remui %x, %y : index", (7, 4), 3),
+        ("%r = arith.minsi %x, %y : index", (-7, 4), -7),
+        ("%r = arith.maxui %x, %y : index", (-7, 4), -7),
+        ("%r = arith.shli %x, %y : index", (3, 4), 48),
+        ("%p = arith.cmpi ult, %x, %y : index\n%r = arith.select %p, %x, %y : index", (-7, 4), 4),
+        ("%p = arith.cmpi slt, %x, %y : index\n%r = arith.select %p, %x, %y : index", (-7, 4), -7),
+    ],
+)
+def test_host_arithmetic(op: str, values: tuple[int, int], expected: int) -> None:
+    assert computed(op, *values, 0) == [expected]
+
+
+def test_host_integers_have_their_width() -> None:
+    body = "%big = arith.muli %w, %w : i32\n%r = arith.index_cast %big : i32 to index"
+    assert computed(body, 0, 0, 1 << 16) == [0]
+    assert computed(body, 0, 0, 46341) == [46341 * 46341 - (1 << 32)]
+
+
+def test_host_loops_and_conditions_carry_values() -> None:
+    body = """
+    %c0 = arith.constant 0 : index
+    %r = scf.for %i = %c0 to %x step %c1 iter_args(%sum = %c0) -> (index) {
+      %odd = arith.andi %i, %c1 : index
+      %p = arith.cmpi eq, %odd, %c1 : index
+      %more = scf.if %p -> (index) { scf.yield %i : index } else { scf.yield %c0 : index }
+      %next = arith.addi %sum, %more : index
+      scf.yield %next : index
+    }"""
+    assert computed(body, 6, 0, 0) == [1 + 3 + 5]
+
+
+def test_host_code_that_touches_memory_is_refused() -> None:
+    text = SCALE.replace("memref.dealloc %T : memref<?xf32>", "%v = memref.load %A[%c1] : memref<?xf32>")
+    message = (
+        r"host code of a GPU program computes extents and starts kernels; memref\.load is for kernels: bind a loop"
+    )
+    with pytest.raises(CompileError, match=message):
+        host_source(weft.parse(text))
+
+
+def test_numpy_arrays_are_copied_in_and_out(device: NumpyDevice) -> None:
+    lib = library()
+    for n in (1, 64, 1000):
+        a, b = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+        lib["main"](a, b, s=3.0)
+        np.testing.assert_array_equal(b, a * 9)
+
+
+def test_what_a_program_does_not_write_stays(device: NumpyDevice) -> None:
+    text = SCALE.replace("blocks(%g,", "blocks(%c1,")
+    a, b = np.ones(100, np.float32), np.full(100, 7, np.float32)
+    library(text)["main"](a, b, 2.0)
+    assert b[63] == 4 and (b[64:] == 7).all()
+
+
+def test_device_arrays_are_used_where_they_are(device: NumpyDevice) -> None:
+    lib = library()
+    a, b = aligned(100), aligned(100)
+    a[:] = np.arange(100)
+    lib["main"](OnDevice(a), OnDevice(b), 2.0)
+    np.testing.assert_array_equal(b, a * 4)
+    assert set(device.queues) == {None, 1}, "the stream of the arrays' library"
+    mixed = np.zeros(100, np.float32)
+    lib["main"](OnDevice(a), mixed, 2.0)
+    np.testing.assert_array_equal(mixed, a * 4)
+
+
+def test_bad_arguments_on_devices(device: NumpyDevice) -> None:
+    main, a, b = library()["main"], aligned(100), aligned(100)
+    wrong_device = (
+        r"main: argument 'A': expected an array in this machine's memory or on NumPy, got OnDevice on CUDA device 1"
+    )
+    with pytest.raises(TypeError, match=re.escape(wrong_device)):
+        main(OnDevice(a, 1), b, 2.0)
+    with pytest.raises(
+        ValueError, match=r"argument 1 \('A'\): expected memory aligned to 16 bytes, got address 0x\w+4"
+    ):
+        main(OnDevice(a[1:]), b[1:], 2.0)
+    with pytest.raises(ValueError, match=r"argument 2 \('B'\): expected an output that shares no memory"):
+        main(OnDevice(a), OnDevice(a), 2.0)
+    with pytest.raises(ValueError, match=r"argument 2 \('B'\): expected shape \(n,\) with n = 100"):
+        main(OnDevice(a), OnDevice(b[:80]), 2.0)
+    with pytest.raises(TypeError, match=r"argument 1 \('A'\): expected elements of type float32, got int32"):
+        main(OnDevice(a.view(np.int32)), b, 2.0)
+    with pytest.raises(TypeError, match="expected 3 arguments, got 2"):
+        main(a, b)
+
+
+def test_launches_beyond_the_limits(device: NumpyDevice) -> None:
+    a, b = np.zeros(64 * 1001, np.float32), np.zeros(64 * 1001, np.float32)
+    with pytest.raises(DeviceError, match="kernel 'k': 1001 blocks on axis x, the device takes 1 to 1000"):
+        library()["main"](a, b, 1.0)
+    kernel = Kernel(KernelSpec("k", "k", (2048, 1, 1), ()), None, device.limits)
+    with pytest.raises(DeviceError, match="kernel 'k' has blocks of 2048 threads, the device takes 1024"):
+        kernel.checked_grid((1, 1, 1), (2048, 1, 1))
+    with pytest.raises(DeviceError, match="kernel 'k' is compiled for blocks of"):
+        kernel.checked_grid((1, 1, 1), (64, 1, 1))
+    tall = Kernel(KernelSpec("k", "k", (1, 1, 128), ()), None, device.limits)
+    with pytest.raises(DeviceError, match="kernel 'k' has 128 threads on axis z, the device takes 64"):
+        tall.checked_grid((1, 1, 1), (1, 1, 128))
+
+
+def test_an_empty_grid_starts_nothing(device: NumpyDevice) -> None:
+    empty = np.zeros(0, np.float32)
+    library()["main"](empty, empty.copy(), 1.0)
+    assert device.queues[None].time == 0
+
+
+def test_temporaries_come_from_a_pool_that_goes_with_the_library(device: NumpyDevice) -> None:
+    lib = library()
+    a, b = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+    lib["main"](a, b, 1.0)
+    held = list(device.held)
+    for _ in range(3):
+        lib["main"](a, b, 1.0)
+    assert device.held == held and len(held) == 3
+    del lib
+    assert not device.held
+
+
+def test_pool_keeps_queues_apart(device: NumpyDevice) -> None:
+    pool = MemoryPool(device)
+    one, capacity = pool.allocate(1000, "first")
+    pool.release(one, capacity, "first")
+    other, _ = pool.allocate(1000, "second")
+    again, _ = pool.allocate(1010, "first")
+    assert other is not one and again is one and pool.bytes_held == 2 * capacity
+
+
+def test_times_are_the_device_s(device: NumpyDevice) -> None:
+    a, b = np.zeros(10, np.float32), np.zeros(10, np.float32)
+    result = library().time_evaluator("main", number=5, repeat=2)(a, b, 1.0)
+    assert result.results == pytest.approx((2e-3, 2e-3))
+    with pytest.raises(ValueError, match="needs number >= 1"):
+        library().time_evaluator("main", number=0)
+
+
+def test_without_a_device_the_source_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(target: Target) -> Device:
+        raise DeviceError(f"there is no {target.kind} device on this machine")
+
+    monkeypatch.setattr(gpu_library, "device_for", missing)
+    lib = library(target="cuda -arch=sm_90")
+    assert lib.get_source() == lib.get_source("cuda") == lib.imported_modules[0].get_source() == "kernels"
+    assert "def main" in lib.get_source("host")
+    with pytest.raises(CompileError, match="unknown kind of source 'opencl'"):
+        lib.get_source("opencl")
+    with pytest.raises(DeviceError, match="there is no cuda device on this machine"):
+        lib["main"](np.zeros(1, np.float32), np.zeros(1, np.float32), 1.0)
