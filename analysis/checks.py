@@ -23,7 +23,7 @@ from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.sets import NotProved, Point, System, Variable
-from weft.analysis.structure import buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
+from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import nested_binding
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -112,7 +112,7 @@ def check_coverage(block: BlockOp) -> None:
         if block is parts[0]:
             _check_same_domain(parts)
             along = _needed_iterators(block)
-            if along is None or along:
+            if (along is None or along) and not _is_cut_by_surroundings(parts):
                 missed = missed_instance(domain, *others, loops_run=True, along=along)
                 if missed is not None:
                     _report_missed(block, missed)
@@ -130,6 +130,17 @@ def check_coverage(block: BlockOp) -> None:
                     _report_run_by_both(block, part, domain, other, both)
     except NotProved:
         return
+
+
+def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
+    """Whether guards on iterators of blocks around the parts say which instances run: then each instance of those
+    leaves out others, and what is run is what their own coverage and guards ask for."""
+    for part in parts:
+        around = [v for op in ancestors(part) if isinstance(op, BlockOp) for v in op.iter_vars]
+        operands = [Index.of(v) for v in part.guard_operands]
+        if any(Index.of_expr(e, operands).depends_on(around) for guard in part.guards for e in guard):
+            return True
+    return False
 
 
 def _check_same_domain(parts: Sequence[BlockOp]) -> None:

@@ -405,3 +405,19 @@ def test_blockize_asks_for_digits_of_a_loop_fused_at_run_time_where_they_are_kno
         weft.Interpreter(module).call("main", a, found[0])
         weft.build(scheduled)["main"](a, found[1])
         assert np.array_equal(*found)
+
+
+def test_a_part_of_a_nested_block_leaves_out_what_its_guard_says() -> None:
+    check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %c = sched.get_block "C" : block
+  %i, %j = sched.get_loops %c : loop, loop
+  %rows = sched.blockize %j : block
+  %i0, %i1 = sched.tile %i {factors = [3]} : loop, loop
+  %tiles = sched.blockize %i1 : block
+  %outer = sched.get_loops %tiles : loop
+  %first, %rest = sched.loop_partition %outer {factors = [1, 0]} : loop, loop
+}"""
+    )
