@@ -202,7 +202,8 @@ class FusePlan(Plan):
     def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
         if isinstance(a, int) and isinstance(b, int):
             return a * b
-        place = outermost_place(self.loops[0], Index.of(a) + Index.of(b))
+        # Where the extents themselves are known, not only what they are computed from.
+        place = outermost_place(self.loops[0], Index({side: 1 for side in (a, b) if isinstance(side, SSAValue)}))
         values: list[SSAValue] = []
         for side in (a, b):
             value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])

@@ -421,3 +421,38 @@ sched.func @steps {
   %first, %rest = sched.loop_partition %outer {factors = [1, 0]} : loop, loop
 }"""
     )
+
+
+def test_fuse_multiplies_extents_where_they_are_known() -> None:
+    """The product stood outside of a loop in which one of the extents is computed."""
+    module, steps = parsed(
+        """
+func.func @main(%A: memref<3x?xi32>, %B: memref<3x?xi32>) {
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %A, %c1 : memref<3x?xi32>
+  tir.assume_shape %B[%n] : memref<3x?xi32>
+  tir.for %i in 3 {
+    %half = affine.apply affine_map<(d0) -> (d0 ceildiv 2)>(%n)
+    tir.for %j0 in %half { tir.for %j1 in 2 {
+      tir.block "B" iters(%vi: spatial<3>, %vj: spatial<%n>) = [%i, %j0 * 2 + %j1] where [%j0 * 2 + %j1] < [%n] {
+        %a = memref.load %A[%vi, %vj] : memref<3x?xi32>
+        %b = arith.addi %a, %a : i32
+        memref.store %b, %B[%vi, %vj] : memref<3x?xi32>
+      }
+    } }
+  }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %i, %j0, %j1 = sched.get_loops %b : loop, loop, loop
+  %f = sched.fuse %j0, %j1 : loop
+}"""
+    )
+    apply_schedule(module, steps)
+    verify_level(module, "tir")
+    for n in (1, 5):
+        a = np.arange(3 * n, dtype=np.int32).reshape(3, n)
+        b = np.zeros_like(a)
+        weft.build(module)["main"](a, b)
+        assert np.array_equal(b, 2 * a)
