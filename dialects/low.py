@@ -3,7 +3,7 @@
 A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector` ops plus the few below:
 
 - every buffer is a one-dimensional `memref`; the rank and shape that callers see stand in the function's `low.params`;
-- the extents of dynamic dimensions are the trailing `index` parameters, named by `low.symbols`;
+- dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
 - kernels for GPUs and what only they hold stand in `low_gpu.py`;
@@ -52,6 +52,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
 from weft.dialects.low_gpu import GPU_OPS, KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.strides import dynamic_extents
 
 PARAMS = "low.params"
 """Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
@@ -67,9 +68,11 @@ UNROLL = "low.unroll"
 
 @irdl_attr_definition
 class ParamAttr(ParametrizedAttribute):
-    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent.
+    """A parameter as callers see it: name, type with its full shape, access, and a symbol for each dynamic extent and,
+    after those, for each dynamic stride.
 
     `#low.param<"A", memref<?x128xf32>, read, ["m"]>`
+    `#low.param<"B", memref<?x8xf32, strided<[?, 1]>>, read, ["m", "s"]>`
     """
 
     name = "low.param"
@@ -107,6 +110,19 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
     return tuple(p for p in params if isinstance(p, ParamAttr))
+
+
+def stride_symbols(function: FuncOp) -> frozenset[str]:
+    """The symbols of a low function that are strides alone, which may be negative; extents are not."""
+    extents: set[str] = set()
+    strides: set[str] = set()
+    for param in params_of(function):
+        if isinstance(param.type, MemRefType):
+            names = [symbol.data for symbol in param.symbols]
+            first_stride = len(dynamic_extents(param.type))
+            extents.update(names[:first_stride])
+            strides.update(names[first_stride:])
+    return frozenset(strides - extents)
 
 
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:

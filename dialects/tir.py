@@ -53,7 +53,7 @@ from weft.dialects.index_map import (
 )
 from weft.dialects.tir_kinds import PART_OF, IterKind, IterKindAttr, LoopKindAttr
 from weft.dialects.tir_loop import ForOp, verify_single_block
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 
 
 def _filled(region: Region) -> Region:
@@ -395,6 +395,6 @@ class InitOp(IRDLOperation):
 
 TIR = Dialect(
     "tir",
-    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp],
+    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeStridesOp],
     [IterKindAttr, LoopKindAttr],
 )

@@ -1,4 +1,4 @@
-"""What tir says about buffers: the regions that a block touches, and the extents of dynamic buffers."""
+"""What tir says about buffers: the regions that a block touches, and the extents and strides of dynamic buffers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.index_map import canonical_map, parse_index_map, parse_operand_list, print_index_map
+from weft.dialects.strides import dynamic_strides
 
 
 class AccessRegionOp(IRDLOperation):
@@ -124,15 +125,59 @@ class AssumeShapeOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> AssumeShapeOp:
-        buffer = parser.parse_unresolved_operand()
-        extents = parse_operand_list(parser)
-        parser.parse_punctuation(":")
-        return cls(parser.resolve_operand(buffer, parser.parse_type()), extents)
+        return cls(*_parse_stated(parser))
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-        printer.print_string("[")
-        printer.print_list(self.extents, printer.print_ssa_value)
-        printer.print_string("] : ")
-        printer.print_attribute(self.buffer.type)
+        _print_stated(printer, self.buffer, self.extents)
+
+
+@irdl_op_definition
+class AssumeStridesOp(IRDLOperation):
+    """States that the strides of a parameter that callers decide are the given values, in elements; calls check it.
+
+    ```mlir
+    %s = low.stride %A {dimension = 0} : memref<?x?xf32, strided<[?, 1], offset: ?>>
+    tir.assume_strides %B[%s] : memref<?x?xf32, strided<[?, 1], offset: ?>>
+    ```
+    """
+
+    name = "tir.assume_strides"
+
+    buffer = operand_def(MemRefType)
+    strides = var_operand_def(IndexType)
+    """One value for each dynamic stride of the buffer's type."""
+
+    def __init__(self, buffer: SSAValue, strides: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[buffer, strides])
+
+    def verify_(self) -> None:
+        dynamic = len(dynamic_strides(self.buffer.type))
+        if dynamic != len(self.strides):
+            raise VerifyException(
+                f"tir.assume_strides gives {len(self.strides)} values for {dynamic} dynamic strides of "
+                f"{self.buffer.type}"
+            )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssumeStridesOp:
+        return cls(*_parse_stated(parser))
+
+    def print(self, printer: Printer) -> None:
+        _print_stated(printer, self.buffer, self.strides)
+
+
+def _parse_stated(parser: Parser) -> tuple[SSAValue, Sequence[SSAValue]]:
+    """`%B[%m, %n] : type`."""
+    buffer = parser.parse_unresolved_operand()
+    values = parse_operand_list(parser)
+    parser.parse_punctuation(":")
+    return parser.resolve_operand(buffer, parser.parse_type()), values
+
+
+def _print_stated(printer: Printer, buffer: SSAValue, values: Sequence[SSAValue]) -> None:
+    printer.print_string(" ")
+    printer.print_ssa_value(buffer)
+    printer.print_string("[")
+    printer.print_list(values, printer.print_ssa_value)
+    printer.print_string("] : ")
+    printer.print_attribute(buffer.type)

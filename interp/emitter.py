@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAttr, StridedLayoutAttr
 from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
@@ -230,9 +230,12 @@ class Emitter(SourceWriter):
     # Buffers
 
     def bind_buffer(self, value: SSAValue, data: str, extents: Sequence[int | str]) -> BufferSource:
-        """Let the memref `value` stand for the flat list named `data`. Raises `CompileError` for strided layouts."""
+        """Let the memref `value` stand for the flat list named `data`, in which its elements lie row by row.
+
+        Strides say where elements lie for compiled code. Raises `CompileError` for other layouts.
+        """
         type_ = cast("MemRefType[Attribute]", value.type)
-        if not isinstance(type_.layout, NoneAttr):
+        if not isinstance(type_.layout, NoneAttr | StridedLayoutAttr):
             raise self.unsupported(value)
         buffer = BufferSource(data, tuple(extents), value.name_hint or data, type_.element_type)
         self._buffers[value] = buffer

@@ -14,6 +14,7 @@ from xdsl.traits import SymbolTable
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import Access
+from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap
 from weft.interp.values import Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _READING = frozenset(
     {
         *("memref.load", "memref.dim", "memref.dealloc", "vector.load", "vector.maskedload", "low.gather"),
-        *("tir.reads", "tir.writes", "tir.assume_shape"),
+        *("tir.reads", "tir.writes", "tir.assume_shape", "tir.assume_strides", "low.stride"),
     }
 )
 """Ops that do not write the buffers they name."""
@@ -162,6 +163,7 @@ class Binding:
         self._arguments = _in_order(signature, arguments, by_name)
         self._buffers: list[Buffer | None] = []
         self._symbols: dict[str, tuple[int, str]] = {}
+        self._places: dict[str, Array] = {}
         for parameter, argument in zip(signature.parameters, self._arguments, strict=True):
             if isinstance(parameter.type, MemRefType | TensorType):
                 self._check_array(parameter, argument)
@@ -170,6 +172,7 @@ class Binding:
     def values(self) -> tuple[Any, ...]:
         """The run-time values of the function's arguments."""
         values: list[Any] = []
+        self._places = self._flat_places()
         for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True):
             buffer: Buffer | None = None
             if isinstance(parameter.type, MemRefType):
@@ -244,7 +247,42 @@ class Binding:
                         f"@{self.signature.function.sym_name.data} overlap, and one of them is written"
                     )
 
+    def _flat_places(self) -> dict[str, Array]:
+        """Parameter of a flat function that is no dense buffer -> the place of each element in memory.
+
+        The interpreter copies arrays and so chooses strides of its own, where the function does not state them.
+        """
+        found: list[tuple[Parameter, tuple[int, ...], list[int | str]]] = []
+        for parameter, argument in zip(self.signature.parameters, self._arguments, strict=True):
+            strides = strides_of(parameter.type) if self.signature.flat else None
+            if strides is not None:
+                names = iter(parameter.symbols[len(dynamic_extents(parameter.type)) :])
+                steps = [next(names) if stride is None else stride for stride in strides]
+                found.append((parameter, cast("Array", argument).shape, steps))
+        known = {name: value for name, (value, _) in self._symbols.items()}
+        chosen = choose_strides([(shape, steps) for _, shape, steps in found], known)
+        for name, value in chosen.items():
+            self._symbols[name] = (value, "")
+        known.update(chosen)
+        places: dict[str, Array] = {}
+        for parameter, shape, steps in found:
+            numbers = [known[step] if isinstance(step, str) else step for step in steps]
+            if any(step < 0 for step in numbers):
+                raise ValueError(f"argument {parameter.name}: the interpreter takes no negative strides, got {numbers}")
+            indices = np.indices(shape, sparse=True)
+            offsets = (index * step for index, step in zip(indices, numbers, strict=True))
+            places[parameter.name] = np.broadcast_to(sum(offsets, np.zeros((), np.int64)), shape)
+        return places
+
     def _buffer(self, parameter: Parameter, argument: Array) -> Buffer:
+        places = self._places.get(parameter.name)
+        if places is not None:
+            data: list[Any] = [None] * (int(places.max()) + 1 if places.size else 0)
+            if not parameter.poisoned:
+                element = cast("ShapedType", parameter.type).element_type
+                for place, value in zip(places.reshape(-1).tolist(), flat_list(widen(argument, element)), strict=True):
+                    data[place] = value
+            return Buffer(data, (len(data),), parameter.name)
         shape = (argument.size,) if self.signature.flat else argument.shape
         if parameter.poisoned:
             return Buffer([None] * argument.size, shape, parameter.name)
@@ -253,7 +291,10 @@ class Binding:
 
     def _written(self, parameter: Parameter, argument: Array, buffer: Buffer) -> Array:
         type_ = cast("ShapedType", parameter.type)
-        data = buffer.data
+        places = self._places.get(parameter.name)
+        data: list[Any] = buffer.data
+        if places is not None:
+            data = [data[place] for place in places.reshape(-1).tolist()]
         if None in data:
             if not parameter.poisoned:
                 position = np.unravel_index(data.index(None), argument.shape)
@@ -268,7 +309,7 @@ class Binding:
                 )
             old = flat_list(widen(argument, type_.element_type))
             data = [before if now is None else now for before, now in zip(old, data, strict=True)]
-        tensor = array_of(cast("list[Any]", data), argument.shape, type_.element_type)
+        tensor = array_of(data, argument.shape, type_.element_type)
         return narrow(tensor, type_.element_type, argument.dtype)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
+from weft.dialects.low_access import StrideOp
 from weft.dialects.tir_kinds import IterKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, ReadsOp, WritesOp
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
 from weft.interp.errors import InterpreterError
+from weft.interp.low_gpu import refuse_threads_in_step
 from weft.interp.registry import emits
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 @emits(tir.ForOp)
 def emit_for(emitter: Emitter, op: tir.ForOp) -> None:
     free = op.kind.data in FREE_KINDS
+    refuse_threads_in_step(op)
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=free)
 
 
@@ -119,6 +122,19 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
         call = f"{emitter.helper(wrong_shape)}({emitter.operation_name(op)}, {buffer.hint!r}, [{actual}], [{wanted}])"
         emitter.line(f"if not ({' and '.join(checks)}): {call}", op)
     emitter.tie_extents(op.buffer, stated)
+
+
+@emits(AssumeStridesOp)
+def emit_assume_strides(emitter: Emitter, op: AssumeStridesOp) -> None:
+    """Says where the elements of a caller's array lie; the interpreter works on copies."""
+
+
+@emits(StrideOp)
+def emit_stride(emitter: Emitter, op: StrideOp) -> None:
+    """A stride that is but stated of another buffer is never read; any other use would show where elements lie."""
+    for use in op.stride.uses:
+        if not isinstance(use.operation, AssumeStridesOp):
+            raise emitter.unsupported(op.stride)
 
 
 def wrong_shape(op: Operation, buffer: str, actual: list[int], wanted: list[int]) -> None:

@@ -165,7 +165,9 @@ def _check_array(
             raise _fail(
                 ValueError, signature, position, expected, f"shape {array.shape} (dimension {dimension} is {got})"
             )
-    if not array.flags.c_contiguous:
+    if spec.strides is not None:
+        _check_strides(signature, position, spec, array, symbols)
+    elif not array.flags.c_contiguous:
         raise _fail(
             ValueError,
             signature,
@@ -175,6 +177,14 @@ def _check_array(
         )
     if spec.writes and not array.flags.writeable:
         raise _fail(ValueError, signature, position, "a writable array, since it is an output", "a read-only one")
+    if spec.writes and spec.strides is not None and _overlaps_itself(array):
+        raise _fail(
+            ValueError,
+            signature,
+            position,
+            "an output whose elements are at different places",
+            f"strides {array.strides} for shape {array.shape}",
+        )
     if array.size and array.ctypes.data % spec.element.bytes:
         raise _fail(
             ValueError,
@@ -183,6 +193,62 @@ def _check_array(
             f"memory aligned to {spec.element.bytes} bytes",
             f"address {array.ctypes.data:#x}",
         )
+
+
+def _check_strides(
+    signature: Signature,
+    position: int,
+    spec: ArraySpec,
+    array: Array,
+    symbols: dict[str, tuple[int, str]],
+) -> None:
+    """Check the strides of an array that may be a view, and give their symbols values.
+
+    The stride of a dimension of at most one element is never used, so any will do; so will all of an empty array.
+    """
+    size = spec.element.bytes
+    expected = f"strides {_shape_text(spec.strides or ())} (in elements)"
+    dense = row_major(array.shape)
+    open_strides: list[tuple[str, int]] = []
+    for dimension, (stride, extent, got) in enumerate(zip(spec.strides or (), array.shape, array.strides, strict=True)):
+        if not array.size or extent == 1:
+            if isinstance(stride, str):
+                open_strides.append((stride, dense[dimension]))
+            continue
+        value, remainder = divmod(got, size)
+        if remainder:
+            detail = f"dimension {dimension} has {got} bytes from one element to the next"
+            raise _fail(ValueError, signature, position, f"strides that are multiples of {size} bytes", detail)
+        wanted, by = (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, spec.name))
+        if value != wanted:
+            if by:
+                expected += f" with {stride} = {wanted} (from '{by}')"
+            detail = f"strides {tuple(step // size for step in array.strides)} (dimension {dimension} has {value})"
+            raise _fail(ValueError, signature, position, expected, detail)
+    for name, value in open_strides:
+        symbols.setdefault(name, (value, spec.name))
+
+
+def row_major(shape: Sequence[int]) -> list[int]:
+    """The strides of a dense array, in elements."""
+    strides, stride = [1] * len(shape), 1
+    for dimension in reversed(range(len(shape))):
+        strides[dimension] = stride
+        stride *= max(shape[dimension], 1)
+    return strides
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether two elements may share bytes. Exact for views that slicing and transposing make."""
+    steps = sorted(
+        (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
+    )
+    reach = array.itemsize
+    for stride, extent in steps:
+        if stride < reach:
+            return bool(array.size)
+        reach += stride * (extent - 1)
+    return False
 
 
 def _check_symbol(
@@ -211,20 +277,25 @@ def _check_overlap(signature: Signature, arrays: Mapping[int, Array]) -> None:
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
             continue
-        start = array.ctypes.data
-        end = start + array.nbytes
         for other_position, other in arrays.items():
-            other_start = other.ctypes.data
-            if other_position != position and start < other_start + other.nbytes and other_start < end:
+            if other_position != position and other.size and _share_memory(array, other):
                 name = signature.args[other_position].name
-                if other.size:
-                    raise _fail(
-                        ValueError,
-                        signature,
-                        position,
-                        "an output that shares no memory with other arguments",
-                        f"one that overlaps argument {other_position + 1} ('{name}')",
-                    )
+                raise _fail(
+                    ValueError,
+                    signature,
+                    position,
+                    "an output that shares no memory with other arguments",
+                    f"one that overlaps argument {other_position + 1} ('{name}')",
+                )
+
+
+def _share_memory(one: Array, other: Array) -> bool:
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=cast("Any", 10_000))
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _allocate(signature: Signature, spec: ArraySpec, symbols: Mapping[str, tuple[int, str]]) -> Array:
@@ -239,11 +310,28 @@ def _allocate(signature: Signature, spec: ArraySpec, symbols: Mapping[str, tuple
             shape.append(symbols[extent][0])
         else:
             shape.append(extent)
-    return empty_array(spec, tuple(shape))
+    return empty_array(spec, tuple(shape), {name: value for name, (value, _) in symbols.items()})
 
 
-def empty_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
-    """Memory for an output; of bfloat16 when ml_dtypes is loaded, else of uint16 with its bits."""
+def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
+    """Memory for an argument; of bfloat16 when ml_dtypes is loaded, else of uint16 with its bits.
+
+    It has the strides that the argument asks for; `symbols` has the values of those that are decided.
+    """
+    if spec.strides is None:
+        return _dense_array(spec, shape)
+    known, dense = symbols or {}, row_major(shape)
+    strides = [
+        stride if isinstance(stride, int) else known.get(stride, dense[dimension])
+        for dimension, stride in enumerate(spec.strides)
+    ]
+    steps = [stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True) if extent > 0]
+    before, after = -sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+    room = _dense_array(spec, (before + after + 1,))
+    return np.lib.stride_tricks.as_strided(room[before:], shape, [stride * room.itemsize for stride in strides])
+
+
+def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
     if spec.dtype == "bfloat16":
         bfloat = getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16)
         return np.empty(shape, bfloat)

@@ -18,6 +18,7 @@ from xdsl.dialects.func import FuncOp
 
 from weft.dialects.low import imported_c, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
+from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 
@@ -58,12 +59,17 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     if not isinstance(type_, MemRefType):
         return ScalarSpec(name, _dtype(function, name, type_), next((s.data for s in param.symbols), ""))
     symbols = [symbol.data for symbol in param.symbols]
-    shape = type_.get_shape()
-    if len(symbols) != sum(extent < 0 for extent in shape):
+    shape, strides = type_.get_shape(), strides_of(type_)
+    if len(symbols) != len(dynamic_extents(type_)) + len(dynamic_strides(type_)):
         raise CompileError.at(function, f"parameter '{name}' is {type_}, but has {len(symbols)} symbols {symbols}")
+    problem = layout_problem(type_)
+    if problem is not None:
+        raise CompileError.at(function, f"parameter '{name}': {problem}")
     remaining = iter(symbols)
     extents = tuple(next(remaining) if extent < 0 else extent for extent in shape)
-    return ArraySpec(name, _dtype(function, name, type_.element_type), extents, _ACCESSES[param.access.data])
+    steps = None if strides is None else tuple(next(remaining) if stride is None else stride for stride in strides)
+    dtype = _dtype(function, name, type_.element_type)
+    return ArraySpec(name, dtype, extents, _ACCESSES[param.access.data], steps)
 
 
 def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:

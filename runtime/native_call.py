@@ -115,6 +115,9 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
+        if spec.strides is not None:
+            row.kind = _PYTHON
+            return None
         row.kind, row.rank, row.writes = _ARRAY, len(spec.shape), spec.writes
         row.type_class = _CLASSES["uint" if spec.dtype == "bfloat16" else element.kind]
         # A symbol is its number, complemented, so that it is negative.

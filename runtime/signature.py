@@ -1,7 +1,8 @@
 """What a compiled function takes: names, element types, shapes and access of its arguments.
 
 The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to
-C-contiguous data for each array, the value itself for each scalar.
+the first element of each array, the value itself for each scalar. Arrays are C-contiguous but where their strides say
+otherwise.
 """
 
 from __future__ import annotations
@@ -54,12 +55,15 @@ def element_type(dtype: str) -> ElementType:
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide."""
+    """An array argument. A text in `shape` is a symbol, whose value the caller's arrays decide.
+
+    So is one in `strides`, which count elements; without them the array is C-contiguous."""
 
     name: str
     dtype: str
     shape: tuple[int | str, ...]
     access: Access = "read"
+    strides: tuple[int | str, ...] | None = None
 
     def __post_init__(self) -> None:
         element_type(self.dtype)
@@ -68,6 +72,13 @@ class ArraySpec:
         for extent in self.shape:
             if isinstance(extent, int) and extent < 0:
                 raise CompileError(f"argument '{self.name}': negative extent {extent}")
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise CompileError(f"argument '{self.name}': {len(self.strides)} strides for rank {len(self.shape)}")
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols that it gives values to, in order; extents first."""
+        return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
 
     @property
     def element(self) -> ElementType:
@@ -80,7 +91,8 @@ class ArraySpec:
     def __str__(self) -> str:
         shape = ", ".join(str(extent) for extent in self.shape)
         mark = {"read": "", "write": "out ", "readwrite": "inout "}[self.access]
-        return f"{mark}{self.name}: {self.dtype}[{shape}]"
+        strides = "" if self.strides is None else f"; strides {', '.join(str(stride) for stride in self.strides)}"
+        return f"{mark}{self.name}: {self.dtype}[{shape}{strides}]"
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,7 @@ class Signature:
         for name in names:
             if names.count(name) > 1:
                 raise CompileError(f"{self.name}: two arguments are named '{name}'")
-        used = {extent for arg in self.arrays for extent in arg.shape if isinstance(extent, str)}
+        used = {symbol for arg in self.arrays for symbol in arg.symbols}
         if used != set(self.symbols) or len(set(self.symbols)) != len(self.symbols):
             raise CompileError(
                 f"{self.name}: the shapes use the symbols {sorted(used)}, but {list(self.symbols)} are listed"

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.dialects.strides import choose_strides
+from weft.runtime.arguments import empty_array
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 
@@ -79,6 +81,7 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
         if spec.name in request.inputs:
             given[spec.name] = _given(spec, request.inputs[spec.name])
     extents = _symbol_extents(signature, given, request)
+    strides = _stride_symbols(signature, extents)
     random = np.random.default_rng(request.seed)
     values: dict[str, Value] = {}
     for spec in signature.args:
@@ -88,10 +91,26 @@ def make_arguments(signature: Signature, request: Request) -> dict[str, Value]:
             raise CompileError(f"scalar argument '{spec}' needs a value: --input {spec.name}=NUMBER")
         else:
             shape = tuple(_extent(spec, extent, extents) for extent in spec.shape)
-            values[spec.name] = (
-                _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape, request.positive)
-            )
+            made = _unwritten(spec, shape) if spec.access == "write" else _random(random, spec, shape, request.positive)
+            values[spec.name] = made if spec.strides is None else _strided(spec, made, {**strides, **extents})
     return values
+
+
+def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
+    """Values for the strides that the signature leaves open and no extent gives."""
+    arrays = [
+        (tuple(extents.get(e, 1) if isinstance(e, str) else e for e in spec.shape), spec.strides)
+        for spec in signature.arrays
+        if spec.strides is not None
+    ]
+    return choose_strides(arrays, extents)
+
+
+def _strided(spec: ArraySpec, values: Array, symbols: Mapping[str, int]) -> Array:
+    """The same elements with the strides that the argument asks for."""
+    array = empty_array(spec, values.shape, symbols)
+    array[...] = values
+    return array
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:

@@ -1,29 +1,44 @@
-"""What callers of a flat function pass: parameters with their full shapes, and symbols for dynamic extents."""
+"""What callers of a flat function pass: parameters with full shapes, and symbols for dynamic extents and strides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.dialects.low import PARAMS, ParamAttr, params_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
+from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
-from weft.passes.tir.nest import buffer_type, static_value
+from weft.dialects.tir_regions import AssumeStridesOp
+from weft.passes.tir.nest import static_value
 from weft.support.errors import CompileError
 
 
-def _extent_source(value: SSAValue) -> tuple[SSAValue, int] | None:
-    """The buffer and dimension that `value` is the extent of, through `memref.dim`."""
-    if isinstance(value, OpResult) and isinstance(value.op, memref.DimOp):
-        dimension = static_value(value.op.index)
-        if dimension is None:
-            raise CompileError.at(value.op, "the dimension of memref.dim must be a constant")
-        return value.op.source, dimension
-    return None
+class Quantity(NamedTuple):
+    """A number that the arrays of a call decide: an extent or a stride of a parameter."""
+
+    parameter: int
+    dimension: int
+    is_stride: bool = False
+
+
+def _quantity_of(value: SSAValue) -> Quantity | None:
+    """The extent or stride of a parameter that `value` is, through `memref.dim` or `low.stride`."""
+    op = value.owner
+    if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
+        dimension = op.dimension.value.data
+        return Quantity(op.buffer.index, dimension, True) if dimension in dynamic_strides(op.buffer.type) else None
+    if not isinstance(op, memref.DimOp):
+        return None
+    dimension = static_value(op.index)
+    if dimension is None:
+        raise CompileError.at(op, "the dimension of memref.dim must be a constant")
+    return Quantity(op.source.index, dimension) if isinstance(op.source, BlockArgument) else None
 
 
 @dataclass
@@ -33,10 +48,10 @@ class FlatSignature:
     types: list[Attribute]
     labels: list[str]
     symbols: list[str]
-    of_dimension: dict[tuple[int, int], str]
-    """(parameter, dynamic dimension) -> symbol."""
+    of_quantity: dict[Quantity, str]
+    """Dynamic extent or stride of a parameter -> symbol. Those of one parameter stand in order, extents first."""
     of_scalar: dict[int, str]
-    """Index parameter -> the symbol that it must equal, for those that state extents."""
+    """Index parameter -> the symbol that it must equal, for those that state extents or strides."""
     memrefs: list[int]
     access: dict[int, Access] = field(default_factory=dict[int, Access])
 
@@ -47,41 +62,40 @@ class FlatSignature:
         labels = [a.name_hint or f"arg{a.index}" for a in arguments]
         memrefs = [a.index for a in arguments if isinstance(a.type, MemRefType)]
         signature = FlatSignature([a.type for a in arguments], labels, [], {}, {}, memrefs)
-        wanted = _shared_extents(function)
+        shared = _shared_quantities(function)
         taken = set(labels)
-        named: dict[SSAValue | tuple[int, int], str] = {}
+        named: dict[SSAValue | Quantity, str] = {}
         for position in memrefs:
-            for dimension, extent in enumerate(buffer_type(arguments[position]).get_shape()):
-                if extent != DYNAMIC_INDEX:
-                    continue
-                key = wanted.get((position, dimension), (position, dimension))
+            for own in quantities_of(position, arguments[position].type):
+                key = shared.get(own, own)
                 if key not in named:
-                    hint = key.name_hint if isinstance(key, SSAValue) else _dim_hint(arguments[position], dimension)
-                    named[key] = _fresh(hint or f"{labels[position]}_d{dimension}", taken)
+                    hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[position], own)
+                    named[key] = _fresh(
+                        hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}", taken
+                    )
                     signature.symbols.append(named[key])
                     if isinstance(key, SSAValue) and isinstance(key, BlockArgument):
                         signature.of_scalar[key.index] = named[key]
-                signature.of_dimension[position, dimension] = named[key]
+                signature.of_quantity[own] = named[key]
         return signature
 
     @staticmethod
     def of_low(function: FuncOp) -> FlatSignature:
         """The signature of a function that is at low level already."""
         params = params_of(function)
-        of_dimension: dict[tuple[int, int], str] = {}
+        of_quantity: dict[Quantity, str] = {}
         for position, param in enumerate(params):
             if isinstance(param.type, MemRefType):
-                names = iter(param.symbols)
-                for dimension, extent in enumerate(param.type.get_shape()):
-                    if extent == DYNAMIC_INDEX:
-                        of_dimension[position, dimension] = next(names).data
+                of_quantity.update(
+                    zip(quantities_of(position, param.type), (n.data for n in param.symbols), strict=True)
+                )
         labels = [p.label.data for p in params]
-        return FlatSignature([p.type for p in params], labels, list(symbols_of(function)), of_dimension, {}, [])
+        return FlatSignature([p.type for p in params], labels, list(symbols_of(function)), of_quantity, {}, [])
 
     def params(self) -> ArrayAttr[ParamAttr]:
         params: list[ParamAttr] = []
         for position, (label, type_) in enumerate(zip(self.labels, self.types, strict=True)):
-            symbols = [name for (p, _), name in sorted(self.of_dimension.items()) if p == position]
+            symbols = [self.of_quantity[own] for own in quantities_of(position, type_)]
             if position in self.of_scalar:
                 symbols = [self.of_scalar[position]]
             access = AccessAttr(self.access.get(position, Access.READ))
@@ -97,44 +111,59 @@ def _fresh(name: str, taken: set[str]) -> str:
     return name
 
 
-def _dim_hint(argument: BlockArgument, dimension: int) -> str | None:
-    """The name under which the function reads this extent, if it does."""
+def quantities_of(position: int, type_: Attribute) -> list[Quantity]:
+    """What arrays of a type decide, in the order of `low.param`: dynamic extents, then dynamic strides."""
+    extents = [Quantity(position, dimension) for dimension in dynamic_extents(type_)]
+    return extents + [Quantity(position, dimension, True) for dimension in dynamic_strides(type_)]
+
+
+def _hint(argument: BlockArgument, own: Quantity) -> str | None:
+    """The name under which the function reads this extent or stride, if it does."""
     for use in argument.uses:
-        if isinstance(use.operation, memref.DimOp) and static_value(use.operation.index) == dimension:
-            return use.operation.result.name_hint
+        op = use.operation
+        if isinstance(op, memref.DimOp | StrideOp) and _quantity_of(op.results[0]) == own:
+            return op.results[0].name_hint
     return None
 
 
-def _shared_extents(function: FuncOp) -> dict[tuple[int, int], SSAValue | tuple[int, int]]:
-    """(parameter, dimension) -> what `tir.assume_shape` says its extent is: another one, or an index parameter."""
-    shared: dict[tuple[int, int], SSAValue | tuple[int, int]] = {}
+def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
+    """Extent or stride -> what `tir.assume_shape` and `tir.assume_strides` say it is: another one, or an index
+    parameter."""
+    shared: dict[Quantity, SSAValue | Quantity] = {}
 
-    def resolve(key: tuple[int, int]) -> SSAValue | tuple[int, int]:
-        found: SSAValue | tuple[int, int] = key
-        while not isinstance(found, SSAValue) and found in shared:
+    def resolve(key: Quantity) -> SSAValue | Quantity:
+        found: SSAValue | Quantity = key
+        while isinstance(found, Quantity) and found in shared:
             found = shared[found]
         return found
 
     for op in function.walk():
-        if not isinstance(op, AssumeShapeOp) or not isinstance(op.buffer, BlockArgument):
+        if not isinstance(op, AssumeShapeOp | AssumeStridesOp) or not isinstance(op.buffer, BlockArgument):
             continue
-        dynamic = [d for d, e in enumerate(buffer_type(op.buffer).get_shape()) if e == DYNAMIC_INDEX]
-        for dimension, value in zip(dynamic, op.extents, strict=True):
-            source = _extent_source(value)
-            if source is not None and isinstance(source[0], BlockArgument):
-                same: SSAValue | tuple[int, int] = resolve((source[0].index, source[1]))
+        for own, value in zip(_stated(op, op.buffer), op.operands[1:], strict=True):
+            source = _quantity_of(value)
+            if source is not None:
+                same: SSAValue | Quantity = resolve(source)
             elif isinstance(value, BlockArgument):
                 same = value
             else:
+                what = "stride" if own.is_stride else "extent"
                 raise CompileError.at(
                     op,
-                    f"extent {dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim of a "
-                    "parameter or by an index parameter, so that calls can check it",
+                    f"{what} {own.dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim or "
+                    "low.stride of a parameter or by an index parameter, so that calls can check it",
                 )
-            own = resolve((op.buffer.index, dimension))
-            if own != same and not isinstance(own, SSAValue):
-                shared[own] = same
+            mine = resolve(own)
+            if mine != same and isinstance(mine, Quantity):
+                shared[mine] = same
     return {key: resolve(key) for key in list(shared)}
+
+
+def _stated(op: AssumeShapeOp | AssumeStridesOp, buffer: BlockArgument) -> list[Quantity]:
+    """What an op gives values to."""
+    if isinstance(op, AssumeShapeOp):
+        return [Quantity(buffer.index, dimension) for dimension in dynamic_extents(buffer.type)]
+    return [Quantity(buffer.index, dimension, True) for dimension in dynamic_strides(buffer.type)]
 
 
 @dataclass
@@ -168,7 +197,7 @@ class ParameterAccesses:
             return self._of_callee(op.callee.root_reference.data, position)
         if isinstance(op, AccessPtrOp):
             return op.access.data
-        return None if isinstance(op, memref.DimOp | StrideOp | AssumeShapeOp) else Access.READWRITE
+        return None if isinstance(op, memref.DimOp | StrideOp | AssumeShapeOp | AssumeStridesOp) else Access.READWRITE
 
     def _of_callee(self, name: str, position: int) -> Access:
         for op in self.module.ops:

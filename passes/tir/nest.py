@@ -5,16 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, TensorType, i1
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i1,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
-from weft.dialects.low import PARAMS
+from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.tir import ForOp, range_of_index
 from weft.passes.index_ops import materialize
 
+LOCAL = StringAttr("local")
+"""Memory space of buffers that live in registers or on the stack."""
 _INDEX = IndexType()
 _FREE_OF_EFFECTS = ("arith.", "math.", "affine.apply", "memref.dim", "memref.load", "vector.broadcast")
 
@@ -181,10 +192,14 @@ def range_of(value: SSAValue) -> Interval:
 
 
 def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:
-    """The extents that a flat function takes after its parameters are not negative."""
+    """The extents that a flat function takes after its parameters are not negative; strides may be."""
     params = function.attributes.get(PARAMS)
-    is_extent = isinstance(params, ArrayAttr) and value.index >= len(params)
-    return (0, None) if is_extent else (None, None)
+    if not isinstance(params, ArrayAttr) or value.index < len(params):
+        return None, None
+    strides = stride_symbols(function)
+    if strides and symbols_of(function)[value.index - len(params)] in strides:
+        return None, None
+    return 0, None
 
 
 def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp) -> Interval:

@@ -31,10 +31,13 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.dialects.low import PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeShapeOp, BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
-from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses
+from weft.dialects.tir_regions import AssumeStridesOp
+from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
 from weft.passes.tir.nest import (
+    LOCAL,
     buffer_type,
     erase_if_unused,
     index_before,
@@ -46,8 +49,6 @@ from weft.passes.tir.nest import (
 )
 from weft.support.errors import CompileError
 
-LOCAL = StringAttr("local")
-"""Memory space of buffers that live in registers or on the stack."""
 _LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
 _STACK_LIMIT = 16 * 1024
@@ -72,11 +73,11 @@ class FlattenPass(ModulePass):
         attributes {low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>], low.symbols = ["m"]} {
       ... memref.load %A[%i * 4 + %j] : memref<?xf32>
     ```
-    Each dynamic extent of a parameter becomes a trailing index parameter; `tir.assume_shape` makes parameters share
-    them, and calls between functions pass them on. A parameter that is only stored to is `write`; one that is also
-    loaded is `readwrite`. Small temporaries become `memref.alloca` in space "local", others are freed at the end of the
-    scope that allocates them. Loops stay `tir.for`. Requires: blocks are lowered, and buffers have no strided layout
-    (CompileError).
+    Each dynamic extent of a parameter becomes a trailing index parameter, and so does each dynamic stride;
+    `tir.assume_shape` and `tir.assume_strides` make parameters share them, and calls between functions pass them on. A
+    parameter that is only stored to is `write`; one that is also loaded is `readwrite`. Small temporaries become
+    `memref.alloca` in space "local", others are freed at the end of the scope that allocates them. Loops stay
+    `tir.for`. Requires: blocks are lowered, and temporaries have no strided layout (CompileError).
     """
 
     name = "tir-flatten"
@@ -105,14 +106,19 @@ def _check(function: FuncOp) -> None:
             raise CompileError.at(op, f'block "{op.label}" is still a block: run tir-lower-blocks before')
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
             type_ = value.type
-            if isinstance(type_, MemRefType) and not isinstance(type_.layout, NoneAttr):
-                raise CompileError.at(op, f"buffers are row-major, got the layout of {type_}")
+            if not isinstance(type_, MemRefType) or isinstance(type_.layout, NoneAttr):
+                continue
+            if op is not function and not isinstance(op, memref.CastOp):
+                raise CompileError.at(op, f"only parameters are strided, got the layout of {type_}")
+            problem = layout_problem(type_)
+            if problem is not None:
+                raise CompileError.at(function, f"parameter {value.name_hint or '?'}: {problem}")
 
 
 def flat_type(type_: MemRefType) -> MemRefType:
-    """The one-dimensional type with as many elements; dynamic when an extent is."""
+    """The one-dimensional type with as many elements; dynamic when an extent is, or when callers pass views."""
     shape = type_.get_shape()
-    size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape else prod(shape)
+    size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
 
 
@@ -147,6 +153,8 @@ class _Flattener:
         self.signatures = signatures
         self.signature = signatures[function.sym_name.data]
         self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
+        self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
+        """Of parameters that are not dense."""
         self.aligned: dict[SSAValue, dict[int, tuple[int, int]]] = {}
         """Axes whose stride is a multiple of a factor plus an offset."""
         self.frame = 0
@@ -155,15 +163,22 @@ class _Flattener:
         symbols = self._add_symbols()
         for position in self.signature.memrefs:
             argument = self.function.args[position]
-            shape = buffer_type(argument).get_shape()
+            shape, strides = buffer_type(argument).get_shape(), strides_of(argument.type)
+            of_quantity = self.signature.of_quantity
             self.shapes[argument] = tuple(
-                symbols[self.signature.of_dimension[position, d]] if e == DYNAMIC_INDEX else e
-                for d, e in enumerate(shape)
+                symbols[of_quantity[Quantity(position, d)]] if e == DYNAMIC_INDEX else e for d, e in enumerate(shape)
             )
+            if strides is not None:
+                self.strides[argument] = tuple(
+                    symbols[of_quantity[Quantity(position, d, True)]] if stride is None else stride
+                    for d, stride in enumerate(strides)
+                )
         for position in self.signature.memrefs:
             old = self.function.args[position]
             new = Rewriter.replace_value_with_new_type(old, flat_type(buffer_type(old)))
             self.shapes[new] = self.shapes.pop(old)
+            if old in self.strides:
+                self.strides[new] = self.strides.pop(old)
         # Before the body: from these attributes it is known that extents are not negative.
         self.function.attributes[PARAMS] = self.signature.params()
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
@@ -188,7 +203,7 @@ class _Flattener:
                 self._flatten_alloc(op)
             case memref.DimOp():
                 self._replace_dim(op)
-            case AssumeShapeOp():
+            case AssumeShapeOp() | AssumeStridesOp():
                 op.detach()
                 op.erase()
             case AccessPtrOp():
@@ -214,7 +229,9 @@ class _Flattener:
         return index_before(total.simplified(range_of), op)
 
     def _stride(self, buffer: SSAValue, dimension: int, op: Operation) -> Index:
-        """Elements between neighbours in a dimension; row-major but for the axes that are aligned."""
+        """Elements between neighbours in a dimension: those that callers pass, else row-major but for aligned axes."""
+        if buffer in self.strides:
+            return Index.of(self.strides[buffer][dimension])
         shape, aligned = self.shapes[buffer], self.aligned.get(buffer, {})
         stride = Index({}, 1)
         for at in reversed(range(dimension, len(shape))):
@@ -317,6 +334,8 @@ class _Flattener:
             return
         new = Rewriter.replace_value_with_new_type(op.dest, flat)
         self.shapes[new] = shape
+        if op.source in self.strides:
+            self.strides[new] = self.strides[op.source]
 
     def _flatten_call(self, op: CallOp) -> None:
         """Pass the extents on that the callee takes as symbols."""
@@ -324,15 +343,16 @@ class _Flattener:
         if callee is None:
             return
         values: dict[str, SSAValue] = {}
-        for (position, dimension), name in callee.of_dimension.items():
+        for (position, dimension, is_stride), name in callee.of_quantity.items():
             if name not in values:
-                extent = self.shapes[op.arguments[position]][dimension]
-                if isinstance(extent, int):
-                    constant = index_constant(extent)
-                    insert_before(op, [constant])
-                    extent = constant.result
-                values[name] = extent
+                buffer = op.arguments[position]
+                given = self._stride(buffer, dimension, op) if is_stride else self.shapes[buffer][dimension]
+                values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
+
+
+def _as_index(number: int | Index) -> Index:
+    return Index({}, number) if isinstance(number, int) else number
 
 
 def _product(left: Index, right: Index, anchor: Operation) -> Index:

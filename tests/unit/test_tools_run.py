@@ -69,7 +69,7 @@ def test_the_seed_decides_the_arrays(program: str, tmp_path: Path) -> None:
 def test_a_difference_is_an_error(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def miscompile(module: ModuleOp, target: Target, *, scheduled: bool = True) -> Library:
+    def miscompile(module: ModuleOp, target: Target, *, scheduled: bool = True, passes: object = None) -> Library:
         for add in [op for op in module.walk() if isinstance(op, AddfOp)]:
             Rewriter.replace_op(add, SubfOp(add.lhs, add.rhs))
         return build(module, target, scheduled=scheduled)

@@ -1,6 +1,6 @@
 // RUN: not weft-opt %s -p tir-flatten 2>&1 | filecheck %s --check-prefix=EXTENT
 
-// EXTENT: {{.*}}flatten-errors.mlir:[[# @LINE + 7]]:3: error: extent 0 of buffer %B must be given by memref.dim of a parameter or by an index parameter, so that calls can check it
+// EXTENT: {{.*}}flatten-errors.mlir:[[# @LINE + 7]]:3: error: extent 0 of buffer %B must be given by memref.dim or low.stride of a parameter or by an index parameter, so that calls can check it
 // EXTENT-NEXT:   tir.assume_shape %B[%n]
 
 func.func @derived(%A: memref<?xf32>, %B: memref<?xf32>) {

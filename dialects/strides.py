@@ -1,0 +1,79 @@
+"""Strides of buffers: what `strided<[?, 1], offset: ?>` says about a parameter.
+
+A buffer without a layout is dense and row-major. With one, a number is a stride in elements that callers must pass, and
+`?` one that they decide. A buffer starts at its first element wherever that lies in memory, so its offset says nothing:
+it is 0 or `?`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr, StridedLayoutAttr
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from xdsl.ir import Attribute
+
+
+def strides_of(type_: Attribute) -> tuple[int | None, ...] | None:
+    """The strides that a buffer type states, None for those that are decided at run time; None for dense buffers."""
+    if isinstance(type_, MemRefType) and isinstance(type_.layout, StridedLayoutAttr):
+        return tuple(type_.layout.get_strides())
+    return None
+
+
+def dynamic_extents(type_: Attribute) -> tuple[int, ...]:
+    """The dimensions whose extent is decided at run time."""
+    shape = type_.get_shape() if isinstance(type_, MemRefType) else ()
+    return tuple(d for d, extent in enumerate(shape) if extent == DYNAMIC_INDEX)
+
+
+def dynamic_strides(type_: Attribute) -> tuple[int, ...]:
+    """The dimensions whose stride is decided at run time."""
+    return tuple(d for d, stride in enumerate(strides_of(type_) or ()) if stride is None)
+
+
+def layout_problem(type_: MemRefType[Attribute]) -> str | None:
+    """Why a parameter cannot have this type; None when it can."""
+    if isinstance(type_.layout, NoneAttr):
+        return None
+    if not isinstance(type_.layout, StridedLayoutAttr):
+        return f"buffers are row-major or strided, got the layout of {type_}"
+    if type_.layout.get_offset() not in (0, None):
+        return f"a buffer starts at its first element: the offset is 0 or ?, got {type_}"
+    if len(type_.layout.strides.data) != type_.get_num_dims():
+        return f"{type_} has {type_.get_num_dims()} dimensions and {len(type_.layout.strides.data)} strides"
+    return None
+
+
+def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
+    """The type with these strides; dense when they are those of the dense buffer."""
+    if strides == tuple(MemRefType(type_.element_type, type_.get_shape()).get_strides() or ()):
+        return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
+    return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)
+
+
+def choose_strides(
+    arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
+) -> dict[str, int]:
+    """Values for the symbols among the strides of arrays (shape and strides each) that `symbols` leaves open.
+
+    The last dimension is the densest; no two elements of an array meet because of a stride that is chosen here.
+    """
+    chosen: dict[str, int] = {}
+    # A symbol that several dimensions share grows to what the largest needs, and so do the strides that count on it.
+    for _ in range(1 + sum(len(strides) for _, strides in arrays)):
+        before = dict(chosen)
+        for shape, strides in arrays:
+            reach = 1
+            for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+                if isinstance(stride, str):
+                    if stride not in symbols:
+                        chosen[stride] = max(chosen.get(stride, 1), reach)
+                    stride = symbols.get(stride, chosen.get(stride, 1))
+                reach += max(extent - 1, 0) * abs(stride)
+        if chosen == before:
+            break
+    return chosen
