@@ -164,7 +164,7 @@ class ReverseComputeAt(Move):
     3. every block that writes what it reads is under the loop
     4. each element it reads of a producer is indexed by one iterator a dimension, and the producers fill a box
     5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration
+    6. every instance of the block runs in some iteration, and one that updates what it reads in one only
     7. no block it changes places with touches what it writes, or writes what it reads
     8. what the block uses is known at its new place
     9. parallel and vectorized loops have independent iterations afterwards too
@@ -189,7 +189,7 @@ class ReverseComputeAt(Move):
         "every producer is under the loop",
         "what it reads is indexed by one iterator a dimension, and the producers fill a box",
         "what an iteration consumes is final",
-        "every instance of the block runs in some iteration",
+        "every instance of the block runs in some iteration, updates in one only",
         "no block it changes places with touches what it writes, or writes what it reads",
         "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
@@ -221,6 +221,7 @@ class ReverseComputeAt(Move):
         domains = self._domains(producers, subject)
         self._require_final(domains, producers, subject)
         self.require_all_instances(6, domains, subject)
+        self.require_once(6, domains, kept)
         passed = [op for op in actions_passed(block, self.loop) if op not in producers]
         shared = loops_around_both(block, self.loop)
         violation = passing_conflict(block, passed, shared, flow_to=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IndexType
@@ -14,13 +15,21 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.accesses import Access, Conditions, is_fixed, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import Domain, missed_instance
+from weft.analysis.coverage import Domain, missed_instance, repeated_instance
 from weft.analysis.dependence import undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import is_inside, loops_around, scope_of, why_not_complete, why_not_reduction
+from weft.analysis.structure import (
+    buffers_loaded,
+    buffers_written,
+    is_inside,
+    loops_around,
+    scope_of,
+    why_not_complete,
+    why_not_reduction,
+)
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.primitive import Plan, block_text
@@ -223,6 +232,41 @@ class Move(MovingPrimitive):
         text = ", ".join(f"{name}={value}" for name, value in point.items())
         violation = Violation(f"instance ({text}) would run in none", counterexample={"instance": point})
         self.refuse(requirement, violation, block, subject)
+
+    def require_once(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
+        """A block that updates what it reads runs each instance once, after the last start of its accumulation."""
+        block, subject = self.block, block_text(self.block)
+        if set(buffers_written(block)).isdisjoint(buffers_loaded(block)):
+            return
+        new, bindings, guards = loops_over(domains, block.extents, block)
+        try:
+            room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
+            question = Domain(
+                (*loops_around(self.loop), self.loop, *new),
+                tuple(index.simplified(range_of) for index in bindings),
+                tuple(Index.of(extent) for extent in block.extents),
+                Conditions(tuple(index.simplified(range_of) for index in room)),
+            )
+            steps = zip(question.bindings, block.kinds, strict=True)
+            reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.values()}
+            restarting = list(
+                takewhile(lambda loop: block.init and loop.induction_variable not in reduced, question.loops)
+            )
+            repeated = repeated_instance(question, restarting)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), block, subject)
+        finally:
+            for loop in new:
+                loop.erase()
+        if repeated is not None:
+            outside = [loop.induction_variable for loop in question.loops if loop not in new]
+            points = {
+                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
+                for role, point in zip(("first", "second"), repeated, strict=True)
+            }
+            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
+            detail = f"iterations {texts[0]} and {texts[1]} would both run one instance, which updates what it reads"
+            self.refuse(requirement, Violation(detail, counterexample=points), block, subject)
 
     def require_visible(self, requirement: int, domains: Sequence[IterDomain], before: Operation | None) -> None:
         """What the block uses is known at its new place."""

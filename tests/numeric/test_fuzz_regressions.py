@@ -456,3 +456,36 @@ sched.func @steps {
         b = np.zeros_like(a)
         weft.build(module)["main"](a, b)
         assert np.array_equal(b, 2 * a)
+
+
+PARTIAL_SUMS = """
+func.func @main(%A: memref<6x2x2xi32>, %B: memref<6xi32>) {
+  %zero = arith.constant 0 : i32
+  tir.for %i in 6 { tir.for %r in 2 { tir.for %s in 2 {
+    tir.block "B" iters(%vi: spatial<6>, %vr: reduce<2>, %vs: reduce<2>) = [%i, %r, %s] {
+      tir.init { memref.store %zero, %B[%vi] : memref<6xi32> }
+      %b = memref.load %B[%vi] : memref<6xi32>
+      %a = memref.load %A[%vi, %vr, %vs] : memref<6x2x2xi32>
+      %sum = arith.addi %b, %a : i32
+      memref.store %sum, %B[%vi] : memref<6xi32>
+    }
+  } } }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %i, %r, %s = sched.get_loops %b : loop, loop, loop
+  %s0, %s1 = sched.split %s {factors = [FACTORS]} : loop, loop
+  %b_rf = sched.rfactor %r {factor_axis = 1} : block
+  %i_rf, %r_rf, %s0_rf, %s1_rf = sched.get_loops %b_rf : loop, loop, loop, loop
+  sched.reverse_compute_at %b, %s0_rf
+}
+"""
+
+
+def test_a_reduction_does_not_run_again_in_iterations_in_which_its_producer_does_nothing() -> None:
+    """Iterations 1 and 2 of %s0 are cut off by guards: what iteration 0 writes is final, and was added three times."""
+    message = refusal(PARTIAL_SUMS.replace("FACTORS", "3, 2"))
+    assert "requirement 6, every instance of the block runs in some iteration, updates in one only" in message
+    assert "would both run one instance, which updates what it reads" in message
+    check(PARTIAL_SUMS.replace("FACTORS", "1, 2"))
