@@ -9,7 +9,7 @@ are not affine) is possible, not proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
@@ -17,10 +17,20 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, Quotient
+from weft.analysis.replay import Order, really_conflict
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is said of two instances besides that they touch one element: the loops of which both are in one iteration,
+    and how they lie to each other in others."""
+
+    shared: Collection[ForOp]
+    ordered: Callable[[Order], object]
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,7 @@ class Conflict:
     """Values of `("first", value)`, `("second", value)` and of values shared by both."""
     exact: bool
     """False when opaque values take part, so that the conflict is possible only."""
+    claim: Claim = field(default_factory=lambda: Claim((), lambda _: None), compare=False)
 
     def describe(self, names: dict[SSAValue, str] | None = None) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
@@ -46,10 +57,15 @@ class Conflict:
             "second iteration": _loop_values(self.second, "second", self.point),
         }
 
+    def happens(self) -> bool:
+        """Whether the program, evaluated at the two instances, does touch one element, in the order that is claimed."""
+        return really_conflict((self.first, self.second), self.point, self.claim.shared, self.claim.ordered)
+
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
         """The refusal that this conflict justifies."""
         if self.exact:
-            return Violation(f"{self.describe()} {consequence}", "refuted", self.counterexample(), legal)
+            told = f"{self.describe()} {consequence}"
+            return Violation(told, "refuted", self.counterexample(), legal, replay=self.happens)
         return Violation(
             f"{self.describe()} may touch the same element: the subscripts or conditions are not affine",
             "not proved",
@@ -92,20 +108,22 @@ class PairSystem(System):
     def _add_instance(self, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
         add_domain(self, loops, conditions, naming)
 
-    def same(self, loop: ForOp) -> None:
-        """Both instances are in the same iteration of `loop`."""
-        value = loop.induction_variable
-        self.equal(self.row(Index.of(value), self.first), self.row(Index.of(value), self.second))
+    def same(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """Both instances are in the same iteration of `loop`, the second of `other` if that is given."""
+        self.equal(*self._values(loop, other))
 
-    def earlier(self, loop: ForOp) -> None:
-        """The first instance is in an earlier iteration of `loop` than the second."""
-        value = loop.induction_variable
-        self.less(self.row(Index.of(value), self.first), self.row(Index.of(value), self.second))
+    def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """The first instance is in an earlier iteration of `loop` than the second is of it, or of `other`."""
+        self.less(*self._values(loop, other))
 
-    def later(self, loop: ForOp) -> None:
-        """The first instance is in a later iteration of `loop` than the second."""
-        value = loop.induction_variable
-        self.less(self.row(Index.of(value), self.second), self.row(Index.of(value), self.first))
+    def later(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """The first instance is in a later iteration of `loop` than the second is of it, or of `other`."""
+        first, second = self._values(loop, other)
+        self.less(second, first)
+
+    def _values(self, loop: ForOp, other: ForOp | None) -> tuple[Row, Row]:
+        first, second = Index.of(loop.induction_variable), Index.of((other or loop).induction_variable)
+        return self.row(first, self.first), self.row(second, self.second)
 
 
 def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
@@ -123,7 +141,16 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
 
 
 def conflict_between(
-    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[PairSystem], None]
+    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[Order], object]
+) -> Conflict | None:
+    """A pair of instances on one element that are in one iteration of the `shared` loops and lie to each other as
+    `ordered` says. Raises `NotProved`."""
+    conflict = _conflict_between(first, second, shared, ordered)
+    return None if conflict is None else replace(conflict, claim=Claim(shared, ordered))
+
+
+def _conflict_between(
+    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[Order], object]
 ) -> Conflict | None:
     """A pair of instances on one element that also satisfies `ordered`. Raises `NotProved`."""
     system = PairSystem(first, second, shared)

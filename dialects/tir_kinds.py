@@ -57,6 +57,10 @@ PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""
 
+IN_STEP = "tir.threads_in_step"
+"""Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
+wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""
+
 STORAGE_ALIGN = "tir.storage_align"
 """Attribute of an allocation: a list of `[axis, factor, offset]`. When the buffer is placed, the stride of such an
 axis, in elements, is a multiple of factor plus offset."""

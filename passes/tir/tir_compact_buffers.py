@@ -12,8 +12,10 @@ from xdsl.ir import Block, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.tir import ForOp
 from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
@@ -33,7 +35,8 @@ class CompactBuffersPass(ModulePass):
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
     A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range;
-    it keeps its extent otherwise. The rank stays. Blocks must have been lowered (`tir-lower-blocks`).
+    it keeps its extent otherwise. The rank stays. Of a buffer of space "shared", it is the region that all threads of a
+    block touch. Blocks must have been lowered (`tir-lower-blocks`).
     """
 
     name = "tir-compact-buffers"
@@ -69,7 +72,7 @@ def compact(alloc: memref.AllocOp) -> None:
     scope = alloc.parent
     if not uses or scope is None:
         return
-    fixed = _FixedIn(scope)
+    fixed = _FixedIn(scope, for_all_threads=is_shared(alloc.memref))
     indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
     boxes = [
@@ -109,12 +112,18 @@ def _union(boxes: list[_Box | None]) -> _Box | None:
 
 @dataclass(frozen=True)
 class _FixedIn:
-    """Tells what is fixed in a scope: values defined around it, or its own loop variable."""
+    """Tells what is fixed in a scope: values defined around it, or its own loop variable. Which thread it is does not
+    count as fixed for what all threads of a block share."""
 
     scope: Block
+    for_all_threads: bool = False
 
     def __call__(self, value: SSAValue) -> bool:
         home = defining_block(value)
+        if self.for_all_threads and home is not None:
+            owner = home.parent_op()
+            if isinstance(owner, ForOp) and runs_over_threads(owner):
+                return False
         if home is self.scope:
             return not isinstance(value, OpResult)
         around = self.scope.parent_block()

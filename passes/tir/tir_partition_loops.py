@@ -8,10 +8,11 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
+from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.guards import Constraint, comparisons, decide_ifs, replace_by_truth
@@ -237,7 +238,13 @@ def _edge_of_equality(
 
 
 def _is_inner(index: Index, loop: ForOp) -> bool:
-    return any(is_defined_inside(value, loop) for value in index.values())
+    """Whether an index varies inside of the loop; threads all run the same iterations of it, so it does if they do."""
+    return any(is_defined_inside(value, loop) or _is_thread(value) for value in index.values())
+
+
+def _is_thread(value: SSAValue) -> bool:
+    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    return isinstance(loop, ForOp) and runs_over_threads(loop)
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from weft.analysis.accesses import accesses
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
 from weft.passes.tir.nest import tir_functions
@@ -46,11 +46,18 @@ def place_buffers(function: FuncOp) -> None:
     if not candidates:
         return
     found = accesses(function)
-    for alloc, loops in candidates:
-        for loop in reversed(loops):
-            if is_private(alloc.memref, loop, found):
-                _move(alloc, loop.body.block)
-                break
+    for alloc, _ in candidates:
+        loop = private_loop(alloc, found)
+        if loop is not None:
+            move_to_start(alloc, loop.body.block)
+
+
+def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
+    """The innermost loop, inside of where `alloc` stands, that the buffer is private to."""
+    for loop in reversed(_common_loops(alloc)):
+        if is_private(alloc.memref, loop, found):
+            return loop
+    return None
 
 
 def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
@@ -80,7 +87,7 @@ def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
     return loops[::-1]
 
 
-def _move(alloc: memref.AllocOp, block: Block) -> None:
+def move_to_start(alloc: memref.AllocOp, block: Block) -> None:
     """Put `alloc` first in `block`, with its sizes still defined before it."""
     first = block.first_op
     alloc.detach()

@@ -1,0 +1,111 @@
+"""tir-assign-spaces: the temporaries of kernels get the memory that the threads which use them need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.privacy import is_private
+from weft.analysis.structure import ancestors
+from weft.analysis.threads import runs_over_blocks, runs_over_threads
+from weft.dialects.low_gpu import SHARED
+from weft.dialects.tir import ForOp
+from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.passes.tir.tir_place_buffers import move_to_start, private_loop
+from weft.support.errors import CompileError
+
+GLOBAL = (None, StringAttr("global"))
+
+
+@dataclass(frozen=True)
+class AssignSpacesPass(ModulePass):
+    """Decide which threads own each temporary, after `tir-bind-threads`:
+
+    - one thread (space "local"), when all that a thread reads was surely written by itself before;
+    - a block of threads ("shared"), when it is allocated in the kernel (`tir-place-buffers` puts it there when no
+      value of it leaves an iteration of the block loops);
+    - the device, otherwise: it stays where it is, outside of kernels.
+
+    ```mlir
+    tir.for %b in 8 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
+      %T = memref.alloc() : memref<512xf32>  ... T[%b * 64 + %t] is written, then read ... } }
+    // becomes
+      %T = memref.alloc() : memref<512xf32, "local">
+    ```
+    A temporary that names a space keeps it. Raises CompileError where its values would have to be seen by more threads
+    than that space has.
+    """
+
+    name = "tir-assign-spaces"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            assign_spaces(function)
+
+
+def assign_spaces(function: FuncOp) -> None:
+    """Assign the temporaries of one function."""
+    allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
+    found = accesses(function) if allocations else []
+    for alloc in allocations:
+        users = {kernel for use in alloc.memref.uses if (kernel := _threads_around(use.operation)) is not None}
+        if not users:
+            continue
+        space = buffer_type(alloc.memref).memory_space
+        space = None if isinstance(space, NoneAttr) else space
+        kernel = next(iter(users)) if len(users) == 1 else None
+        if space == SHARED:
+            _place_shared(alloc, kernel, found)
+        elif space == LOCAL or space in GLOBAL:
+            _place_own(alloc, kernel, found, required=space == LOCAL)
+
+
+def _threads_around(op: Operation) -> ForOp | None:
+    """The innermost loop over threads or blocks of threads around an op."""
+    for parent in ancestors(op):
+        if isinstance(parent, ForOp) and (runs_over_threads(parent) or runs_over_blocks(parent)):
+            return parent
+    return None
+
+
+def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access], *, required: bool) -> None:
+    """Give a temporary to each thread when no other one needs it."""
+    if kernel is not None and is_private(alloc.memref, kernel, found):
+        loop = private_loop(alloc, found)
+        if loop is not None:
+            move_to_start(alloc, loop.body.block)
+        _set_space(alloc.memref, LOCAL)
+    elif required:
+        raise CompileError.at(
+            alloc,
+            f'%{alloc.memref.name_hint} is in memory of space "local", which each thread has of its own, but not every '
+            "element that a thread reads was surely written by the same thread",
+        )
+    elif _threads_around(alloc) is not None:
+        _set_space(alloc.memref, SHARED)
+
+
+def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access]) -> None:
+    if _threads_around(alloc) is not None:
+        return
+    around = [] if kernel is None else [p for p in (kernel, *ancestors(kernel)) if isinstance(p, ForOp)]
+    if kernel is None or any(runs_over_blocks(loop) and loop.extent != 1 for loop in around):
+        raise CompileError.at(
+            alloc,
+            f'%{alloc.memref.name_hint} is in memory of space "shared", which a block of threads has of its own while '
+            "it runs, but not every element that is read was surely written in the same block of threads",
+        )
+    move_to_start(alloc, kernel.body.block)
+
+
+def _set_space(buffer: SSAValue, space: Attribute) -> None:
+    old = buffer_type(buffer)
+    Rewriter.replace_value_with_new_type(buffer, MemRefType(old.element_type, old.shape, old.layout, space))

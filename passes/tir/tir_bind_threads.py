@@ -1,0 +1,281 @@
+"""tir-bind-threads: a nest with bound loops becomes a kernel: loops over the thread axes, and the body in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.threads import (
+    VIRTUAL_AXES,
+    axis_of,
+    is_cooperative,
+    loops_of_axis,
+)
+from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IN_STEP, LoopKind, LoopKindAttr
+from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
+from weft.support.errors import CompileError, ScheduleError, Violation
+from weft.support.target import Target
+
+AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
+"""The axes in the order in which the loops of a kernel stand, outermost first."""
+
+
+@dataclass(frozen=True)
+class BindThreadsPass(ModulePass):
+    """Give every kernel the shape `blocks { threads { body } }`, with one loop an axis.
+
+    ```mlir
+    tir.for %i in 32 thread_binding<"blockIdx.x"> {
+      tir.for %a in 64 thread_binding<"threadIdx.x"> { tir.block "S" ... = [%i * 64 + %a] {...} }
+      tir.for %b in 64 thread_binding<"threadIdx.x"> { tir.block "C" ... = [%i * 64 + %b] {...} } }
+    // becomes
+    tir.for %i in 32 thread_binding<"blockIdx.x"> { tir.for %a in 64 thread_binding<"threadIdx.x"> {
+        tir.block "S" ... = [%i * 64 + %a] {...}
+        tir.block "C" ... = [%i * 64 + %a] {...} } }
+    ```
+    A kernel is an outermost nest with bound loops; loops around several of them are host loops, and so are unbound ones
+    around bound ones. Threads run in step as far as they depend on each other: barriers come later. Where loops of one
+    axis differ in extent, the axis has the largest one, and blocks of the others get a guard. A block outside of all
+    loops of a thread axis runs in the first thread of it, unless it only writes memory that each thread has of its own;
+    so does one that fills shared memory alike in all threads. Virtual threads become unrolled loops.
+
+    Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for host code
+    that touches buffers, and for thread axes of dynamic extent; ScheduleError for blocks of more threads than the
+    target has.
+    """
+
+    name = "tir-bind-threads"
+
+    target: str = "cuda"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target.parse(self.target)
+        for function in tir_functions(op):
+            roots = list(kernel_roots(function.body.block, target))
+            for root in roots:
+                _Binder(root, target).run()
+            if roots:
+                function.attributes[IN_STEP] = UnitAttr()
+
+
+def kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
+    """The nests of host code that become kernels. Raises CompileError for what can be neither."""
+    for op in block.ops:
+        if isinstance(op, ForOp):
+            if axis_of(op) is not None:
+                yield op
+            elif not _has_bound_loops(op):
+                _refuse_unbound(op, target)
+            elif op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED):
+                raise CompileError.at(
+                    op, f"the loop is {op.kind.data.value}, and stands around the kernels of {target.kind}"
+                )
+            else:
+                yield from kernel_roots(op.body.block, target)
+        elif isinstance(op, scf.IfOp):
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from kernel_roots(inner, target)
+        elif isinstance(op, BlockOp):
+            yield op
+        elif isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+            buffer = op.buffer if isinstance(op, AccessPtrOp) else op.memref
+            raise CompileError.at(
+                op, f"host code touches %{buffer.name_hint}, which is in device memory: only kernels access buffers"
+            )
+
+
+def _has_bound_loops(loop: ForOp) -> bool:
+    return any(isinstance(op, ForOp) and axis_of(op) is not None for op in loop.walk())
+
+
+def _refuse_unbound(loop: ForOp, target: Target) -> None:
+    work = next((op for op in loop.walk() if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp)), None)
+    if work is None:
+        return
+    name = f"loop %{loop.induction_variable.name_hint or '?'}"
+    what = f' of block "{work.label}"' if isinstance(work, BlockOp) else ""
+    raise CompileError.at(
+        loop,
+        f"{name}{what} is bound to no thread axis: target {target.kind} runs the work of bound loops only "
+        '(bind loops of the nest to "blockIdx.x" and "threadIdx.x")',
+    )
+
+
+class _Binder:
+    """Makes one kernel."""
+
+    def __init__(self, root: Operation, target: Target) -> None:
+        self.root = root
+        self.target = target
+        self.loops = {axis: list(loops_of_axis(root, axis)) for axis in AXES}
+
+    def run(self) -> None:
+        self.check_stores()
+        extents = {axis: self.extent(axis, loops) for axis, loops in self.loops.items() if loops}
+        self.check_limits(extents)
+        extents.setdefault(BLOCK_AXES[0], 1)
+        variables, body = self.build_loops(extents)
+        for block in [op for op in self.root.walk() if isinstance(op, BlockOp) and _does_work(op)]:
+            self.add_guards(block, extents, variables)
+        self.root.detach()
+        body.add_op(self.root)
+        for axis, loops in self.loops.items():
+            for loop in loops:
+                dissolve(loop, variables[axis])
+        for loop in [op for op in body.walk() if isinstance(op, ForOp) and axis_of(op) in VIRTUAL_AXES]:
+            loop.kind, loop.thread_axis = LoopKindAttr(LoopKind.UNROLLED), None
+
+    def check_stores(self) -> None:
+        for op in self.root.walk():
+            buffer = stored_buffer(op)
+            if buffer is not None and not any(isinstance(a, BlockOp) for a in ancestors(op)):
+                raise CompileError.at(op, f"a store to %{buffer.name_hint} stands outside of blocks, in a kernel")
+
+    def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
+        """The number of threads or blocks on an axis. Raises CompileError."""
+        if axis in THREAD_AXES:
+            for loop in loops:
+                if not isinstance(loop.extent, int):
+                    name = loop.induction_variable.name_hint
+                    raise CompileError.at(loop, f"loop %{name} is bound to {axis}, but its extent is not a constant")
+        extents = {Index.of(loop.extent) for loop in loops}
+        if len(extents) == 1:
+            return self.known_outside(next(iter(extents)), loops[0])
+        static = [extent.constant for extent in extents if extent.is_constant]
+        if len(static) < len(extents):
+            raise CompileError.at(loops[1], f"loops bound to {axis} in one kernel differ in extent, and one is dynamic")
+        return max(static)
+
+    def known_outside(self, extent: Index, loop: ForOp) -> int | SSAValue:
+        if extent.is_constant:
+            return extent.constant
+        if any(is_defined_inside(value, self.root) for value in extent.values()):
+            name = loop.induction_variable.name_hint
+            raise CompileError.at(
+                loop, f"loop %{name} is bound to {axis_of(loop)}, but its extent varies in the kernel"
+            )
+        return index_before(extent, self.root)
+
+    def check_limits(self, extents: dict[str, int | SSAValue]) -> None:
+        gpu = self.target.gpu
+        if gpu is None:
+            return
+        total = 1
+        for position, axis in enumerate(THREAD_AXES):
+            threads = extents.get(axis, 1)
+            total *= threads if isinstance(threads, int) else 1
+            if isinstance(threads, int) and threads > gpu.max_block[position]:
+                self.refuse(
+                    axis, f"{threads} threads along {axis}, target {self.target.kind} allows {gpu.max_block[position]}"
+                )
+        if total > gpu.max_threads_per_block:
+            shape = " * ".join(str(extents[axis]) for axis in THREAD_AXES if axis in extents)
+            axis = next(axis for axis in THREAD_AXES if axis in extents)
+            count = f"{shape} = {total}" if "*" in shape else shape
+            self.refuse(
+                axis, f"{count} threads in a block, target {self.target.kind} allows {gpu.max_threads_per_block}"
+            )
+        for position, axis in enumerate(BLOCK_AXES):
+            blocks = extents.get(axis, 1)
+            if isinstance(blocks, int) and blocks > gpu.max_grid[position]:
+                self.refuse(
+                    axis, f"{blocks} blocks along {axis}, target {self.target.kind} allows {gpu.max_grid[position]}"
+                )
+
+    def refuse(self, axis: str, detail: str) -> None:
+        loop = self.loops[axis][0]
+        raise ScheduleError("bind", 0, "the target runs so many threads", Violation(detail), loop, axis)
+
+    def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
+        """Loops over the axes, in the place of the root; gives their variables and the innermost body."""
+        variables: dict[str, SSAValue] = {}
+        place: Block | None = None
+        for axis in AXES:
+            if axis not in extents:
+                continue
+            loops = self.loops[axis]
+            loop = ForOp(extents[axis], Region(Block(arg_types=[IndexType()])), LoopKind.THREAD_BINDING, axis)
+            loop.induction_variable.name_hint = loops[0].induction_variable.name_hint if loops else "block"
+            loop.location = (loops[0] if loops else self.root).location
+            if place is not None:
+                place.add_op(loop)
+            elif self.root.parent is not None:
+                self.root.parent.insert_op_before(loop, self.root)
+            variables[axis] = loop.induction_variable
+            place = loop.body.block
+        if place is None:
+            raise CompileError.at(self.root, "a kernel has at least one block of threads")
+        return variables, place
+
+    def add_guards(self, block: BlockOp, extents: dict[str, int | SSAValue], variables: dict[str, SSAValue]) -> None:
+        """Let `block` run in the threads that its loops give it."""
+        added: list[tuple[Index, Index]] = []
+        for axis, variable in variables.items():
+            extent = extents[axis]
+            if extent == 1:
+                continue
+            around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]
+            if not around:
+                if _writes_own_memory_only(block):
+                    continue
+                if axis in BLOCK_AXES:
+                    raise CompileError.at(
+                        block,
+                        f'block "{block.label}" stands in a kernel of several blocks of threads along {axis}, but in '
+                        "no loop over them, and blocks of threads do not wait for each other",
+                    )
+                added.append((Index.of(variable), Index({}, 1)))
+                continue
+            if axis in THREAD_AXES and is_cooperative(block, around[-1]):
+                added.append((Index.of(variable), Index({}, 1)))
+                continue
+            least = min((loop.extent for loop in around if isinstance(loop.extent, int)), default=extent)
+            if isinstance(least, int) and isinstance(extent, int) and least < extent:
+                added.append((Index.of(variable), Index({}, least)))
+        if added:
+            add_guards(block, added)
+
+
+def _does_work(block: BlockOp) -> bool:
+    """Whether a block accesses buffers itself, and not only in blocks inside of it."""
+    for op in block.walk():
+        if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+            nearest = next((a for a in ancestors(op) if isinstance(a, BlockOp)), None)
+            if nearest is block:
+                return True
+    return False
+
+
+def _writes_own_memory_only(block: BlockOp) -> bool:
+    stored = [buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None]
+    return all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
+
+
+def add_guards(block: BlockOp, added: Sequence[tuple[Index, Index]]) -> None:
+    """Let only instances of `block` run where each left is less than its right, too."""
+    dims = [Index.of(v) for v in block.guard_operands]
+    guards = [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in block.guards]
+    guards.extend(added)
+    exprs, operands = exprs_of([side for guard in guards for side in guard])
+    block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
+
+
+def dissolve(loop: ForOp, variable: SSAValue) -> None:
+    """Put the body of `loop` in its place, for the iteration that `variable` names."""
+    loop.induction_variable.replace_all_uses_with(variable)
+    if loop.parent is not None:
+        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
+    loop.detach()
+    loop.erase()

@@ -1,0 +1,154 @@
+"""tir-partition-blocks: full blocks of threads run code without the conditions that only blocks at an edge need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.accesses import is_loop_value
+from weft.analysis.index import Index
+from weft.analysis.threads import axis_of, runs_over_blocks
+from weft.dialects.tir import ForOp
+from weft.passes.tir.guards import comparisons, decide_if, replace_by_truth, truth
+from weft.passes.tir.nest import (
+    compare_before,
+    conjunction_before,
+    detached_ops,
+    is_defined_inside,
+    range_of,
+    tir_functions,
+)
+from weft.passes.tir.tir_place_buffers import move_to_start
+
+
+@dataclass(frozen=True)
+class PartitionBlocksPass(ModulePass):
+    """Split the work of each kernel by the place of the block of threads, where conditions depend on it.
+
+    ```mlir
+    tir.for %b in %0 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
+        scf.if %b * 64 + %t < %n { BODY } } }
+    // becomes
+    tir.for %b in %0 thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> {
+        scf.if %b < %n floordiv 64 { BODY } else { scf.if %b * 64 + %t < %n { BODY } } } }
+    ```
+    Full is a block of threads in which all such conditions hold for all of its threads and iterations; its code drops
+    them. The new condition is the same for all threads of a block, so that barriers may stand under it. Temporaries of
+    static size move to the start of the kernel, so that both versions use the same memory. Requires `tir-bind-threads`
+    and `tir-lower-blocks`.
+    """
+
+    name = "tir-partition-blocks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            for body in thread_bodies(function):
+                _gather_temporaries(body)
+                _partition(body)
+
+
+def thread_bodies(root: Operation) -> list[Block]:
+    """What a thread of each kernel in `root` runs: the bodies of the innermost loops over threads and blocks."""
+    found: list[Block] = []
+    for op in root.walk():
+        if isinstance(op, ForOp) and axis_of(op) is not None:
+            inner = [other for other in op.walk() if isinstance(other, ForOp) and other is not op]
+            if not any(axis_of(other) is not None for other in inner):
+                found.append(op.body.block)
+    return found
+
+
+def _gather_temporaries(body: Block) -> None:
+    for op in [op for op in body.walk() if isinstance(op, memref.AllocOp)]:
+        if not op.dynamic_sizes and op.parent is not body:
+            move_to_start(op, body)
+
+
+def _partition(body: Block) -> None:
+    full = _conditions_of_full_blocks(body)
+    if not full:
+        return
+    anchor = next(op for op in body.ops if not isinstance(op, memref.AllocOp))
+    condition = conjunction_before([_compare(index, anchor) for index in _weakest(full.values())], anchor)
+    kept = [op for op in body.ops if isinstance(op, memref.AllocOp) or op.is_before_in_block(anchor)]
+    original = [op for op in detached_ops(body) if op not in kept]
+    body.add_ops(kept)
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies = [op.clone(mapping) for op in original]
+    twins: dict[Operation, Operation] = {}
+    for op, copy in zip(original, copies, strict=True):
+        for inner, twin in zip(op.walk(), copy.walk(), strict=True):
+            twins[inner] = twin
+            twin.location = inner.location
+    chosen = scf.IfOp(condition, [], _region(copies), _region(original))
+    chosen.location = anchor.location
+    body.add_op(chosen)
+    for comparison in full:
+        replace_by_truth(twins[comparison], True)
+    for op in [op for op in chosen.true_region.walk() if isinstance(op, scf.IfOp)]:
+        if op.parent is not None:
+            decide_if(op, truth(op.cond))
+
+
+def _region(ops: Sequence[Operation]) -> Region:
+    block = Block()
+    block.add_ops(ops)
+    block.add_op(scf.YieldOp())
+    return Region(block)
+
+
+def _conditions_of_full_blocks(body: Block) -> dict[arith.CmpiOp, Index]:
+    """Comparisons that depend on the place of the block, each with what must not be negative for it to hold always."""
+    found: dict[arith.CmpiOp, Index] = {}
+    kernel = body.parent_op()
+    for op in body.walk():
+        if not isinstance(op, scf.IfOp):
+            continue
+        for comparison, constraint in comparisons(op.cond):
+            if constraint.equality or constraint.negated or kernel is None or not kernel.is_ancestor(comparison):
+                continue
+            inner = Index({a: f for a, f in constraint.index.terms.items() if not _is_uniform(Index({a: 1}), kernel)})
+            outer = constraint.index - inner
+            low, _ = inner.range(range_of)
+            if low is not None and any(_is_block(value) for value in outer.values()):
+                found[comparison] = (outer + low).simplified(range_of)
+    return found
+
+
+def _is_block(value: SSAValue) -> bool:
+    loop = value.owner.parent_op() if is_loop_value(value) else None
+    return isinstance(loop, ForOp) and runs_over_blocks(loop)
+
+
+def _is_uniform(index: Index, kernel: Operation) -> bool:
+    """Whether an index is the same for all threads of a block and all of their iterations."""
+    for value in index.values():
+        if is_defined_inside(value, kernel) or (is_loop_value(value) and not _is_block(value)):
+            return False
+    return True
+
+
+def _weakest(indices: Iterable[Index]) -> list[Index]:
+    """Of indices that differ by constants the least: when it is not negative, the others are not."""
+    least: dict[Index, Index] = {}
+    for index in indices:
+        key = index - index.constant
+        if key not in least or index.constant < least[key].constant:
+            least[key] = index
+    return list(least.values())
+
+
+def _compare(index: Index, anchor: Operation) -> SSAValue:
+    """`index >= 0`, as `block < bound` where one block index alone decides it."""
+    blocks = [atom for atom in index.terms if isinstance(atom, SSAValue) and _is_block(atom)]
+    if len(blocks) == 1 and (factor := -index.coefficient(blocks[0])) > 0:
+        rest = index + Index({blocks[0]: factor})
+        if not any(_is_block(value) for value in rest.values()):
+            return compare_before("slt", Index.of(blocks[0]), (rest // factor + 1).simplified(range_of), anchor)
+    return compare_before("sge", index, Index({}), anchor)
