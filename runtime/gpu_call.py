@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from weft.runtime.arguments import bind_arguments
 from weft.runtime.device_arrays import device_array, device_name, device_of
 from weft.runtime.signature import ScalarSpec
@@ -63,10 +65,8 @@ class DeviceCall:
     ) -> None:
         self._signature = signature
         views: dict[int, DeviceArray] = {}
-        names = [
-            *(spec.name for spec in signature.args),
-            *("" for _ in positional),
-        ]  # too many arguments are an error that comes later
+        # Too many arguments are an error that comes later.
+        names = [*(spec.name for spec in signature.args), *("" for _ in positional)]
         values = [
             _on_device(device, signature, name, value, views) for name, value in zip(names, positional, strict=False)
         ]
@@ -101,17 +101,21 @@ class DeviceCall:
                     )
                 values.append(slot)
                 continue
-            memory = self.run.allocate(array.nbytes)
+            if any(stride < 0 for stride in array.strides):
+                raise ValueError(
+                    f"{signature.name}: argument {position + 1} ('{spec.name}'): expected strides that are not "
+                    f"negative, got {array.strides}"
+                )
+            span = _span(array)
+            memory = self.run.allocate(span.nbytes)
             values.append(memory)
-            self._copies.append((array, memory, spec.writes))
+            self._copies.append((span, memory, spec.writes))
         return [*values, *bound.slots[len(signature.args) :]]
 
     def copy_in(self) -> None:
-        fresh = {id(array) for array in self.bound.results}
+        """Copy arrays to the device; outputs too, for a program need not write all of them."""
         for array, memory, _ in self._copies:
-            # Outputs too: a program need not write all of them, and what it does not write stays as it is.
-            if id(array) not in fresh:
-                self.run.queue.copy_in(memory, array)
+            self.run.queue.copy_in(memory, array)
 
     def start(self, function: Callable[..., None]) -> None:
         """Give the work of the host function to the device."""
@@ -126,6 +130,15 @@ class DeviceCall:
 
     def close(self) -> None:
         self.run.close()
+
+
+def _span(array: Array) -> Array:
+    """The memory from an array's first element to its last as a row, with what lies between them in a view."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,), writeable=array.flags.writeable)
 
 
 def _on_device(device: Device, signature: Signature, name: str, value: object, views: dict[int, DeviceArray]) -> object:

@@ -253,6 +253,19 @@ def test_device_arrays_are_used_where_they_are(device: NumpyDevice) -> None:
     np.testing.assert_array_equal(mixed, a * 4)
 
 
+def test_views_are_copied_with_what_lies_between(device: NumpyDevice) -> None:
+    text = SCALE.replace(
+        '#low.param<"A", memref<?xf32>, read, ["n"]>', '#low.param<"A", memref<?xf32, strided<[2]>>, read, ["n"]>'
+    )
+    lib = library(text)
+    whole, b = np.arange(20, dtype=np.float32), np.zeros(10, np.float32)
+    lib["main"](whole[::2], b, 1.0)
+    np.testing.assert_array_equal(b, whole[:10])  # the kernel of this test takes neighbours
+    reversed_text = text.replace("strided<[2]>", "strided<[-1]>")
+    with pytest.raises(ValueError, match=r"argument 1 \('A'\): expected strides that are not negative, got \(-4,\)"):
+        library(reversed_text)["main"](whole[10::-1][:10], b, 1.0)
+
+
 def test_bad_arguments_on_devices(device: NumpyDevice) -> None:
     main, a, b = library()["main"], aligned(100), aligned(100)
     wrong_device = (

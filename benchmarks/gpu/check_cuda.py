@@ -1,0 +1,126 @@
+"""Runs every example program for GPUs on a real one, compares with NumPy and prints a table.
+
+    python benchmarks/gpu/check_cuda.py [--target cuda] [--only softmax,matmul] [--small] [--sanitize memcheck]
+
+Each program runs as written, at odd sizes, and compiled for unknown sizes; with NumPy arrays, and where torch is there
+also with its arrays on the device. `--sanitize` runs small sizes under compute-sanitizer (memcheck, racecheck,
+synccheck, initcheck). A program that fails does not stop the others: its traceback follows the table. The exit status
+is the number of failures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from from_checkout import make_importable
+
+make_importable()
+
+import numpy as np  # noqa: E402
+from programs import CASES  # noqa: E402
+from running import Case  # noqa: E402
+
+ODD = (1023, 17, 129, 33)
+SMALL = (70, 33, 9, 17)
+"""Sizes that no tile divides, given to the sizes of a program in order."""
+
+
+def odd_sizes(case: Case, numbers: tuple[int, ...] = ODD) -> dict[str, int]:
+    return dict(zip(case.sizes, numbers, strict=False))
+
+
+def ones(case: Case) -> dict[str, int]:
+    return dict.fromkeys(case.sizes, 3 if case.static else 1)
+
+
+def variants(case: Case, small: bool) -> dict[str, tuple[Mapping[str, int], bool]]:
+    """Name -> sizes, and whether the program is compiled for any sizes."""
+    if small:
+        return {"small": (odd_sizes(case, SMALL), False), "small, dynamic": (odd_sizes(case, SMALL), True)}
+    return {
+        "as written": (case.sizes, False),
+        "odd": (odd_sizes(case), False),
+        "ones": (ones(case), False),
+        "dynamic": (odd_sizes(case), True),
+    }
+
+
+def on_device(arrays: list[np.ndarray]) -> list[Any] | None:
+    """The arrays as torch's on the device; None without torch."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return [torch.from_numpy(array).cuda() for array in arrays] if torch.cuda.is_available() else None
+
+
+def check(case: Case, target: str, sizes: Mapping[str, int], dynamic: bool) -> str:
+    """Runs one program with both kinds of arrays; returns what the table says. Raises when it is wrong."""
+    start = time.perf_counter()
+    main = case.build(target, sizes, dynamic)["main"]
+    built = time.perf_counter() - start
+    arguments, expected = case.arguments(sizes)
+    device = on_device(arguments) if target.startswith("cuda") else None
+    main(*arguments)
+    error = case.error(arguments[-1], expected)
+    if not error <= case.tolerance:
+        raise AssertionError(f"error {error:.3g} with NumPy arrays, allowed {case.tolerance:g}")
+    if device is not None:
+        main(*device)
+        error = max(error, case.error(device[-1].cpu().numpy(), expected))
+        if not error <= case.tolerance:
+            raise AssertionError(f"error {error:.3g} with arrays on the device, allowed {case.tolerance:g}")
+    return f"ok, error {error:.1e}, built in {built * 1e3:.0f} ms" + (", zero copy too" if device is not None else "")
+
+
+def sanitize(tool: str, arguments: argparse.Namespace) -> int:
+    """The small programs under compute-sanitizer; its exit status."""
+    program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(program).exists():
+        print("compute-sanitizer is not on the PATH: it comes with the CUDA toolkit")
+        return 1
+    command = [program, "--tool", tool, "--error-exitcode", "99", sys.executable, __file__, "--small"]
+    return subprocess.run([*command, "--target", arguments.target, "--only", arguments.only], check=False).returncode
+
+
+def guarded(run: Callable[[], str], failures: list[str], name: str) -> str:
+    try:
+        return run()
+    except Exception as error:  # noqa: BLE001 one failure must not stop the rest
+        failures.append(f"{name}\n{traceback.format_exc()}")
+        return f"FAILED {type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--target", default="cuda")
+    parser.add_argument("--only", default="", help="names of programs, with commas")
+    parser.add_argument("--small", action="store_true", help="small sizes only")
+    parser.add_argument("--sanitize", metavar="TOOL", help="run small sizes under compute-sanitizer")
+    arguments = parser.parse_args()
+    if arguments.sanitize:
+        return sanitize(arguments.sanitize, arguments)
+    wanted = set(filter(None, arguments.only.split(",")))
+    failures: list[str] = []
+    for case in CASES:
+        if wanted and case.name not in wanted:
+            continue
+        for name, (sizes, dynamic) in variants(case, arguments.small).items():
+            result = guarded(lambda: check(case, arguments.target, sizes, dynamic), failures, f"{case.name}, {name}")  # noqa: B023
+            print(f"{case.name:16} {name:15} {'x'.join(map(str, sizes.values())):16} {result}", flush=True)
+    for failure in failures:
+        print(f"\n==== {failure}")
+    print(f"\n{len(failures)} failures")
+    return min(len(failures), 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

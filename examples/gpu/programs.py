@@ -1,0 +1,28 @@
+"""All example programs for GPUs, as a list of cases.
+
+python examples/gpu/programs.py [target]
+"""
+
+from __future__ import annotations
+
+import convolution
+import elementwise
+import matmul
+import normalization
+import reductions
+import transpose
+import window_sum
+from running import Case, run
+
+CASES: list[Case] = [
+    *elementwise.CASES,
+    *window_sum.CASES,
+    *transpose.CASES,
+    *reductions.CASES,
+    *normalization.CASES,
+    *matmul.CASES,
+    *convolution.CASES,
+]
+
+if __name__ == "__main__":
+    run(CASES)

@@ -1,0 +1,56 @@
+"""Sums of rows and of columns of a matrix.
+
+python examples/gpu/reductions.py [target]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from running import Case, Extent, floats, run
+
+import weft
+from weft import te
+
+THREADS = 256
+
+
+def row_sum(m: Extent, n: Extent) -> weft.Schedule:
+    """B[i] = sum of A[i, k]: a block of threads for each row, each adds every 256th element."""
+    A = te.placeholder((m, n), "float32", name="A")
+    k = te.reduce_axis((0, n), name="k")
+    B = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    sch = weft.Schedule(te.create_func([A, B]))
+    i, k = sch.get_loops("B")
+    _, thread = sch.split(k, factors=[None, THREADS])
+    sch.bind(i, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    return sch
+
+
+def column_sum(m: Extent, n: Extent) -> weft.Schedule:
+    """B[j] = sum of A[k, j]: neighbouring threads add neighbouring columns, so that memory is read along rows."""
+    A = te.placeholder((m, n), "float32", name="A")
+    k = te.reduce_axis((0, m), name="k")
+    B = te.compute((n,), lambda j: te.sum(A[k, j], axis=k), name="B")
+    sch = weft.Schedule(te.create_func([A, B]))
+    write = sch.cache_write("B", 0, "local")
+    j, k = sch.get_loops("B")
+    blocks, thread = sch.split(j, factors=[None, 64])
+    sch.reverse_compute_at(write, thread)
+    sch.bind(blocks, "blockIdx.x")
+    sch.bind(thread, "threadIdx.x")
+    sch.decompose_reduction("B", k)
+    return sch
+
+
+def _matrix(rng: np.random.Generator, m: int, n: int) -> list[np.ndarray]:
+    return [floats(rng, m, n)]
+
+
+CASES = [
+    Case("row_sum", row_sum, {"m": 1024, "n": 1024}, _matrix, lambda a: a.sum(axis=1)),
+    Case("column_sum", column_sum, {"m": 1024, "n": 1024}, _matrix, lambda a: a.sum(axis=0)),
+]
+
+if __name__ == "__main__":
+    run(CASES)

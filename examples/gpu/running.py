@@ -1,0 +1,85 @@
+"""What the examples share: a program with its schedule, data for it, and what NumPy says should come out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import weft
+from weft import te
+
+Array = np.ndarray[Any, Any]
+Extent = Any
+"""An extent in a tensor expression: a number, or a variable that the arrays of a call decide."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One scheduled program.
+
+    `schedule` takes an extent for each of `sizes`; `inputs` takes a random generator and those numbers; `reference`
+    takes the inputs and gives what the last argument of the program should become. `flops` is the work of a call.
+    """
+
+    name: str
+    schedule: Callable[..., weft.Schedule]
+    sizes: Mapping[str, int]
+    inputs: Callable[..., Sequence[Array]]
+    reference: Callable[..., Array]
+    flops: Callable[..., float] | None = None
+    tolerance: float = 1e-5
+    static: frozenset[str] = field(default_factory=frozenset)
+    """Sizes that the schedule wants to know."""
+    divisors: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that must be multiples of a number."""
+
+    def build(self, target: str, sizes: Mapping[str, int] | None = None, dynamic: bool = False) -> Any:
+        """The library of the program for `sizes`; with `dynamic`, for any sizes where the schedule allows that."""
+        wanted = {**self.sizes, **(sizes or {})}
+        extents = {n: te.var(n) if dynamic and n not in self.static else v for n, v in wanted.items()}
+        return weft.build(self.schedule(**extents).mod, target=target)
+
+    def arguments(self, sizes: Mapping[str, int] | None = None, seed: int = 0) -> tuple[list[Array], Array]:
+        """The arguments of a call (inputs, and memory for the result), and what the result should be."""
+        wanted = {**self.sizes, **(sizes or {})}
+        inputs = list(self.inputs(np.random.default_rng(seed), **wanted))
+        expected = self.reference(*inputs)
+        return [*inputs, np.full(expected.shape, np.nan, expected.dtype)], expected
+
+    def error(self, result: Array, expected: Array) -> float:
+        """The largest error, relative to the largest value."""
+        if not expected.size:
+            return 0.0
+        wide, scale = expected.astype(np.float64), max(float(np.abs(expected).max()), 1e-30)
+        return float(np.abs(result.astype(np.float64) - wide).max()) / scale
+
+    def check(self, target: str, sizes: Mapping[str, int] | None = None, dynamic: bool = False) -> float:
+        """Run the program and compare. Returns the error; raises `AssertionError` when it is too large."""
+        arguments, expected = self.arguments(sizes)
+        self.build(target, sizes, dynamic)["main"](*arguments)
+        error = self.error(arguments[-1], expected)
+        if not error <= self.tolerance:
+            raise AssertionError(f"{self.name} {sizes or ''} on {target}: error {error:.2g}")
+        return error
+
+
+def floats(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.uniform(-1, 1, shape).astype(np.float32)
+
+
+def run(cases: Sequence[Case]) -> None:
+    """Run programs on the target of the command line (default: OpenCL), and tell the time that the device takes."""
+    target = sys.argv[1] if len(sys.argv) > 1 else "opencl"
+    for case in cases:
+        library = case.build(target)
+        arguments, expected = case.arguments()
+        library["main"](*arguments)
+        error = case.error(arguments[-1], expected)
+        seconds = library.time_evaluator("main", number=3, repeat=3)(*arguments).min
+        rate = f", {case.flops(**case.sizes) / seconds / 1e9:.1f} GFLOP/s" if case.flops else ""
+        where = getattr(library, "device", target)
+        print(f"{case.name:16} {dict(case.sizes)}: error {error:.1e}, {seconds * 1e3:.3f} ms{rate} on {where}")
