@@ -52,7 +52,7 @@ from weft.dialects.sched_loops import (
     UnrollOp,
     VectorizeOp,
 )
-from weft.dialects.sched_padding import PADDING_STEPS, DecomposePaddingOp
+from weft.dialects.sched_padding import PADDING_STEPS, DecomposePaddingOp, PadEinsumOp
 from weft.dialects.sched_sampling import (
     SAMPLING_STEPS,
     SampleCategoricalOp,
@@ -77,6 +77,7 @@ __all__ = [
     "FuseOp",
     "LoopPartitionOp",
     "MergeOp",
+    "PadEinsumOp",
     "ParallelOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.irdl import irdl_op_definition, operand_def, result_def
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def
 
 from weft.dialects.sched_base import BLOCK, LOOP, StepOp
+
+
+@irdl_op_definition
+class PadEinsumOp(StepOp):
+    """The iterators of a block run up to multiples, over padded copies of what it reads and writes."""
+
+    name = "sched.pad_einsum"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    padding = prop_def(ArrayAttr[IntegerAttr])
 
 
 @irdl_op_definition
@@ -21,4 +33,4 @@ class DecomposePaddingOp(StepOp):
     fill = result_def(BLOCK)
 
 
-PADDING_STEPS: tuple[type[StepOp], ...] = (DecomposePaddingOp,)
+PADDING_STEPS: tuple[type[StepOp], ...] = (DecomposePaddingOp, PadEinsumOp)

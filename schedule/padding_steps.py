@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from weft.dialects import sched
-from weft.schedule.recording import BlockHandle, LoopHandle, Recorder
+from weft.schedule.recording import BlockHandle, LoopHandle, Recorder, integers
 
 
 class PaddingSteps(Recorder):
     """The methods of `Schedule` that pad, take padding apart, and keep what windows share."""
+
+    def pad_einsum(self, block: BlockHandle | str, padding: Sequence[int]) -> None:
+        """Let each iterator of a block run up to a multiple of its padding, over padded copies. See `PadEinsum`."""
+        self._run(sched.PadEinsumOp, [self._block(block)], {"padding": integers(padding)})
 
     def decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
         """Fill with the constant of a border before `loop`, and copy the inside without a branch.

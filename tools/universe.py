@@ -54,6 +54,7 @@ PASSES: Mapping[str, str] = {
     "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
     "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
     "tir-merge": "weft.passes.schedule.primitive_passes:MergePass",
+    "tir-pad-einsum": "weft.passes.schedule.primitive_passes:PadEinsumPass",
     "tir-parallel": "weft.passes.schedule.primitive_passes:ParallelPass",
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",

@@ -40,6 +40,7 @@ PRIMITIVES: Mapping[str, str] = {
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
     "decompose_padding": "padding:DecomposePadding",
+    "pad_einsum": "padding_einsum:PadEinsum",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

@@ -434,12 +434,27 @@ class Fuzzer:
         return lambda: self.sch.storage_align(block, 0, axis, factor, offset)
 
     def decompose_padding(self) -> Callable[[], object] | None:
-        block = self.block(lambda op: any(isinstance(inner, scf.IfOp) for inner in op.walk()))
+        block = self.block(pads)
         loops = [] if block is None else self.loops_of(block)
         if block is None or not loops:
             return None
         loop = loops[0] if self.chance(0.5) else self.choose(loops)
         return lambda: self.blocks.append(self.sch.decompose_padding(block, loop))
+
+    def pad_einsum(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: not any(isinstance(inner, scf.IfOp) for inner in op.walk()))
+        if block is None:
+            return None
+        padding = [self.choose((1, 1, 2, 4, 5)) for _ in self.block_op(block).iter_vars]
+        if self.chance(WILD):
+            padding.append(self.number(-1, 2))
+        return lambda: self._pad(block, padding)
+
+    def _pad(self, block: BlockHandle, padding: list[int]) -> None:
+        before = {op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp)}
+        self.sch.pad_einsum(block, padding)
+        after = [op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
+        self.blocks.extend(self.sch.get_block(label) for label in after if label not in before)
 
     def scope(self) -> str:
         return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
@@ -506,6 +521,12 @@ def writes_temporary(block: BlockOp) -> bool:
     return all(isinstance(buffer.owner, memref.AllocOp) for buffer in buffers_written(block))
 
 
+def pads(block: BlockOp) -> bool:
+    """Whether a block stores one value or another."""
+    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp)]
+    return any(isinstance(op.value.owner, scf.IfOp) for op in stores)
+
+
 PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "split": Fuzzer.split,
     "fuse": Fuzzer.fuse,
@@ -533,5 +554,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "blockize": Fuzzer.blockize,
     "storage_align": Fuzzer.storage_align,
     "decompose_padding": Fuzzer.decompose_padding,
+    "pad_einsum": Fuzzer.pad_einsum,
 }
 """The primitives that are drawn, by their names in `registry.PRIMITIVES`."""
