@@ -8,6 +8,7 @@ C = te.compute((128, 128), lambda i, j: te.max(Y[i, j], 0.0), name="C")
 module = te.create_func([A, B, C], name="mm_relu")
 """
 
+from weft.frontends.te.buffers import decl_buffer
 from weft.frontends.te.expr import Expr, IterVar, Var
 from weft.frontends.te.function import create_func, create_prim_func, create_te_func
 from weft.frontends.te.math import (
@@ -104,6 +105,7 @@ __all__ = [
     "create_schedule",
     "create_te_func",
     "ctz",
+    "decl_buffer",
     "equal",
     "erf",
     "exp",

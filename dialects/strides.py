@@ -50,7 +50,8 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
 
 def with_strides(type_: MemRefType[Attribute], strides: tuple[int | None, ...]) -> MemRefType[Attribute]:
     """The type with these strides; dense when they are those of the dense buffer."""
-    if strides == tuple(MemRefType(type_.element_type, type_.get_shape()).get_strides() or ()):
+    dense = tuple(MemRefType(type_.element_type, type_.get_shape()).get_strides() or ())
+    if None not in strides and strides == dense:
         return MemRefType(type_.element_type, type_.shape, memory_space=type_.memory_space)
     return MemRefType(type_.element_type, type_.shape, StridedLayoutAttr(strides, None), type_.memory_space)
 

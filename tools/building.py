@@ -13,6 +13,7 @@ from weft.support.errors import CompileError
 from weft.tools.programs import context, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
+    from weft.frontends.te.buffers import Binds
     from weft.frontends.te.expr import Var
     from weft.frontends.te.stage import StageSchedule
     from weft.frontends.te.tensor import Tensor
@@ -55,6 +56,7 @@ def build(
     name: str = "main",
     scheduled: bool = True,
     passes: Insertions | None = None,
+    binds: Binds | None = None,
 ) -> Library:
     """Compile a module of graph, te or tir functions for a target: `"llvm"`, `"llvm -mcpu=znver4"`, `Target(...)`.
 
@@ -65,6 +67,8 @@ def build(
     a list of either.
 
         weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
+
+    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False.
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
@@ -80,7 +84,7 @@ def build(
     if isinstance(program, StageSchedule):
         if not args:
             raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
-        module = lower(program, args, name)
+        module = lower(program, args, name, binds=binds)
     else:
         module = program.clone()
     machine = Target.parse(target) if isinstance(target, str) else target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -19,6 +20,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
 from weft.dialects.te import ComputeOp as TeComputeOp
+from weft.frontends.te.buffers import Binds, set_strides
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.emit import ElementEmitter
 from weft.frontends.te.expr import Var
@@ -36,16 +38,23 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp
     func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> { ... te.compute ... }
     ```
     """
-    return ModuleOp([_te_function(args, name)])
+    function = _te_function(args, name)
+    for tensor in items(args):
+        if isinstance(tensor, Tensor) and tensor.strides is not None:
+            raise error(
+                f"{tensor.name} has strides, which tensors have not: make a function of buffers, te.create_func"
+            )
+    return ModuleOp([function])
 
 
-def create_func(args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:
+def create_func(args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> ModuleOp:
     """A module with one function of block loops that computes the tensors in `args` from the placeholders in `args`.
 
     The parameters are in the order of the list, under the names of the tensors: `memref` buffers, also for results.
     What the results need and the list does not name becomes a temporary; computed tensors that others in the list use
     are passed buffers too. Variables in the list become scalar parameters. Extents that are variables are dynamic, and
-    equal wherever the variable is the same.
+    equal wherever the variable is the same. `binds` says how the arrays of parameters lie in memory, where they are not
+    dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`; so do strides of placeholders.
 
     Raises CompileError for placeholders that are read and not listed, for two parameters of one name, for variables
     that no listed extent or parameter gives, and for reduce axes outside their reduction.
@@ -55,6 +64,7 @@ def create_func(args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:
     function = _te_function(args, name)
     module = ModuleOp([function])
     lower_te_function(function)
+    set_strides(function, cast("Sequence[Tensor | Var]", items(args)), binds)
     return module
 
 

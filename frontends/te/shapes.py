@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from weft.frontends.te.expr import Const, Expr, as_index, as_number, is_extent
+from weft.frontends.te.expr import Const, Expr, Var, as_index, as_number, is_extent
 from weft.frontends.te.places import error
 
 Extent: TypeAlias = "int | Expr"
 """An integer, or an expression over integer variables."""
+Stride: TypeAlias = "int | Var | None"
+"""Elements between neighbours; None where each call decides."""
 
 
 def items(value: object) -> tuple[object, ...]:
@@ -41,6 +43,28 @@ def _made_of_variables(expr: Expr, what: str) -> Expr:
     if is_extent(expr):
         return expr
     raise error(f"{what} is `{expr}`: extents are made of integers and integer variables by + - * // and %")
+
+
+def checked_strides(strides: object, rank: int, what: str) -> tuple[Stride, ...] | None:
+    """Strides as integers, variables, and None for those that are free. Raises CompileError for others."""
+    if strides is None:
+        return None
+    values = items(strides)
+    if len(values) != rank:
+        raise error(f"{what} has rank {rank}, and {len(values)} strides are given")
+    return tuple(_checked_stride(value, f"{what}: stride {d}") for d, value in enumerate(values))
+
+
+def _checked_stride(value: object, what: str) -> Stride:
+    if value is None or (isinstance(value, Var) and value.is_index):
+        return value
+    number = as_number(value)
+    if number is None and not isinstance(value, str):
+        expr = as_index(value, what)
+        number = expr.value if isinstance(expr, Const) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise error(f"{what} is an integer, a variable, or None for one that calls decide, got {value!r}")
+    return number
 
 
 def checked_name(name: object, default: str) -> str:

@@ -13,6 +13,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.frontends.te.buffers import Binds
 from weft.frontends.te.expr import IterVar, Var
 from weft.frontends.te.function import create_func
 from weft.frontends.te.places import error
@@ -150,9 +151,9 @@ class StageSchedule:
             raise error(f"'{op.name}' is not a stage of this schedule{did_you_mean(op.name, names)}")
         return self._stages[op]
 
-    def schedule(self, args: Sequence[Tensor | Var], name: str = "main") -> Schedule:
+    def schedule(self, args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> Schedule:
         """The function of `args` with every request run. Raises `ScheduleError` for one that is refused."""
-        run = _Run(Schedule(create_func(args, name)))
+        run = _Run(Schedule(create_func(args, name, binds=binds)))
         for op in self._stages:
             compute = cast("ComputeOp", op)
             block = run.schedule.get_block(compute.outputs[0].name, name)
@@ -185,6 +186,18 @@ def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
     return ThreadAxis(tag)
 
 
-def lower(schedule: StageSchedule, args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:
-    """The loops of a scheduled function: a module holding one tir function with parameters `args`."""
-    return schedule.schedule(args, name).mod
+def lower(
+    schedule: StageSchedule,
+    args: Sequence[Tensor | Var],
+    name: str = "main",
+    *,
+    binds: Binds | None = None,
+    simple_mode: bool = True,
+) -> ModuleOp:
+    """The loops of a scheduled function: a module holding one tir function with parameters `args`.
+
+    `binds` says how arrays lie in memory, see `te.create_func`. The module is always simple to read: `simple_mode` is
+    there for programs that say so.
+    """
+    del simple_mode
+    return schedule.schedule(args, name, binds=binds).mod

@@ -20,7 +20,7 @@ from weft.frontends.te.expr import (
 )
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.reductions import reductions_in
-from weft.frontends.te.shapes import Extent, checked_name, checked_shape, items
+from weft.frontends.te.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, items
 from weft.support.locations import SourceLocation
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Read(Expr):
 class Tensor:
     """A tensor of a program. `A[i, j]` and `A(i, j)` are its elements, to be used in `te.compute`."""
 
-    __slots__ = ("dtype", "name", "op", "shape", "value_index")
+    __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
     # A tensor with __getitem__ but no end would otherwise be iterated for ever.
     __iter__ = None
@@ -114,6 +114,8 @@ class Tensor:
         self.name = name
         self.op = op
         self.value_index = value_index
+        self.strides: tuple[Stride, ...] | None = None
+        """Where the elements of an input lie; None for a dense array."""
 
     @property
     def ndim(self) -> int:
@@ -171,17 +173,20 @@ def _shape_text(shape: tuple[Extent, ...]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def placeholder(shape: object, dtype: object = None, name: str | None = None) -> Tensor:
+def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
     """An input of the program: `te.placeholder((m, n), name="A")`, `te.placeholder((m, n), "float32", name="A")`.
 
-    `shape` holds integers, variables and expressions over them; `dtype` is float32 unless given. Raises CompileError
-    for wrong shapes and unknown dtypes.
+    `shape` holds integers, variables and expressions over them; `dtype` is float32 unless given. With `strides`,
+    integers, variables or None for each dimension, calls take views: `te.placeholder((m, n), strides=(s, 1))`. They
+    count elements. Raises CompileError for wrong shapes and unknown dtypes.
     """
     label = checked_name(name, "placeholder")
     extents = checked_shape(shape, f"placeholder {label}")
     op = PlaceholderOp(label, caller())
-    op.outputs.append(Tensor(extents, checked_dtype("float32" if dtype is None else dtype), label, op))
-    return op.outputs[0]
+    tensor = Tensor(extents, checked_dtype("float32" if dtype is None else dtype), label, op)
+    tensor.strides = checked_strides(strides, len(extents), f"placeholder {label}")
+    op.outputs.append(tensor)
+    return tensor
 
 
 def var(name: str = "n", dtype: object = "int64") -> Var:

@@ -69,7 +69,8 @@ class FlatSignature:
             for own in quantities_of(position, arguments[position].type):
                 key = shared.get(own, own)
                 if key not in named:
-                    hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[position], own)
+                    hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[key.parameter], key)
+                    hint = hint or _hint(arguments[position], own)
                     named[key] = _fresh(
                         hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}", taken
                     )
@@ -121,8 +122,10 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
     """The name under which the function reads this extent or stride, if it does."""
     for use in argument.uses:
         op = use.operation
-        if isinstance(op, memref.DimOp | StrideOp) and _quantity_of(op.results[0]) == own:
-            return op.results[0].name_hint
+        if isinstance(op, StrideOp) and own.is_stride and op.dimension.value.data == own.dimension:
+            return op.stride.name_hint
+        if isinstance(op, memref.DimOp) and not own.is_stride and static_value(op.index) == own.dimension:
+            return op.result.name_hint
     return None
 
 
