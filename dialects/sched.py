@@ -35,6 +35,7 @@ from weft.dialects.sched_base import (
     integers_of,
 )
 from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, StorageAlignOp, TensorizeOp
+from weft.dialects.sched_layout import LAYOUT_STEPS, ReindexOp, TransformBlockLayoutOp, TransformLayoutOp
 from weft.dialects.sched_loops import (
     LOOP_STEPS,
     AddUnitLoopOp,
@@ -79,6 +80,7 @@ __all__ = [
     "MergeOp",
     "PadEinsumOp",
     "ParallelOp",
+    "ReindexOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",
     "SampleCategoricalOp",
@@ -90,6 +92,8 @@ __all__ = [
     "StorageAlignOp",
     "TensorizeOp",
     "TileOp",
+    "TransformBlockLayoutOp",
+    "TransformLayoutOp",
     "UnannotateOp",
     "UnrollOp",
     "VectorizeOp",
@@ -281,6 +285,7 @@ STEPS: tuple[type[StepOp], ...] = (
     RfactorOp,
     *BLOCK_STEPS,
     *PADDING_STEPS,
+    *LAYOUT_STEPS,
 )
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]

@@ -48,6 +48,11 @@ class _DLTensor(ctypes.Structure):
     )
 
 
+_pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
 @dataclass(frozen=True)
 class DeviceArray:
     """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), the stream on
@@ -84,10 +89,7 @@ def device_array(value: Any) -> DeviceArray:
     """
     stream = _current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
-    api = ctypes.pythonapi
-    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-    api.PyCapsule_GetPointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
-    tensor = _DLTensor.from_address(api.PyCapsule_GetPointer(capsule, b"dltensor"))
+    tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
     kinds = {0: "i", 1: "u", 2: "f", 4: "u", 6: "b"}
     is_bfloat16 = (code, bits) == (4, 16)
@@ -97,20 +99,36 @@ def device_array(value: Any) -> DeviceArray:
     shape = tuple(tensor.shape[d] for d in range(tensor.ndim))
     strides = tuple(tensor.strides[d] * size for d in range(tensor.ndim)) if tensor.strides else None
     address = (tensor.data or 0) + tensor.byte_offset
-    return DeviceArray(_shadow(address, shape, strides, f"{kinds[code]}{size}"), is_bfloat16, stream, capsule)
+    shadow = np.asarray(_Interface(address, shape, strides, f"{kinds[code]}{size}"))
+    return DeviceArray(shadow, is_bfloat16, stream, capsule)
 
 
-def _shadow(address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> Array:
-    class Interface:
-        __array_interface__: Final = {
+class _Interface:
+    """What NumPy makes an array of, without looking at the memory."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...] | None, kind: str) -> None:
+        self.__array_interface__ = {
             "version": 3,
             "shape": shape,
             "strides": strides,
-            "typestr": f"<{kind}" if kind[0] != "b" else "|b1",
+            "typestr": "|b1" if kind[0] == "b" else f"<{kind}",
             "data": (address or 16, False),  # an empty array may have no address; the shadow is not read
         }
 
-    return np.asarray(Interface())
+
+def identity(value: Any) -> tuple[object, ...] | None:
+    """What two arrays on devices share when a call may treat them alike: address, shape, strides, type, stream.
+
+    None for arrays of libraries that do not tell this quickly, and for everything else.
+    """
+    library = type(value).__module__
+    if library == "torch" and hasattr(value, "data_ptr"):
+        if not value.is_cuda or value.requires_grad:
+            return None
+        return (value.data_ptr(), value.shape, value.stride(), value.dtype, _current_stream(value))
+    if library.startswith("cupy") and hasattr(value, "data"):
+        return (value.data.ptr, value.shape, value.strides, value.dtype, _current_stream(value))
+    return None
 
 
 def _current_stream(value: Any) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft.runtime.arguments import bind_arguments
-from weft.runtime.device_arrays import device_array, device_name, device_of
+from weft.runtime.device_arrays import device_array, device_name, device_of, identity
 from weft.runtime.signature import ScalarSpec
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class DeviceCall:
         streams = {view.stream for view in views.values()}
         if len(streams) > 1:
             raise ValueError(f"{signature.name}: the arrays are in use on {len(streams)} different streams")
-        self.run = Run(device.queue(streams.pop() if streams else None), pool)
+        self.stream = streams.pop() if streams else None
+        self.run = Run(device.queue(self.stream), pool)
         self._copies: list[tuple[Array, Any, bool]] = []
         try:
             self._values = self._memory(views)
@@ -128,8 +130,33 @@ class DeviceCall:
         if self._copies:
             self.run.queue.synchronize()
 
+    def repeat(self, function: Callable[..., None]) -> None:
+        """Run once more; for calls whose arrays all lie on the device, which were found right."""
+        try:
+            self.run.queue.device.queue(self.stream)
+            function(self.run, *self._values)
+        finally:
+            self.run.close()
+
     def close(self) -> None:
         self.run.close()
+
+
+def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
+    """What decides whether a call is right, and what it does; None when an argument is no array on a device that tells
+    this quickly and no number of Python."""
+    key: list[object] = []
+    for value in values:
+        if isinstance(value, float):
+            key.append((float, value, math.copysign(1.0, value)))
+        elif isinstance(value, bool | int):
+            key.append((type(value), value))
+        else:
+            known = identity(value)
+            if known is None:
+                return None
+            key.append(known)
+    return tuple(key)
 
 
 def _span(array: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from weft.runtime.device_choice import device_for
 from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import DeviceError
-from weft.runtime.gpu_call import DeviceCall
+from weft.runtime.gpu_call import DeviceCall, call_key
 from weft.runtime.host_function import compile_host
 from weft.runtime.library import UnknownFunctionError
 from weft.runtime.timing import BenchmarkResult
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from weft.runtime.arguments import Array
     from weft.runtime.devices import Device, KernelProgram
     from weft.runtime.signature import Signature
+
+
+_CALLS_KEPT = 256
+"""Calls with arrays on the device that a function remembers as checked."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,7 @@ class GpuFunction:
 
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
         self._program = program
+        self._known: dict[tuple[object, ...], DeviceCall] = {}
         self.signature = signature
 
     @property
@@ -91,6 +96,12 @@ class GpuFunction:
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
         loaded = self._program.loaded
+        key = None if keywords else call_key(positional)
+        known = None if key is None else self._known.get(key)
+        if known is not None:
+            with self._program.lock:
+                known.repeat(loaded.functions[self.name])
+            return None
         call = loaded.call(self.signature, positional, keywords)
         with self._program.lock:
             try:
@@ -99,6 +110,10 @@ class GpuFunction:
                 call.copy_out()
             finally:
                 call.close()
+        if key is not None and not call.bound.results:
+            if len(self._known) >= _CALLS_KEPT:
+                self._known.clear()
+            self._known[key] = call
         results = call.bound.results
         return None if not results else results[0] if len(results) == 1 else results
 

@@ -7,6 +7,7 @@ from xdsl.ir import Attribute
 
 from weft.analysis.structure import buffers_read, buffers_written, functions
 from weft.dialects import sched
+from weft.schedule.layout_steps import LayoutSteps
 from weft.schedule.loop_steps import LoopSteps
 from weft.schedule.padding_steps import PaddingSteps
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
@@ -15,7 +16,7 @@ from weft.support.errors import CompileError, did_you_mean
 __all__ = ["BlockHandle", "IntHandle", "LoopHandle", "Schedule"]
 
 
-class Schedule(LoopSteps, PaddingSteps):
+class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
     """A module being scheduled, and the trace of what was done.
 
     The given module stays as it is: the schedule works on a copy. Names and parameters follow the field's:

@@ -17,12 +17,14 @@ import keyword
 from collections.abc import Iterator
 from typing import cast
 
+from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import VarResultDef
 
 from weft.dialects import sched
 from weft.passes.schedule.annotations import note_of
-from weft.passes.schedule.registry import INTS, PRIMITIVES, is_handle, parameters
+from weft.passes.schedule.layouts_functions import function_text, parse_function
+from weft.passes.schedule.registry import INTS, OPTIONAL, PRIMITIVES, is_handle, parameters
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -90,6 +92,8 @@ def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
             yield from (names[handle] for handle in handles)
         elif is_handle(kind):
             yield names[next(handles)]
+        elif kind == OPTIONAL and parameter not in step.properties:
+            continue
         elif parameter not in step.properties:
             yield f"{spelling.name}={next(integers)}"
         elif kind == INTS:
@@ -115,6 +119,8 @@ def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str
 
 
 def _value(step: sched.StepOp, attribute: Attribute) -> str:
+    if isinstance(attribute, AffineMapAttr):
+        return function_text(attribute.data)
     note = note_of(attribute)
     if note is None:
         raise CompileError.at(step, f"{step.name}: {attribute} has no Python form")
@@ -198,6 +204,11 @@ def _argument(expression: ast.expr, known: dict[str, object]) -> object:
         return known[expression.id]
     if isinstance(expression, ast.List | ast.Tuple):
         return [_argument(element, known) for element in expression.elts]
+    if isinstance(expression, ast.Lambda):
+        try:
+            return parse_function(expression)
+        except CompileError as error:
+            raise _wrong(expression, error.message) from None
     try:
         return ast.literal_eval(expression)
     except ValueError:

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.sched import StepOp
 from weft.dialects.tir import BlockOp, ForOp
-from weft.support.errors import ScheduleError, Violation
+from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
+
+BufferPlace: TypeAlias = tuple[str, int]
+"""A buffer of a block: `("read", 0)` is the first that it reads, `("write", 0)` the first that it writes."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,17 @@ def operation_text(op: object) -> str:
     if isinstance(op, BlockOp):
         return f'"{op.label}"'
     return str(op) if isinstance(op, Attribute) else repr(op)
+
+
+def buffer_place(block: BlockOp, name: str) -> BufferPlace:
+    """The place of a buffer that is given by its name: among those that the block writes, else those that it reads."""
+    names: list[str] = []
+    for verb, buffers in (("write", buffers_written(block)), ("read", buffers_read(block))):
+        names.extend(buffer.name_hint or "" for buffer in buffers)
+        for at, buffer in enumerate(buffers):
+            if buffer.name_hint == name:
+                return verb, at
+    raise CompileError(f"block '{block.label}' does not access a buffer '{name}'{did_you_mean(name, names)}")
 
 
 def block_text(block: BlockOp) -> str:

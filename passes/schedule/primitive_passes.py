@@ -3,7 +3,8 @@
 The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
 block by `at`; where each loop belongs to a block of its own, `blocks` names one for each of `loops`. Where a loop or a
-block can be given, it is the block unless there is an option `loop`.
+block can be given, it is the block unless there is an option `loop`. A buffer is given by its name, an index map as
+`"lambda n, c: (n, c // 4, c % 4)"`.
 """
 
 from __future__ import annotations
@@ -12,17 +13,20 @@ from dataclasses import field, fields, make_dataclass
 from functools import cache
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.annotations import attribute_of
+from weft.passes.schedule.layouts_functions import parse_function
+from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.passes.schedule.registry import (
     INTS,
     LOOP_OR_BLOCK,
     LOOPS,
+    OPTIONAL,
     PRIMITIVES,
     parameters,
     primitive_class,
@@ -65,6 +69,12 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
             arguments[parameter] = block if options["loop"] is None else _loop_at(block, options["loop"])
         elif kind is Attribute:
             arguments[parameter] = attribute_of(options[parameter])
+        elif kind == OPTIONAL:
+            arguments[parameter] = None if options[parameter] is None else attribute_of(options[parameter])
+        elif kind is AffineMapAttr:
+            arguments[parameter] = AffineMapAttr(parse_function(str(options[parameter])))
+        elif kind == BufferPlace:
+            arguments[parameter] = buffer_place(block, str(options[parameter]))
         else:
             arguments[parameter] = options[parameter]
     return arguments
@@ -104,9 +114,12 @@ def primitive_pass(name: str) -> type[ModulePass]:
             required.append((parameter, tuple[int, ...]))
         elif kind is int or kind is str:
             required.append((parameter, kind))
+        elif kind is AffineMapAttr or kind == BufferPlace:
+            required.append((parameter, str))
         elif kind is Attribute:
             required.append((parameter, _NOTE))
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
+    optional.extend((p, int | float | None, field(default=None)) for p, kind in parameters(name) if kind == OPTIONAL)
     if any(kind == LOOP_OR_BLOCK for _, kind in parameters(name)):
         optional.append(("loop", int | None, field(default=None)))
     cls = primitive_class(name)

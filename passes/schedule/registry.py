@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import get_type_hints
 
+from xdsl.ir import Attribute
+
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive
 from weft.support.errors import InternalError
@@ -39,6 +41,7 @@ PRIMITIVES: Mapping[str, str] = {
     "blockize": "blockizing:Blockize",
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
+    "transform_layout": "layouts:TransformLayout",
     "decompose_padding": "padding:DecomposePadding",
     "pad_einsum": "padding_einsum:PadEinsum",
 }
@@ -58,7 +61,7 @@ def primitive_class(name: str) -> type[Primitive]:
 @cache
 def parameters(name: str) -> tuple[tuple[str, object], ...]:
     """The fields of a primitive with their types, in order: `BlockOp`, `ForOp`, either, a tuple of loops or ints, int,
-    str, or any attribute."""
+    str, a buffer of the block, an index map, or any attribute, which may be optional."""
     cls = primitive_class(name)
     hints = get_type_hints(cls)
     return tuple((field.name, hints[field.name]) for field in fields(cls))
@@ -67,6 +70,7 @@ def parameters(name: str) -> tuple[tuple[str, object], ...]:
 LOOPS = tuple[ForOp, ...]
 INTS = tuple[int, ...]
 LOOP_OR_BLOCK = BlockOp | ForOp
+OPTIONAL = Attribute | None
 
 
 def takes_loops_of_another_block(name: str) -> bool:

@@ -6,13 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.registry import INTS, LOOP_OR_BLOCK, LOOPS, PRIMITIVES, is_handle, parameters, primitive_class
+from weft.passes.schedule.primitive import BufferPlace
+from weft.passes.schedule.registry import (
+    INTS,
+    LOOP_OR_BLOCK,
+    LOOPS,
+    OPTIONAL,
+    PRIMITIVES,
+    is_handle,
+    parameters,
+    primitive_class,
+)
 from weft.passes.schedule.sampling import (
     Decision,
     Drawn,
@@ -147,6 +157,12 @@ class Replay:
                 arguments[parameter] = IntegerAttr(_next(integers, step), i64)
             elif kind is Attribute:
                 arguments[parameter] = _property(step.properties, parameter, step)
+            elif kind == OPTIONAL:
+                arguments[parameter] = step.properties.get(parameter)
+            elif kind is AffineMapAttr:
+                arguments[parameter] = _index_map(step.properties, parameter, step)
+            elif kind == BufferPlace:
+                arguments[parameter] = _buffer_place(step.properties, parameter, step)
             elif kind == INTS:
                 given = sched.integers_of(_property(step.properties, parameter, step))
                 arguments[parameter] = tuple(_next(integers, step) if n == sched.SAMPLED else n for n in given)
@@ -214,6 +230,21 @@ def _integer(properties: Mapping[str, Attribute], name: str, step: sched.StepOp)
     if not isinstance(value, IntegerAttr):
         raise CompileError.at(step, f"{step.name}: '{name}' is an integer, got {value}")
     return value.value.data
+
+
+def _index_map(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> AffineMapAttr:
+    value = _property(properties, name, step)
+    if not isinstance(value, AffineMapAttr):
+        raise CompileError.at(step, f"{step.name}: '{name}' is an affine map, got {value}")
+    return value
+
+
+def _buffer_place(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> BufferPlace:
+    match _property(properties, name, step):
+        case ArrayAttr(data=(StringAttr(data=verb), IntegerAttr(value=IntAttr(data=index)))):
+            return verb, index
+        case value:
+            raise CompileError.at(step, f"{step.name}: '{name}' is like [\"write\", 0], got {value}")
 
 
 def _plain(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> object:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+from index_maps import random_index_map
 from programs import Program
 from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
@@ -425,6 +427,16 @@ class Fuzzer:
         scope = self.scope()
         return None if block is None else lambda: self.sch.set_scope(block, 0, scope)
 
+    def transform_layout(self) -> Callable[[], object] | None:
+        """Of temporaries: parameters would be passed in another layout."""
+        block = self.block(writes_temporary)
+        if block is None or not writes_temporary(self.block_op(block)):
+            return None
+        buffer = buffers_written(self.block_op(block))[0]
+        index_map = random_index_map(self.random, static_shape(buffer), self.chance(WILD))
+        value = self.choose((None, 0, 3, -2, lambda *indices: indices[0] % 50 if indices else 1))
+        return lambda: self.sch.transform_layout(block, ("write", 0), index_map, value)
+
     def storage_align(self) -> Callable[[], object] | None:
         block = self.block(writes_temporary)
         if block is None:
@@ -516,6 +528,12 @@ def _following(op: Operation) -> Iterator[Operation]:
         op = after
 
 
+def static_shape(buffer: SSAValue) -> list[int | None]:
+    """The extents of a buffer, None where they are known at run time."""
+    assert isinstance(buffer.type, memref.MemRefType)
+    return [None if extent == DYNAMIC_INDEX else extent for extent in buffer.type.get_shape()]
+
+
 def writes_temporary(block: BlockOp) -> bool:
     """Whether all that a block writes was allocated in the function."""
     return all(isinstance(buffer.owner, memref.AllocOp) for buffer in buffers_written(block))
@@ -553,6 +571,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "rfactor": Fuzzer.rfactor,
     "blockize": Fuzzer.blockize,
     "storage_align": Fuzzer.storage_align,
+    "transform_layout": Fuzzer.transform_layout,
     "decompose_padding": Fuzzer.decompose_padding,
     "pad_einsum": Fuzzer.pad_einsum,
 }

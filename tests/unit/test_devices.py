@@ -1,6 +1,8 @@
 """Running programs of kernels: host code, memory, launches and arguments, on a device made of NumPy."""
 
 import re
+import sys
+import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -251,6 +253,40 @@ def test_device_arrays_are_used_where_they_are(device: NumpyDevice) -> None:
     mixed = np.zeros(100, np.float32)
     lib["main"](OnDevice(a), mixed, 2.0)
     np.testing.assert_array_equal(mixed, a * 4)
+
+
+class Cupy(OnDevice):
+    """An array of a library whose arrays tell quickly what they are."""
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        self.data = types.SimpleNamespace(ptr=array.ctypes.data)
+        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+        self.exports = 0
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        assert stream == 7
+        self.exports += 1
+        return self.array.__dlpack__()
+
+
+def test_repeated_calls_with_device_arrays_are_checked_once(
+    device: NumpyDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = types.SimpleNamespace(ptr=7)
+    cuda = types.SimpleNamespace(get_current_stream=lambda: stream)
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(cuda=cuda))
+    Cupy.__module__ = "cupy.testing"
+    main, a, b, short = library()["main"], Cupy(aligned(100)), Cupy(aligned(100)), Cupy(aligned(80))
+    for factor in (2.0, 2.0, -0.0, 0.0, 2.0):
+        a.array[:] += 1
+        main(a, b, factor)
+        np.testing.assert_array_equal(b.array, a.array * factor**2)
+    assert a.exports == 3, "once for each factor"
+    assert 7 in device.queues
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"argument 2 \('B'\): expected shape"):
+            main(a, short, 2.0)
 
 
 def test_views_are_copied_with_what_lies_between(device: NumpyDevice) -> None:

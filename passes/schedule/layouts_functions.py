@@ -1,0 +1,235 @@
+"""Index maps as Python functions: `lambda n, c: (n, c // 4, c % 4)` into an affine map, from the function or its text.
+
+A function is called once, on stand-ins for the indices that know `+`, `-`, and `*`, `//`, `%` by constants. Text is
+read, not run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import NoReturn, cast
+
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
+
+from weft.support.errors import CompileError, InternalError
+
+_LEGAL = "an index map is built with +, -, and *, //, % by constants"
+_TOKENS = {
+    AffineBinaryOpKind.Add: "+",
+    AffineBinaryOpKind.Mul: "*",
+    AffineBinaryOpKind.FloorDiv: "//",
+    AffineBinaryOpKind.Mod: "%",
+}
+
+
+@dataclass(frozen=True)
+class Traced:
+    """Stands for an index while an index map is traced."""
+
+    expr: AffineExpr
+
+    def __add__(self, other: object) -> Traced:
+        return Traced(self.expr + _expr(other))
+
+    def __radd__(self, other: object) -> Traced:
+        return Traced(_expr(other) + self.expr)
+
+    def __sub__(self, other: object) -> Traced:
+        return Traced(self.expr + _expr(other) * -1)
+
+    def __rsub__(self, other: object) -> Traced:
+        return Traced(_expr(other) + self.expr * -1)
+
+    def __mul__(self, other: object) -> Traced:
+        right = _expr(other)
+        if isinstance(right, AffineConstantExpr):
+            return Traced(self.expr * right.value)
+        if isinstance(self.expr, AffineConstantExpr):
+            return Traced(right * self.expr.value)
+        raise CompileError(f"an index times an index is not affine: {_LEGAL}")
+
+    def __rmul__(self, other: object) -> Traced:
+        return self * other
+
+    def __neg__(self) -> Traced:
+        return Traced(self.expr * -1)
+
+    def __floordiv__(self, other: object) -> Traced:
+        return Traced(self.expr // _divisor(other))
+
+    def __mod__(self, other: object) -> Traced:
+        return Traced(self.expr % _divisor(other))
+
+    def __rfloordiv__(self, other: object) -> NoReturn:
+        raise CompileError(f"a division by an index is not affine: {_LEGAL}")
+
+    __rmod__ = __rfloordiv__
+
+    def __truediv__(self, other: object) -> NoReturn:
+        raise CompileError(f"indices are divided by //: {_LEGAL}")
+
+    __rtruediv__ = __truediv__
+
+    def __bool__(self) -> NoReturn:
+        raise CompileError(f"an index map does not decide by the values of indices: {_LEGAL}")
+
+    def __eq__(self, other: object) -> bool:
+        self.__bool__()
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+
+    def __hash__(self) -> int:
+        return hash(self.expr)
+
+
+def _expr(value: object) -> AffineExpr:
+    if isinstance(value, Traced):
+        return value.expr
+    if isinstance(value, int) and not isinstance(value, bool):
+        return AffineConstantExpr(value)
+    if hasattr(value, "__index__"):
+        return AffineConstantExpr(int(cast("int", value)))
+    raise CompileError(f"an index map gives indices, got {value!r}: {_LEGAL}")
+
+
+def _divisor(value: object) -> int:
+    expr = _expr(value)
+    if not isinstance(expr, AffineConstantExpr) or expr.value < 1:
+        shown = expr.value if isinstance(expr, AffineConstantExpr) else "an index"
+        raise CompileError(f"an index is divided by {shown}: divisors are constants of at least 1")
+    return expr.value
+
+
+def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) -> AffineMap:
+    """The map that a function of `rank` indices (as many as it has parameters without one) is.
+
+    Raises `CompileError` where it is not affine.
+    """
+    if isinstance(function, AffineMap):
+        return function
+    if rank is None:
+        rank = len(_parameters(function))
+    return AffineMap(rank, 0, tuple(_results(_call(function, rank))))
+
+
+def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | float:
+    """What a function of `rank` indices gives: a constant, or an index."""
+    result = _call(function, rank)
+    if isinstance(result, int | float):
+        return result
+    return AffineMap(rank, 0, (_expr(result),))
+
+
+def _call(function: Callable[..., object], rank: int) -> object:
+    given = _parameters(function)
+    several = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in given)
+    least = sum(p.default is Parameter.empty and p.kind is not Parameter.VAR_POSITIONAL for p in given)
+    if least > rank or (len(given) < rank and not several):
+        raise CompileError(f"the index map takes {len(given)} indices, there are {rank}")
+    return function(*(Traced(AffineDimExpr(at)) for at in range(rank)))
+
+
+def _parameters(function: Callable[..., object]) -> list[Parameter]:
+    if not callable(function):
+        raise CompileError(f"an index map is a function of indices, got {function!r}")
+    return list(signature(function).parameters.values())
+
+
+def _results(result: object) -> list[AffineExpr]:
+    elements: Sequence[object] = cast("Sequence[object]", result) if isinstance(result, list | tuple) else [result]
+    return [_expr(element) for element in elements]
+
+
+def parse_function(text: str | ast.Lambda) -> AffineMap:
+    """The map of `"lambda n, c: (n, c // 4, c % 4)"`. Raises `CompileError` for anything else."""
+    node: ast.expr | ast.Lambda
+    if isinstance(text, str):
+        try:
+            node = ast.parse(text.strip(), mode="eval").body
+        except SyntaxError:
+            raise CompileError(f"an index map is written lambda n, c: (n, c // 4, c % 4), got '{text}'") from None
+    else:
+        node = text
+    if not isinstance(node, ast.Lambda) or node.args.vararg or node.args.kwonlyargs or node.args.defaults:
+        raise CompileError("an index map is written lambda n, c: (n, c // 4, c % 4)")
+    names = [argument.arg for argument in node.args.args]
+    indices = {name: Traced(AffineDimExpr(at)) for at, name in enumerate(names)}
+    body = node.body.elts if isinstance(node.body, ast.Tuple | ast.List) else [node.body]
+    return AffineMap(len(names), 0, tuple(_expr(_evaluate(element, indices)) for element in body))
+
+
+def _evaluate(node: ast.expr, names: dict[str, Traced]) -> object:
+    match node:
+        case ast.Name(id=name) if name in names:
+            return names[name]
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_traced(operand, names)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _traced(left, names) + _traced(right, names)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return _traced(left, names) - _traced(right, names)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _traced(left, names) * _traced(right, names)
+        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
+            return _traced(left, names) // _traced(right, names)
+        case ast.BinOp(left=left, op=ast.Mod(), right=right):
+            return _traced(left, names) % _traced(right, names)
+        case _:
+            raise CompileError(f"'{ast.unparse(node)}' in an index map: {_LEGAL}")
+
+
+def _traced(node: ast.expr, names: dict[str, Traced]) -> Traced:
+    return Traced(_expr(_evaluate(node, names)))
+
+
+def function_text(map_: AffineMap) -> str:
+    """A map as a Python function, as `parse_function` reads it."""
+    names = [f"d{at}" for at in range(map_.num_dims)]
+    results = [_text(expr, 0) for expr in map_.results]
+    body = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"lambda {', '.join(names)}: {body}" if names else f"lambda: {body}"
+
+
+def _text(expr: AffineExpr, context: int) -> str:
+    if isinstance(expr, AffineConstantExpr):
+        return str(expr.value) if expr.value >= 0 else f"({expr.value})"
+    if isinstance(expr, AffineDimExpr):
+        return f"d{expr.position}"
+    if not isinstance(expr, AffineBinaryOpExpr):
+        raise InternalError(f"an index map with {expr}")
+    if expr.kind is AffineBinaryOpKind.CeilDiv:
+        return f"(-(-{_text(expr.lhs, 2)} // {_text(expr.rhs, 2)}))"
+    precedence = 0 if expr.kind is AffineBinaryOpKind.Add else 1
+    text = f"{_text(expr.lhs, precedence)} {_TOKENS[expr.kind]} {_text(expr.rhs, precedence + 1)}"
+    return f"({text})" if precedence < context else text
+
+
+def why_not_function(map_: AffineMap, rank: int) -> str | None:
+    """Why a map is no index map of `rank` indices: one written by hand may have symbols, or odd divisors."""
+    if map_.num_dims != rank or map_.num_symbols:
+        return f"it takes {map_.num_dims + map_.num_symbols} indices, there are {rank}"
+    if not map_.results:
+        return "it gives no index"
+    for expr in map_.results:
+        for node in expr.dfs():
+            if not isinstance(node, AffineBinaryOpExpr) or node.kind is AffineBinaryOpKind.Add:
+                continue
+            sides = [side for side in (node.lhs, node.rhs) if isinstance(side, AffineConstantExpr)]
+            if node.kind is AffineBinaryOpKind.Mul:
+                if not sides:
+                    return f"{node} is not affine"
+            elif not isinstance(node.rhs, AffineConstantExpr) or node.rhs.value < 1:
+                return f"{node} is not divided by a constant of at least 1"
+    return None

@@ -1,0 +1,74 @@
+"""The methods of a schedule on layouts: of buffers, and of the iterators of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, FloatAttr, IntegerAttr, MemRefType, StringAttr, f64, i64
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineMap
+
+from weft.analysis.structure import buffers_read, buffers_written
+from weft.dialects import sched
+from weft.passes.schedule.layouts_functions import index_map_of, value_of
+from weft.passes.schedule.primitive import BufferPlace, buffer_place
+from weft.schedule.recording import BlockHandle, Recorder
+from weft.support.errors import CompileError
+
+IndexMap: TypeAlias = Callable[..., object] | AffineMap
+"""`lambda n, c: (n, c // 4, c % 4)`: from old indices to new ones, with `+`, `-`, and `*`, `//`, `%` by constants."""
+BufferOf: TypeAlias = Sequence[str | int] | str
+"""A buffer of a block: `("read", 0)`, `("write", 0)`, or its name."""
+
+
+class LayoutSteps(Recorder):
+    """The layout methods of `Schedule`."""
+
+    def transform_layout(
+        self,
+        block: BlockHandle | str,
+        buffer: BufferOf,
+        index_map: IndexMap,
+        pad_value: float | Callable[..., object] | AffineMap | None = None,
+    ) -> None:
+        """Let a buffer that the block accesses lie in another layout: its element at `indices` comes to lie at
+        `index_map(*indices)`. See `TransformLayout`.
+
+        Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the
+        buffer is a parameter, callers pass it in the new layout from then on.
+        """
+        handle = self._block(block)
+        place = self._buffer_place(handle, buffer)
+        map_ = index_map_of(index_map, self._rank(handle, place))
+        properties: dict[str, Attribute] = {"buffer": _place_attribute(place), "index_map": AffineMapAttr(map_)}
+        if pad_value is not None:
+            properties["pad_value"] = _number(pad_value, len(map_.results))
+        self._run(sched.TransformLayoutOp, [handle], properties)
+
+    def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
+        if isinstance(buffer, str):
+            return buffer_place(self._replay.block(handle.value), buffer)
+        match tuple(buffer):
+            case ("read" | "write" as verb, int(index)):
+                return verb, index
+            case other:
+                raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
+
+    def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
+        """The number of dimensions of a buffer; None when there is no such buffer, which the primitive refuses."""
+        block = self._replay.block(handle.value)
+        found = buffers_read(block) if place[0] == "read" else buffers_written(block)
+        type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
+        return type_.get_num_dims() if isinstance(type_, MemRefType) else None
+
+
+def _place_attribute(place: BufferPlace) -> Attribute:
+    return ArrayAttr([StringAttr(place[0]), IntegerAttr(place[1], i64)])
+
+
+def _number(value: float | Callable[..., object] | AffineMap, rank: int) -> Attribute:
+    found = value if isinstance(value, int | float | AffineMap) else value_of(value, rank)
+    if isinstance(found, AffineMap):
+        return AffineMapAttr(found)
+    return FloatAttr(found, f64) if isinstance(found, float) else IntegerAttr(int(found), i64)
