@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import (
     Conflict,
-    PairSystem,
     conflict_between,
     conflicting_pairs,
     is_accumulation,
     undecided,
 )
 from weft.analysis.privacy import is_private
+from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -99,7 +99,7 @@ def _inverted(
                 continue
             shared = [*outer, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)]
 
-            def ordered(system: PairSystem, p: ForOp = p, q: ForOp = q) -> None:
+            def ordered(system: Order, p: ForOp = p, q: ForOp = q) -> None:
                 system.earlier(p)
                 system.later(q)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from xdsl.dialects import func, memref
 from xdsl.ir import Operation, SSAValue
@@ -10,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.accesses import Access, accesses, box_loops, is_fixed, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
+from weft.analysis.replay import is_one_place, symbols_in
 from weft.analysis.sets import Naming, NotProved, System, Variable
 from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of, stored_buffer
 from weft.dialects.low_access import AccessPtrOp
@@ -142,7 +144,11 @@ def _shared_by(
         }
         texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
         reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(buffer)}"
-        return Violation(f"{reason}, so their order matters", "refuted", instances)
+        first_values, second_values = (
+            {**symbols_in(point), **{v: point.get((role, v), 0) for v, _ in spatial}} for role in ("first", "second")
+        )
+        replay = partial(is_one_place, spatial, indices, first_values, second_values)
+        return Violation(f"{reason}, so their order matters", "refuted", instances, replay=replay)
     return None
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from weft.support.locations import SourceLocation, location_of, render_operation, render_source_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from xdsl.ir import Operation
 
@@ -49,16 +50,31 @@ class CompileError(WeftError):
 class Violation:
     """Why a requirement does not hold.
 
-    `kind` is "refuted" (then `counterexample` tells two concrete iterations or an index) or "not proved" (then it
-    claims nothing, and the detail says what could not be decided).
+    `claim` is "refuted" (then `counterexample` tells two concrete iterations or an index, where there is one) or "not
+    proved" (then it claims nothing, and the detail says what could not be decided). `kind` is what remains of the claim
+    once the counterexample was tried out.
     """
 
     detail: str
-    kind: str = "refuted"
+    claim: str = "refuted"
     counterexample: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """Role of the point (for example "first iteration") -> variable name -> value."""
+    """Role of the point (for example "first iteration") -> variable name -> value; a mere candidate when it was tried
+    out and does not show what is claimed."""
     legal: str | None = None
     """What would be legal instead."""
+    replay: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
+    """Tries the counterexample out on the program itself. Runs when somebody asks for `kind` or prints the refusal."""
+
+    @cached_property
+    def kind(self) -> str:
+        """ "refuted" or "not proved"."""
+        failed = self.claim == "refuted" and self.replay is not None and not self.replay()
+        return "not proved" if failed else self.claim
+
+    def __str__(self) -> str:
+        if self.kind == self.claim:
+            return f"{self.kind}: {self.detail}" if self.kind == "not proved" else self.detail
+        return f"not proved: tried out, this did not happen: {self.detail}"
 
 
 class ScheduleError(WeftError):
@@ -93,8 +109,7 @@ class ScheduleError(WeftError):
         subject = f" on {self.subject}" if self.subject else ""
         requirement = f"requirement {self.requirement}, {self.summary}" if self.requirement else self.summary
         lines = [f"error: {self.primitive}{subject}: {requirement}"]
-        prefix = "not proved: " if self.violation.kind == "not proved" else ""
-        lines.append(f"  {prefix}{self.violation.detail}")
+        lines.append(f"  {self.violation}")
         if self.operation is not None:
             lines.append(render_operation(self.operation))
         if self.violation.legal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects import memref
@@ -14,6 +14,7 @@ from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_tempo
 from weft.analysis.footprint import Span, box_of, hull
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_passed, loops_around_both, passing_conflict
+from weft.analysis.replay import instance_at, tried
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import (
     ancestors,
@@ -318,7 +319,31 @@ class ReverseComputeAt(Move):
             return None
         if not (is_exact(own) and is_exact(other)):
             return Violation("the subscripts or conditions are not affine", "not proved")
-        return _in_wrong_order(own, other, level, point)
+        violation = _in_wrong_order(own, other, level, point)
+        return replace(violation, replay=lambda: self._happens(own, other, domains, level, point))
+
+    def _happens(self, own: Access, other: Access, domains: Sequence[IterDomain], level: ForOp, point: Point) -> bool:
+        """Whether the instance of the block would run in the first iteration, and `other` touches its element in the
+        later one."""
+        around = [*loops_around(self.loop), self.loop]
+
+        def question() -> bool:
+            mine, theirs = instance_at(point, "consumer", own.loops), instance_at(point, "later", other.loops)
+            here = instance_at(point, "here", around)
+            value = level.induction_variable
+            ranges = zip(self.block.iter_vars, domains, strict=True)
+            return (
+                mine.runs(own.op)
+                and theirs.runs(other.op)
+                and mine.element(own) == theirs.element(other)
+                and here.value(value) < theirs.value(value)
+                and all(
+                    here.number(domain.lower) <= mine.value(v) < here.number(domain.lower) + here.extent(domain.extent)
+                    for v, domain in ranges
+                )
+            )
+
+        return tried(question)
 
 
 def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> Violation:

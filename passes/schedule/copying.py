@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
@@ -25,6 +26,7 @@ from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.replay import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside, scope_of
 from weft.dialects.tir import BlockOp, ForOp
@@ -234,5 +236,6 @@ def unwritten_element(
         if len(stores) == 1:
             element = {f"d{d}": start[d].constant + missed[("iterator", d)] for d in range(len(places))}
             detail = f"it never writes {buffer_name(buffer)}[{', '.join(map(str, element.values()))}]"
-            return Violation(detail, counterexample={"element": element})
+            domain = Domain(loops, places, tuple(extents), store.conditions)
+            return Violation(detail, counterexample={"element": element}, replay=partial(is_missed, domain, missed))
     return Violation(f"it may not write every element of {buffer_name(buffer)}", "not proved")

@@ -13,8 +13,9 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses
-from weft.analysis.dependence import Conflict, PairSystem, conflict_between, undecided
+from weft.analysis.dependence import Conflict, conflict_between, undecided
 from weft.analysis.index import Index
+from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
 from weft.dialects import sched
@@ -170,14 +171,10 @@ def _conflict(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Conflict | No
                 continue
             for level in range(len(earlier)):
 
-                def ordered(system: PairSystem, level: int = level) -> None:
-                    for at, (one, other) in enumerate(zip(earlier[: level + 1], later[: level + 1], strict=True)):
-                        left = system.row(Index.of(one.induction_variable), system.first)
-                        right = system.row(Index.of(other.induction_variable), system.second)
-                        if at < level:
-                            system.equal(left, right)
-                        else:
-                            system.less(right, left)
+                def ordered(order: Order, level: int = level) -> None:
+                    for one, other in zip(earlier[:level], later[:level], strict=True):
+                        order.same(one, other)
+                    order.later(earlier[level], later[level])
 
                 conflict = conflict_between(first, second, shared, ordered)
                 if conflict is not None:

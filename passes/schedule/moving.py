@@ -20,6 +20,7 @@ from weft.analysis.dependence import undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
+from weft.analysis.replay import is_missed, runs_twice
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,
@@ -206,7 +207,11 @@ class Move(MovingPrimitive):
         if missed is not None:
             point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(self.block.iter_vars)}
             text = ", ".join(f"{name}={value}" for name, value in point.items())
-            violation = Violation(f"its guards leave out instance ({text})", counterexample={"instance": point})
+            violation = Violation(
+                f"its guards leave out instance ({text})",
+                counterexample={"instance": point},
+                replay=lambda: is_missed(domain_of(self.block), missed),
+            )
             self.refuse(requirement, violation, self.block, block_text(self.block))
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain], subject: str) -> None:
@@ -230,7 +235,11 @@ class Move(MovingPrimitive):
             return
         point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
         text = ", ".join(f"{name}={value}" for name, value in point.items())
-        violation = Violation(f"instance ({text}) would run in none", counterexample={"instance": point})
+        violation = Violation(
+            f"instance ({text}) would run in none",
+            counterexample={"instance": point},
+            replay=lambda: is_missed(question, missed),
+        )
         self.refuse(requirement, violation, block, subject)
 
     def require_once(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
@@ -266,7 +275,11 @@ class Move(MovingPrimitive):
             }
             texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
             detail = f"iterations {texts[0]} and {texts[1]} would both run one instance, which updates what it reads"
-            self.refuse(requirement, Violation(detail, counterexample=points), block, subject)
+            first, second = repeated
+            violation = Violation(
+                detail, counterexample=points, replay=lambda: runs_twice(question, restarting, first, second)
+            )
+            self.refuse(requirement, violation, block, subject)
 
     def require_visible(self, requirement: int, domains: Sequence[IterDomain], before: Operation | None) -> None:
         """What the block uses is known at its new place."""

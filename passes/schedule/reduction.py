@@ -16,6 +16,7 @@ from weft.analysis.checks import domain_of
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.replay import same_instance
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_written, loops_around, why_not_reduction
 from weft.dialects import sched
@@ -172,7 +173,13 @@ class DecomposeReduction(Primitive):
         }
         texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
         detail = f"iterations {texts[0]} and {texts[1]} run the same instance"
-        self.refuse(6, Violation(detail, counterexample=points), self.block, subject)
+        first, second = repeated
+        outer = {loop.induction_variable for loop in fixed}
+
+        def replay() -> bool:
+            return same_instance(self.block, first, second) and all(first[v] == second[v] for v in outer)
+
+        self.refuse(6, Violation(detail, counterexample=points, replay=replay), self.block, subject)
 
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]

@@ -1,0 +1,411 @@
+"""Points that refute, tried out: what the program itself does at them, operation by operation.
+
+A refusal names concrete iterations. Sets found them; here the index operations of the IR are carried out with these
+numbers, without sets and without the index algebra, to see whether both instances run and touch what is claimed. What
+cannot be tried out refutes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from xdsl.dialects import affine, arith, func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from weft.analysis.accesses import Access, is_symbol
+from weft.analysis.index import Index, Quotient
+from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_kinds import IterKind
+
+if TYPE_CHECKING:
+    from weft.analysis.coverage import Domain
+    from weft.analysis.sets import Point
+    from weft.dialects.index_map import Interval
+
+TRIES = 4000
+"""Partial loop points that a search for an instance looks at."""
+
+
+class NotTried(Exception):
+    """Something that the point does not tell: a loaded value, or an operation that is not carried out here."""
+
+
+class Order(Protocol):
+    """How two instances lie to each other: constraints to some, claims to be checked to others."""
+
+    def same(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """The first is in the iteration of `loop` that the second is in of `other`, or of the same loop."""
+        ...
+
+    def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """The first is in an earlier iteration of `loop`."""
+        ...
+
+    def later(self, loop: ForOp, other: ForOp | None = None) -> None:
+        """The first is in a later iteration of `loop`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A point of the program: numbers for loop values, for block iterators if need be, and for symbols."""
+
+    given: Mapping[SSAValue, int]
+
+    def value(self, value: SSAValue) -> int:
+        """The number that an index or `i1` value is. Raises `NotTried`."""
+        number = self.given.get(value)
+        if number is not None:
+            return number
+        if isinstance(value, BlockArgument):
+            return self._argument(value)
+        if isinstance(value, OpResult):
+            return self._result(value.op)
+        raise NotTried
+
+    def number(self, index: Index) -> int:
+        """The number that an index expression is. Raises `NotTried`."""
+        total = index.constant
+        for atom, factor in index.terms.items():
+            if isinstance(atom, SSAValue):
+                total += factor * self.value(atom)
+            else:
+                whole = self.number(atom.numerator)
+                total += factor * (whole // atom.divisor if isinstance(atom, Quotient) else whole % atom.divisor)
+        return total
+
+    def _argument(self, value: BlockArgument) -> int:
+        """An iterator is what its binding gives; a parameter of the function that nothing is said of may be 1."""
+        owner = value.block.parent_op()
+        if isinstance(owner, BlockOp):
+            operands = [self.value(operand) for operand in owner.binding_operands]
+            return owner.bindings.data.eval(operands, [])[value.index]
+        if isinstance(owner, func.FuncOp) and not isinstance(value.type, MemRefType):
+            return 1
+        raise NotTried
+
+    def _result(self, op: Operation) -> int:
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+            return op.value.value.data
+        if isinstance(op, affine.ApplyOp):
+            map_, operands = op.map.data, [self.value(operand) for operand in op.mapOperands]
+            return map_.eval(operands[: map_.num_dims], operands[map_.num_dims :])[0]
+        if isinstance(op, memref.DimOp):
+            return self._dimension(op)
+        if isinstance(op, arith.SelectOp):
+            return self.value(op.lhs if self.value(op.cond) else op.rhs)
+        if isinstance(op, arith.IndexCastOp):
+            return self.value(op.input)
+        if isinstance(op, arith.CmpiOp):
+            return int(self._compared(op))
+        if (carried_out := _BINARY.get(type(op))) is not None:
+            return carried_out(self.value(op.operands[0]), self.value(op.operands[1]))
+        raise NotTried
+
+    def _dimension(self, op: memref.DimOp) -> int:
+        """An extent that no one gives is 1, if it is a parameter's: constraints would have given it."""
+        at, type_ = self.value(op.index), op.source.type
+        if not isinstance(type_, MemRefType):
+            raise NotTried
+        shape = type_.get_shape()
+        if shape[at] != DYNAMIC_INDEX:
+            return shape[at]
+        source = op.source.owner
+        if isinstance(source, memref.AllocOp):
+            return self.value(source.dynamic_sizes[sum(extent == DYNAMIC_INDEX for extent in shape[:at])])
+        return 1
+
+    def _compared(self, op: arith.CmpiOp) -> bool:
+        left, right = self.value(op.lhs), self.value(op.rhs)
+        outcomes = (left == right, left != right, left < right, left <= right, left > right, left >= right)
+        predicate = op.predicate.value.data
+        if predicate < len(outcomes):
+            return outcomes[predicate]
+        raise NotTried  # unsigned
+
+    def runs(self, op: Operation) -> bool:
+        """Whether `op` is carried out at this point. Raises `NotTried`."""
+        child, parent = op, op.parent_op()
+        while parent is not None and not isinstance(parent, func.FuncOp):
+            if isinstance(parent, ForOp):
+                inside = 0 <= self.value(parent.induction_variable) < self.extent(parent.extent)
+            elif isinstance(parent, BlockOp):
+                inside = self._block_runs(parent)
+            elif isinstance(parent, InitOp):
+                inside = self._first_step(parent)
+            elif isinstance(parent, scf.IfOp):
+                inside = bool(self.value(parent.cond)) == (child.parent_region() is parent.true_region)
+            else:
+                raise NotTried
+            if not inside:
+                return False
+            child, parent = parent, parent.parent_op()
+        return parent is not None
+
+    def extent(self, extent: int | SSAValue | Index) -> int:
+        """The number that an extent is. Raises `NotTried`."""
+        if isinstance(extent, Index):
+            return self.number(extent)
+        return extent if isinstance(extent, int) else self.value(extent)
+
+    def _block_runs(self, block: BlockOp) -> bool:
+        operands = [self.value(operand) for operand in block.guard_operands]
+        guards = all(left.eval(operands, []) < right.eval(operands, []) for left, right in block.guards)
+        return guards and all(
+            0 <= self.value(variable) < self.extent(extent)
+            for variable, extent in zip(block.iter_vars, block.extents, strict=True)
+        )
+
+    def _first_step(self, init: InitOp) -> bool:
+        block = init.parent_op()
+        if not isinstance(block, BlockOp):
+            raise NotTried
+        steps = zip(block.iter_vars, block.kinds, strict=True)
+        return all(self.value(variable) == 0 for variable, kind in steps if kind is IterKind.REDUCE)
+
+    def element(self, access: Access) -> tuple[SSAValue, tuple[int, ...]]:
+        """The buffer and the element of it that an access touches. Raises `NotTried`."""
+        op = access.op
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            return op.memref, tuple(self.value(index) for index in op.indices)
+        if isinstance(op, AccessPtrOp) and access.indices is not None:
+            box = [loop for loop in access.loops if loop.parent is None]
+            if all(0 <= self.value(loop.induction_variable) < self.extent(loop.extent) for loop in box):
+                steps = [self.value(loop.induction_variable) for loop in box]
+                return op.buffer, tuple(self.value(i) + step for i, step in zip(op.indices, steps, strict=True))
+        raise NotTried
+
+
+def _quotient(left: int, right: int) -> int:
+    """Truncated, as `arith.divsi`."""
+    if right == 0:
+        raise NotTried
+    return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+
+
+def _floor(left: int, right: int) -> int:
+    if right == 0:
+        raise NotTried
+    return left // right
+
+
+_BINARY: dict[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivSIOp: _quotient,
+    arith.RemSIOp: lambda a, b: a - b * _quotient(a, b),
+    arith.FloorDivSIOp: _floor,
+    arith.CeilDivSIOp: lambda a, b: -_floor(-a, b),
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.OrIOp: lambda a, b: a | b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+}
+
+
+def symbols_in(point: Point) -> dict[SSAValue, int]:
+    """The numbers that a point of a set gives to symbols. Values that are computed are left out: they are computed
+    again."""
+    return {key: number for key, number in point.items() if isinstance(key, SSAValue) and is_symbol(key)}
+
+
+def instance_at(
+    point: Point, role: str, loops: Sequence[ForOp], more: Mapping[SSAValue, int] | None = None
+) -> Instance:
+    """The instance of a role in a point of a set: its loop values (0 where the point says nothing), and the symbols."""
+    given = symbols_in(point)
+    for loop in loops:
+        value = loop.induction_variable
+        given[value] = point.get((role, value), point.get(value, 0))
+    return Instance(given | dict(more or {}))
+
+
+@dataclass
+class Claims:
+    """An `Order` of two instances, checked with numbers."""
+
+    first: Instance
+    second: Instance
+    hold: bool = True
+
+    def same(self, loop: ForOp, other: ForOp | None = None) -> None:
+        one, two = self._pair(loop, other)
+        self.hold &= one == two
+
+    def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
+        one, two = self._pair(loop, other)
+        self.hold &= one < two
+
+    def later(self, loop: ForOp, other: ForOp | None = None) -> None:
+        one, two = self._pair(loop, other)
+        self.hold &= one > two
+
+    def _pair(self, loop: ForOp, other: ForOp | None) -> tuple[int, int]:
+        return self.first.value(loop.induction_variable), self.second.value((other or loop).induction_variable)
+
+
+def tried(question: Callable[[], bool]) -> bool:
+    """The answer to a question about instances; False where something cannot be tried out."""
+    try:
+        return question()
+    except NotTried:
+        return False
+
+
+def really_conflict(
+    accesses: tuple[Access, Access],
+    point: Point,
+    shared: Collection[ForOp],
+    ordered: Callable[[Order], object],
+) -> bool:
+    """Whether both instances run, in the order that is claimed, and touch one element that one of them writes."""
+    first, second = accesses
+
+    def question() -> bool:
+        one, other = instance_at(point, "first", first.loops), instance_at(point, "second", second.loops)
+        claims = Claims(one, other)
+        for loop in shared:
+            claims.same(loop)
+        ordered(claims)
+        return (
+            claims.hold
+            and (first.op is not second.op or one != other)
+            and (first.is_write or second.is_write)
+            and one.runs(first.op)
+            and other.runs(second.op)
+            and one.element(first) == other.element(second)
+        )
+
+    return tried(question)
+
+
+def _values(point: Point) -> dict[SSAValue, int]:
+    return {value: number for value, number in point.items() if isinstance(value, SSAValue)}
+
+
+def same_instance(block: BlockOp, first: Point, second: Point) -> bool:
+    """Whether two different loop points both run a block, with the same iterators."""
+
+    def question() -> bool:
+        one, other = Instance(_values(first)), Instance(_values(second))
+        inner = block.body.block.first_op or block
+        return (
+            first != second
+            and one.runs(inner)
+            and other.runs(inner)
+            and all(one.value(v) == other.value(v) for v in block.iter_vars)
+        )
+
+    return tried(question)
+
+
+def runs_twice(domain: Domain, fixed: Sequence[ForOp], first: Point, second: Point) -> bool:
+    """Whether two different points of the loops of a domain, equal in the fixed ones, both run one instance of it."""
+
+    def question() -> bool:
+        one, other = Instance(_values(first)), Instance(_values(second))
+        same = all(one.number(index) == other.number(index) for index in domain.bindings)
+        held = all(first[loop.induction_variable] == second[loop.induction_variable] for loop in fixed)
+        return first != second and same and held and all(_holds(domain, instance) for instance in (one, other))
+
+    return tried(question)
+
+
+def _holds(domain: Domain, instance: Instance) -> bool:
+    """Whether a loop point lies in the loops of a domain and satisfies its conditions."""
+    conditions = domain.conditions
+    return (
+        all(0 <= instance.value(loop.induction_variable) < instance.extent(loop.extent) for loop in domain.loops)
+        and all(instance.number(index) >= 0 for index in conditions.positives)
+        and all(instance.number(index) == 0 for index in conditions.zeros)
+    )
+
+
+def is_one_place(
+    iterators: Sequence[tuple[SSAValue, int | SSAValue]],
+    indices: Sequence[Index],
+    first: Mapping[SSAValue, int],
+    second: Mapping[SSAValue, int],
+) -> bool:
+    """Whether indices are the same at two different points of some iterators with these extents."""
+
+    def question() -> bool:
+        one, other = Instance(first), Instance(second)
+        inside = all(
+            0 <= instance.value(value) < instance.extent(extent)
+            for instance in (one, other)
+            for value, extent in iterators
+        )
+        return inside and first != second and all(one.number(index) == other.number(index) for index in indices)
+
+    return tried(question)
+
+
+def is_missed(domain: Domain, missed: Point) -> bool:
+    """Whether an instance (`("iterator", position)` -> value) lies in a domain, and trying loop points one after the
+    other finds none that runs it.
+
+    Loops are fixed from the outermost one inwards; what ranges exclude is not looked at.
+    """
+    loops = [*((loop.induction_variable, loop.extent) for loop in domain.loops), *domain.free_loops]
+    wanted = [missed["iterator", at] for at in range(len(domain.bindings))]
+    symbols = symbols_in(missed)
+    left = [TRIES]
+
+    def search(at: int, given: dict[SSAValue, int]) -> bool:
+        left[0] -= 1
+        if left[0] < 0:
+            raise NotTried
+        instance = Instance(given)
+        extent_of = {value: _known_extent(instance, extent) for value, extent in loops[at:]}
+
+        def range_of(value: SSAValue) -> Interval:
+            if value in extent_of:
+                extent = extent_of[value]
+                return 0, None if extent is None else extent - 1
+            try:
+                number = instance.value(value)
+            except NotTried:
+                return None, None
+            return number, number
+
+        if not _may_be(domain, wanted, range_of):
+            return False
+        if at == len(loops):
+            return True
+        value, extent = loops[at]
+        return any(search(at + 1, {**given, value: number}) for number in range(instance.extent(extent)))
+
+    def question() -> bool:
+        instance = Instance(symbols)
+        inside = all(0 <= w < instance.number(e) for w, e in zip(wanted, domain.extents, strict=True))
+        return inside and not search(0, dict(symbols))
+
+    return tried(question)
+
+
+def _known_extent(instance: Instance, extent: int | SSAValue | Index) -> int | None:
+    try:
+        return instance.extent(extent)
+    except NotTried:
+        return None
+
+
+def _may_be(domain: Domain, wanted: Sequence[int], range_of: Callable[[SSAValue], Interval]) -> bool:
+    """Whether ranges leave room for the bindings to be what is wanted where the conditions hold."""
+    rooms = [index - number for index, number in zip(domain.bindings, wanted, strict=True)]
+    for index in (*rooms, *domain.conditions.zeros):
+        low, high = index.range(range_of)
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            return False
+    for index in domain.conditions.positives:
+        high = index.range(range_of)[1]
+        if high is not None and high < 0:
+            return False
+    return True
