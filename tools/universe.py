@@ -70,6 +70,7 @@ PASSES: Mapping[str, str] = {
     "tir-tensorize": "weft.passes.schedule.primitive_passes:TensorizePass",
     "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
     "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
+    "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
     "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
