@@ -26,7 +26,7 @@ class MemoryPool:
 
     def allocate(self, size: int, owner: object = None) -> tuple[Memory, int]:
         """Memory of at least `size` bytes and its capacity, which `release` wants back. Raises `DeviceError`."""
-        capacity = _capacity(size)
+        capacity = max(size, 1) if self._device.exact_memory else _capacity(size)
         with self._lock:
             pieces = self._free.get((owner, capacity))
             if pieces:

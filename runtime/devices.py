@@ -105,6 +105,8 @@ class Device(ABC):
     kind: str
     description: str
     limits: DeviceLimits
+    exact_memory: bool = False
+    """Whether memory is given out to the byte, since the device notices accesses beyond its end."""
     dlpack: tuple[int, int] | None = None
     """How DLPack calls this device (type and number), None when arrays of other libraries cannot be used on it."""
 

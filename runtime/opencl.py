@@ -129,6 +129,7 @@ class OpenClDevice(Device):
         self._cl = cl
         self._device = device
         self.context: Any = cl.Context([device])
+        self.exact_memory = device.platform.name.strip() == _SIMULATOR
         self.description = f"{_label(device)} ({device.version.strip()})"
         x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
         most = 2**31 - 1
