@@ -14,12 +14,12 @@ from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import DeviceError
 from weft.runtime.gpu_call import DeviceCall, call_key
 from weft.runtime.host_function import compile_host
-from weft.runtime.library import UnknownFunctionError
-from weft.runtime.timing import BenchmarkResult
+from weft.runtime.library import Function, Library, UnknownFunctionError
+from weft.runtime.timing import BenchmarkResult, TimeEvaluator
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from weft.runtime.arguments import Array
     from weft.runtime.devices import Device, KernelProgram
@@ -76,7 +76,7 @@ class DeviceProgram:
         return loaded
 
 
-class GpuFunction:
+class GpuFunction(Function):
     """A function of a GPU program.
 
     Call it with NumPy arrays, which are copied to the device and back, or with arrays that lie on the device (anything
@@ -88,11 +88,11 @@ class GpuFunction:
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
         self._program = program
         self._known: dict[tuple[object, ...], DeviceCall] = {}
-        self.signature = signature
+        self._signature = signature
 
     @property
-    def name(self) -> str:
-        return self.signature.name
+    def signature(self) -> Signature:
+        return self._signature
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
         loaded = self._program.loaded
@@ -125,7 +125,7 @@ class GpuFunction:
         return f"<weft function {self.signature} for {self._program.target}>"
 
 
-class GpuTimeEvaluator:
+class GpuTimeEvaluator(TimeEvaluator):
     """Runs a function with given arguments `repeat` times `number` times, and tells the device's times.
 
     The arguments are checked and copied once; the device's own clock measures from before the first kernel to after the
@@ -190,7 +190,7 @@ class DeviceModule:
         return self._text
 
 
-class GpuLibrary:
+class GpuLibrary(Library):
     """Functions that run kernels on a device.
 
     Kernels are compiled at once where there is a device for them. Where there is none the sources are all there is:
@@ -201,12 +201,9 @@ class GpuLibrary:
         self.target = program.target
         self.device_error: DeviceError | None = None
         self._program = DeviceProgram(program, host)
-        self._functions = {signature.name: GpuFunction(self._program, signature) for signature in signatures}
+        self._gpu_functions = {signature.name: GpuFunction(self._program, signature) for signature in signatures}
         self.imported_modules = [DeviceModule(self.target.kind, program.text)]
-        self._sources: dict[str, Callable[[], str]] = {
-            self.target.kind: lambda: program.text,
-            "host": lambda: host.text,
-        }
+        self._sources = {self.target.kind: program.text, "host": host.text}
         try:
             _ = self._program.loaded
         except DeviceError as error:
@@ -218,18 +215,18 @@ class GpuLibrary:
         return self._program.loaded.device.description
 
     def __getitem__(self, name: str) -> GpuFunction:
-        if name not in self._functions:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._functions)}")
-        return self._functions[name]
+        if name not in self._gpu_functions:
+            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._gpu_functions)}")
+        return self._gpu_functions[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
+        return iter(self._gpu_functions)
 
     def __len__(self) -> int:
-        return len(self._functions)
+        return len(self._gpu_functions)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._functions
+        return name in self._gpu_functions
 
     def time_evaluator(
         self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0
@@ -244,9 +241,9 @@ class GpuLibrary:
         kind = kind or self.target.kind
         if kind not in self._sources:
             raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
-        return self._sources[kind]()
+        return self._sources[kind]
 
     def __repr__(self) -> str:
-        functions = ", ".join(str(function.signature) for function in self._functions.values())
+        functions = ", ".join(str(function.signature) for function in self._gpu_functions.values())
         place = "no device" if self.device_error is not None else self.device
         return f"<weft library for {self.target} on {place}: {functions}>"
