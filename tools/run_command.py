@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.runtime.library import Function
+    from weft.runtime.library import Function, Library
     from weft.runtime.signature import Signature
     from weft.tools.arrays import Array, Value
 
@@ -91,7 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     start = time.perf_counter()
     inserted = parse_insertions(arguments.insert)
-    compiled = build(original.clone(), target, scheduled=not arguments.no_schedule, passes=inserted)[name]
+    library = build(original.clone(), target, scheduled=not arguments.no_schedule, passes=inserted)
+    device = _device_of(library)
+    compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
     signature = compiled.signature
     values = make_arguments(signature, _request(original, signature, arguments))
@@ -100,6 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     print(signature)
     print(f"target    {target}")
+    if device:
+        print(f"device    {device}")
     print(f"schedule  {_schedule_line(original, arguments.no_schedule)}")
     print(f"build     {milliseconds:.1f} ms")
     _call(compiled, values)
@@ -138,6 +142,15 @@ def _target(text: str, threads: int | None) -> Target:
     if threads < 1:
         raise CompileError(f"--threads must be at least 1, got {threads}")
     return dataclasses.replace(target, num_threads=threads)
+
+
+def _device_of(library: Library) -> str:
+    """The device that a library of kernels runs on, for people. Raises `DeviceError` when there is none."""
+    if not library.target.has_kernels:
+        return ""
+    from weft.runtime.gpu_library import GpuLibrary
+
+    return library.device if isinstance(library, GpuLibrary) else ""
 
 
 def _schedule_line(module: ModuleOp, left_out: bool) -> str:
@@ -190,9 +203,10 @@ def _outputs(signature: Signature, values: Mapping[str, Value]) -> dict[str, Arr
 def _plain(
     original: ModuleOp, name: str, signature: Signature, before: Mapping[str, Value], target: Target
 ) -> _Reference:
-    """The program as written: compiled, but neither scheduled nor optimised."""
+    """The program as written: compiled for the processor, but neither scheduled nor optimised."""
     values = _copied(before)
-    _call(build(original.clone(), dataclasses.replace(target, opt_level=0), scheduled=False)[name], values)
+    plain = Target(opt_level=0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
+    _call(build(original.clone(), plain, scheduled=False)[name], values)
     return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
 
 
