@@ -21,9 +21,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
+from weft.dialects.strides import dynamic_strides, with_strides
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKindAttr, LoopKind
-from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
 from weft.frontends.script.values import (
     Buffer,
     BufferLoad,
@@ -50,11 +51,14 @@ class _Load(tuple[SSAValue, ...]):
     __slots__ = ()
 
 
-def buffer_type(shape: Sequence[object], dtype: str, scope: str) -> MemRefType[Attribute]:
-    """The type of a buffer; extents that are no numbers are dynamic."""
+def buffer_type(
+    shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
+) -> MemRefType[Attribute]:
+    """The type of a buffer; extents that are no numbers are dynamic. Without strides it is dense."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
-    return MemRefType(type_of(dtype), extents, memory_space=space)
+    dense = MemRefType(type_of(dtype), extents, memory_space=space)
+    return dense if strides is None else with_strides(dense, strides)
 
 
 class ScriptEmitter(ElementEmitter):
@@ -185,11 +189,13 @@ class ScriptEmitter(ElementEmitter):
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
         """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.
-        Symbolic strides are what they are.
+        So are strides.
 
         ```mlir
         %m = memref.dim %A, %c0 : memref<?x128xf32>
         tir.assume_shape %B[%m] : memref<?xf32>
+        %s = low.stride %C {dimension = 0} : memref<4x4xf32, strided<[?, 1], offset: ?>>
+        tir.assume_strides %D[%s] : memref<4x4xf32, strided<[?, 1], offset: ?>>
         ```
         """
         own: set[tuple[SSAValue, int]] = set()
@@ -212,10 +218,22 @@ class ScriptEmitter(ElementEmitter):
             extents = [self.index(extent) for d in dynamic if isinstance(extent := buffer.extents[d], Expr)]
             self.finish(AssumeShapeOp(buffer.value, extents))
         for buffer in buffers:
-            for dimension, stride in buffer.strides.items():
-                if stride.value is None:
-                    stride.value = self.stride(buffer, dimension)
-                    stride.value.name_hint = hint_of(stride.name)
+            self._declare_strides(buffer)
+
+    def _declare_strides(self, buffer: Buffer) -> None:
+        """A stride that is met first is what the buffer says; one that is known must be so."""
+        is_tied = any(stride.value is not None for stride in buffer.strides.values())
+        for dimension, stride in buffer.strides.items():
+            if stride.value is None:
+                stride.value = self.stride(buffer, dimension)
+                stride.value.name_hint = hint_of(stride.name)
+        if is_tied:
+            values = [
+                self.stride(buffer, dimension) if stride is None or stride.value is None else stride.value
+                for dimension in dynamic_strides(buffer.type)
+                for stride in [buffer.strides.get(dimension)]
+            ]
+            self.finish(AssumeStridesOp(buffer.value, values))
 
     def loop(
         self,

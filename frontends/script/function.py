@@ -229,28 +229,43 @@ class FunctionParser:
         shape = self._shape(options["shape"], name)
         dtype = self.dtype(options.get("dtype"))
         scope = self.scope(options.get("scope"))
-        buffer = Buffer(self._argument(buffer_type(shape, dtype, scope), name, position), name, shape)
-        if "strides" in options:
-            self._strides(options["strides"], buffer)
+        names, strides = self._strides(options["strides"], name, shape) if "strides" in options else ({}, None)
+        buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
+        buffer.strides.update(names)
         return buffer
 
-    def _strides(self, node: ast.expr, buffer: Buffer) -> None:
-        """Names for strides: what buffers are made of when the program is lowered decides them."""
+    def _strides(
+        self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
+    ) -> tuple[dict[int, Symbol], tuple[int | None, ...] | None]:
+        """The names of strides by dimension, and the strides: numbers, and None for those that calls decide.
+
+        A stride of -1 is that of a dense buffer.
+        """
         values = items(self.evaluator.evaluate(node) or ())
-        if values and len(values) != buffer.rank:
-            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(values)} strides are given")
-        expected: int | None = 1
+        if values and len(values) != len(shape):
+            raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
+        names: dict[int, Symbol] = {}
+        strides: list[int | None] = [None] * len(values)
+        dense: int | None = 1
         for dimension in reversed(range(len(values))):
-            value, extent = values[dimension], buffer.extents[dimension]
+            value, extent = values[dimension], shape[dimension]
             if isinstance(value, str):
                 known = self.evaluator.known(value)
                 value = Symbol(value) if known is None else known
+            number = as_number(value)
             if isinstance(value, Symbol):
-                buffer.strides[dimension] = value
-            elif as_number(value) not in (-1, expected):
-                shown = f"stride {dimension} of {buffer.name} is not {value!r}"
-                raise self.error(node, f"buffers are dense, row-major: {shown}")
-            expected = expected * extent if expected is not None and isinstance(extent, int) else None
+                names[dimension] = value
+            elif number == -1 and dense is not None:
+                strides[dimension] = dense
+            elif isinstance(number, int) and not isinstance(number, bool) and number != -1:
+                strides[dimension] = number
+            elif value is not None:
+                raise self.error(
+                    node,
+                    f"stride {dimension} of {name} is a number, a variable, or None where calls decide, got {value!r}",
+                )
+            dense = dense * extent if dense is not None and isinstance(extent, int) else None
+        return dict(sorted(names.items())), tuple(strides) if values else None
 
     def _shape(self, node: ast.expr, name: str) -> tuple[int | Expr | None, ...]:
         return tuple(
@@ -378,7 +393,7 @@ MATCH_OPTIONS = {
     "offset_factor": "a number",
     "buffer_type": "only default buffers are known",
     "data": "views of buffers cannot be declared",
-    "strides": "buffers are dense, row-major: give no strides",
+    "strides": "temporaries are dense, row-major: give no strides",
     "elem_offset": "buffers start at their first element",
     "axis_separators": "buffers are flat in memory",
 }

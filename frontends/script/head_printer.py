@@ -13,6 +13,7 @@ from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.strides import strides_of, with_strides
 from weft.dialects.tir_regions import AssumeShapeOp
 from weft.frontends.script.attributes import string_text
 from weft.frontends.script.raising import Raiser
@@ -25,19 +26,27 @@ from weft.frontends.te.expr import Expr
 
 def is_plain_buffer(type: Attribute) -> bool:
     """Whether a buffer type is a shape, an element type and a scope."""
+    return is_declarable_buffer(type) and strides_of(type) is None
+
+
+def is_declarable_buffer(type: Attribute) -> bool:
+    """Whether a buffer type is a shape, an element type, a scope, and strides."""
+    strides = strides_of(type)
     return (
         isinstance(type, MemRefType)
         and is_scalar(type.element_type)
         and not isinstance(type.element_type, IndexType)
-        and isinstance(type.layout, NoneAttr)
+        and (type == with_strides(type, strides) if strides is not None else isinstance(type.layout, NoneAttr))
         and isinstance(type.memory_space, NoneAttr | StringAttr)
     )
 
 
 def buffer_options(type: MemRefType[Attribute]) -> str:
-    """The dtype and scope of a buffer, after its shape."""
+    """The dtype, scope and strides of a buffer, after its shape."""
     scope = f", scope={string_text(type.memory_space.data)}" if isinstance(type.memory_space, StringAttr) else ""
-    return f', "{name_of(type.element_type)}"{scope}'
+    stated = strides_of(type)
+    strides = "" if stated is None else f", strides={shape_text(stated)}"
+    return f', "{name_of(type.element_type)}"{scope}{strides}'
 
 
 @dataclass
@@ -74,7 +83,7 @@ class HeadPrinter:
             if declared and isinstance(type, PtrType):
                 return f"{name}: T.handle"
             return f"{name}: {scalar_annotation(type)}"
-        if not is_plain_buffer(type):
+        if not is_declarable_buffer(type):
             self._shadow.bind(argument, mine, name)
             return f"{name}: T.type({string_text(str(type))})"
         if declared and DYNAMIC_INDEX in type.get_shape():

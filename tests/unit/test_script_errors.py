@@ -147,7 +147,7 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ("X = T.match_buffer(A, (8, 8))", "views of buffers cannot be declared: use A itself"),
         ("X = T.alloc_buffer((8, n))", "unknown name 'n'"),
         ('X = T.alloc_buffer((8, 8), "float33")', "there is no element type 'float33', did you mean 'float32'"),
-        ("X = T.alloc_buffer((8, 8), strides=(1, 8))", "buffers are dense, row-major: give no strides"),
+        ("X = T.alloc_buffer((8, 8), strides=(1, 8))", "temporaries are dense, row-major: give no strides"),
         ("X = T.alloc_buffer((8, 8), shape=(1, 8))", "shape is given twice"),
         ("X = T.alloc_buffer((8, 8), color=1)", "there is no option color"),
         ("X = T.alloc_buffer()", "buffer X has no shape"),
