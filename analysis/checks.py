@@ -2,8 +2,9 @@
 
 Domains are covered, accesses stay in bounds, outputs are sound, and what runs in parallel is independent.
 
-Asked at level boundaries and after parsing. An error is raised for what is proved wrong; what cannot be decided within
-the budget passes (the interpreter still checks it when it runs).
+Asked at level boundaries and after parsing. An error is raised for what is proved wrong, unless the program, evaluated
+at the point that shows it, does otherwise. What cannot be decided within the budget passes (the interpreter still
+checks it when it runs).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact
 from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
+from weft.analysis.replay import is_missed, is_outside, run_one, runs_twice
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import nested_binding
@@ -66,7 +68,7 @@ def check_independence(loop: ForOp) -> None:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL)
     except NotProved:
         return
-    if conflict is not None and conflict.exact:
+    if conflict is not None and conflict.exact and conflict.may_happen():
         kind = loop.kind.data.value
         raise CompileError.at(loop, f"the loop is {kind}, but {conflict.describe()} at the same time")
 
@@ -116,19 +118,19 @@ def check_coverage(block: BlockOp) -> None:
             along = _needed_iterators(block)
             if (along is None or along) and not _is_cut_by_surroundings(parts):
                 missed = missed_instance(domain, *others, loops_run=True, along=along)
-                if missed is not None:
+                if missed is not None and all(is_missed(part, missed, True) for part in (domain, *others)):
                     _report_missed(block, missed)
         if not _is_idempotent(block):
             restarting = _restarting_loops(block, domain.loops)
             repeated = repeated_instance(domain, restarting)
-            if repeated is not None:
+            if repeated is not None and runs_twice(domain, restarting, *repeated, otherwise=True):
                 _report_repeated(block, domain, repeated)
             for part, other in zip(parts[parts.index(block) + 1 :], others[parts.index(block) :], strict=True):
                 shared = [loop for loop in domain.loops if loop in other.loops]
                 if len(restarting) > len(shared) and len(_restarting_loops(part, other.loops)) > len(shared):
                     continue
                 both = instance_of_both(domain, other)
-                if both is not None:
+                if both is not None and run_one(domain, both[0], other, both[1]):
                     _report_run_by_both(block, part, domain, other, both)
     except NotProved:
         return
@@ -282,7 +284,7 @@ def _check_dimension(access: Access, dimension: int, index: Index, extent: int) 
             point = system.find_point()
         except NotProved:
             continue
-        if point is not None:
+        if point is not None and is_outside(access, dimension, extent, point):
             _report_outside(access, dimension, index, point)
 
 

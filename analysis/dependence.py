@@ -61,6 +61,11 @@ class Conflict:
         """Whether the program, evaluated at the two instances, does touch one element, in the order that is claimed."""
         return really_conflict((self.first, self.second), self.point, self.claim.shared, self.claim.ordered)
 
+    def may_happen(self) -> bool:
+        """Whether evaluation does not contradict it."""
+        claim = self.claim
+        return really_conflict((self.first, self.second), self.point, claim.shared, claim.ordered, otherwise=True)
+
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
         """The refusal that this conflict justifies."""
         if self.exact:

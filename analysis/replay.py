@@ -250,12 +250,12 @@ class Claims:
         return self.first.value(loop.induction_variable), self.second.value((other or loop).induction_variable)
 
 
-def tried(question: Callable[[], bool]) -> bool:
-    """The answer to a question about instances; False where something cannot be tried out."""
+def tried(question: Callable[[], bool], otherwise: bool = False) -> bool:
+    """The answer to a question about instances; `otherwise` where something cannot be tried out."""
     try:
         return question()
     except NotTried:
-        return False
+        return otherwise
 
 
 def really_conflict(
@@ -263,6 +263,7 @@ def really_conflict(
     point: Point,
     shared: Collection[ForOp],
     ordered: Callable[[Order], object],
+    otherwise: bool = False,
 ) -> bool:
     """Whether both instances run, in the order that is claimed, and touch one element that one of them writes."""
     first, second = accesses
@@ -282,7 +283,7 @@ def really_conflict(
             and one.element(first) == other.element(second)
         )
 
-    return tried(question)
+    return tried(question, otherwise)
 
 
 def _values(point: Point) -> dict[SSAValue, int]:
@@ -305,7 +306,7 @@ def same_instance(block: BlockOp, first: Point, second: Point) -> bool:
     return tried(question)
 
 
-def runs_twice(domain: Domain, fixed: Sequence[ForOp], first: Point, second: Point) -> bool:
+def runs_twice(domain: Domain, fixed: Sequence[ForOp], first: Point, second: Point, otherwise: bool = False) -> bool:
     """Whether two different points of the loops of a domain, equal in the fixed ones, both run one instance of it."""
 
     def question() -> bool:
@@ -314,7 +315,33 @@ def runs_twice(domain: Domain, fixed: Sequence[ForOp], first: Point, second: Poi
         held = all(first[loop.induction_variable] == second[loop.induction_variable] for loop in fixed)
         return first != second and same and held and all(_holds(domain, instance) for instance in (one, other))
 
-    return tried(question)
+    return tried(question, otherwise)
+
+
+def run_one(first: Domain, at: Point, second: Domain, other_at: Point) -> bool:
+    """Whether a point of the loops of each of two domains run one instance; True where that cannot be tried out."""
+
+    def question() -> bool:
+        one, other = Instance(_values(at)), Instance(_values(other_at))
+        same = zip(first.bindings, second.bindings, strict=True)
+        return (
+            all(one.number(index) == other.number(twin) for index, twin in same)
+            and _holds(first, one)
+            and _holds(second, other)
+        )
+
+    return tried(question, True)
+
+
+def is_outside(access: Access, dimension: int, extent: int, point: Point) -> bool:
+    """Whether an access runs at a point and leaves its buffer there; True where that cannot be tried out."""
+
+    def question() -> bool:
+        instance = instance_at(point, "", access.loops)
+        index = instance.element(access)[1][dimension]
+        return instance.runs(access.op) and (index < 0 or (extent != DYNAMIC_INDEX and index >= extent))
+
+    return tried(question, True)
 
 
 def _holds(domain: Domain, instance: Instance) -> bool:
@@ -347,7 +374,7 @@ def is_one_place(
     return tried(question)
 
 
-def is_missed(domain: Domain, missed: Point) -> bool:
+def is_missed(domain: Domain, missed: Point, otherwise: bool = False) -> bool:
     """Whether an instance (`("iterator", position)` -> value) lies in a domain, and trying loop points one after the
     other finds none that runs it.
 
@@ -387,7 +414,7 @@ def is_missed(domain: Domain, missed: Point) -> bool:
         inside = all(0 <= w < instance.number(e) for w, e in zip(wanted, domain.extents, strict=True))
         return inside and not search(0, dict(symbols))
 
-    return tried(question)
+    return tried(question, otherwise)
 
 
 def _known_extent(instance: Instance, extent: int | SSAValue | Index) -> int | None:
