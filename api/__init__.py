@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft import script, te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
+    from weft.frontends.script.schedule import Schedule
     from weft.frontends.te.stage import lower
     from weft.interp.interpreter import Interpreter
     from weft.passes.module_functions import (
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from weft.runtime.library import Library
     from weft.runtime.registry import get_func, register_func
     from weft.runtime.threads import get_num_threads, set_num_threads
-    from weft.schedule.schedule import Schedule
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
+    from weft.schedule.trace_python import trace_as_python
+    from weft.schedule.traces import decisions_of, simplify_trace
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.target import Target
     from weft.tools.building import build, parse, parse_file
+    from weft.tools.traces import parse_trace, run_trace
 
 __all__ = [
     "CompileError",
@@ -49,6 +52,7 @@ __all__ = [
     "WeftError",
     "assert_structural_equal",
     "build",
+    "decisions_of",
     "function_attributes",
     "function_names",
     "get_func",
@@ -58,14 +62,18 @@ __all__ = [
     "merge",
     "parse",
     "parse_file",
+    "parse_trace",
     "register_func",
     "register_tensor_intrinsic",
     "remove_function",
+    "run_trace",
     "script",
     "set_function_attribute",
     "set_num_threads",
+    "simplify_trace",
     "structural_equal",
     "te",
+    "trace_as_python",
     "update_function",
 ]
 
@@ -74,12 +82,13 @@ _PLACES = {
     "InternalError": "weft.support.errors",
     "Interpreter": "weft.interp.interpreter",
     "Library": "weft.runtime.library",
-    "Schedule": "weft.schedule.schedule",
+    "Schedule": "weft.frontends.script.schedule",
     "ScheduleError": "weft.support.errors",
     "Target": "weft.support.target",
     "WeftError": "weft.support.errors",
     "assert_structural_equal": "weft.analysis.structural_equality",
     "build": "weft.tools.building",
+    "decisions_of": "weft.schedule.traces",
     "function_attributes": "weft.passes.module_functions",
     "function_names": "weft.passes.module_functions",
     "get_func": "weft.runtime.registry",
@@ -89,12 +98,16 @@ _PLACES = {
     "merge": "weft.passes.module_functions",
     "parse": "weft.tools.building",
     "parse_file": "weft.tools.building",
+    "parse_trace": "weft.tools.traces",
     "register_func": "weft.runtime.registry",
     "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",
+    "run_trace": "weft.tools.traces",
     "set_function_attribute": "weft.passes.module_functions",
     "set_num_threads": "weft.runtime.threads",
+    "simplify_trace": "weft.schedule.traces",
     "structural_equal": "weft.analysis.structural_equality",
+    "trace_as_python": "weft.schedule.trace_python",
     "update_function": "weft.passes.module_functions",
 }
 
