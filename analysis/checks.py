@@ -117,7 +117,8 @@ def check_coverage(block: BlockOp) -> None:
             _check_same_domain(parts)
             along = _needed_iterators(block)
             if (along is None or along) and not _is_cut_by_surroundings(parts):
-                missed = missed_instance(domain, *others, loops_run=True, along=along)
+                given = [index for part in parts for index in Context.around(part).conditions.positives]
+                missed = missed_instance(domain, *others, loops_run=True, along=along, given=given)
                 if missed is not None and all(is_missed(part, missed, True) for part in (domain, *others)):
                     _report_missed(block, missed)
         if not _is_idempotent(block):

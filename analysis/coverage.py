@@ -69,14 +69,18 @@ def are_digits(domain: Domain) -> bool:
 
 
 def missed_instance(
-    domain: Domain, *others: Domain, loops_run: bool = False, along: Sequence[int] | None = None
+    domain: Domain,
+    *others: Domain,
+    loops_run: bool = False,
+    along: Sequence[int] | None = None,
+    given: Sequence[Index] = (),
 ) -> Point | None:
     """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
 
     `others` are further loops and bindings that run instances of the same domain. With `loops_run`, loops of symbolic
     extent are taken to run at least once. With `along`, only the iterators at these positions must take all of their
-    values, for those values of the others that are reached at all. Raises `NotProved` when the question cannot be
-    decided.
+    values, for those values of the others that are reached at all. Nothing is missed where an index in `given` is
+    negative: what is around the loops does not run there. Raises `NotProved` when the question cannot be decided.
     """
     parts = (domain, *others)
     if any(are_digits(part) for part in parts):
@@ -87,7 +91,7 @@ def missed_instance(
     loops = [loop for part in parts for loop in part.loops]
     running = [Index.of(loop.extent) - 1 for loop in loops if loops_run and not isinstance(loop.extent, int)]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
-    missed = _box(domain, symbols, assumed).projection(keep)
+    missed = _box(domain, symbols, [*assumed, *given]).projection(keep)
     reached = [_reached(part).projection(keep) for part in parts]
     if along is not None:
         missed = _started(missed, reached, [len(symbols) + at for at in along])

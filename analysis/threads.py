@@ -8,12 +8,15 @@ iteration t of the inner loop (*cooperative fetching*).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from weft.analysis.accesses import Access
+from weft.analysis.dependence import Conflict, conflict_between
+from weft.analysis.replay import Order
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.low_gpu import BLOCK_AXES, SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
@@ -122,3 +125,53 @@ def _reaches(values: Iterable[SSAValue], wanted: SSAValue, inner: Operation) -> 
         else:
             pending.extend(owner.operands)
     return False
+
+
+def differs_between_threads(value: SSAValue) -> bool:
+    """Whether a value may differ between the threads of a block: it depends on their places, or on memory."""
+    seen: set[SSAValue] = set()
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if found in seen:
+            continue
+        seen.add(found)
+        owner = found.owner
+        if isinstance(owner, Block):
+            loop = owner.parent_op()
+            if isinstance(loop, ForOp):
+                if runs_over_threads(loop):
+                    return True
+                pending.extend(loop.operands)
+        elif owner.name.startswith(_COMPUTATIONS):
+            pending.extend(owner.operands)
+        else:
+            return True
+    return False
+
+
+_COMPUTATIONS = ("arith.", "math.", "affine.apply", "memref.dim")
+
+
+def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], carried: ForOp | None) -> Conflict | None:
+    """An element that one thread touches in `first` and another thread of the block later in `second`.
+
+    Later is: in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
+    the same one of the loops around it. Raises `NotProved`.
+    """
+    common = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
+    if carried is not None:
+        common = common[: common.index(carried)]
+
+    for thread in threads:
+        for backwards in (False, True):
+
+            def ordered(order: Order, thread: ForOp = thread, backwards: bool = backwards) -> None:
+                (order.later if backwards else order.earlier)(thread)
+                if carried is not None:
+                    order.earlier(carried)
+
+            conflict = conflict_between(first, second, common, ordered)
+            if conflict is not None:
+                return conflict
+    return None

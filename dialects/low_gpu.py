@@ -60,6 +60,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.low_access import Access, AccessAttr
+from weft.dialects.tir_kinds import IN_STEP
 
 KERNEL = "low.kernel"
 """Function attribute of a kernel: a `KernelAttr`."""
@@ -159,7 +160,7 @@ def _verify_in_kernel(op: Operation) -> None:
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, FuncOp):
         parent = parent.parent_op()
-    if isinstance(parent, FuncOp) and kernel_of(parent) is None:
+    if isinstance(parent, FuncOp) and kernel_of(parent) is None and IN_STEP not in parent.attributes:
         raise VerifyException(f"{op.name} stands in a kernel, and @{parent.sym_name.data} has no {KERNEL}")
 
 

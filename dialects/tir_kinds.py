@@ -61,6 +61,9 @@ IN_STEP = "tir.threads_in_step"
 """Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
 wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""
 
+SOURCE = "tir.source"
+"""String attribute of the outermost loop of a kernel that is being lowered: the labels of the blocks in it."""
+
 STORAGE_ALIGN = "tir.storage_align"
 """Attribute of an allocation: a list of `[axis, factor, offset]`. When the buffer is placed, the stride of such an
 axis, in elements, is a multiple of factor plus offset."""

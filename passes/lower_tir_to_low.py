@@ -10,19 +10,19 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS
+from weft.dialects.low_gpu import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.nest import tir_functions
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
-
-_TARGETS = ("llvm",)
+from weft.support.target import KINDS
 
 
 @dataclass(frozen=True)
 class LowerTirToLowPass(PassSequence):
-    """Lower every tir function of a module: `lower-tir-to-low{target=llvm}`.
+    """Lower every tir function of a module: `lower-tir-to-low{target=llvm}`, or `{target="cuda -arch=sm_90"}`.
 
     Runs `pipelines.tir_to_low`. Passes of users run at named points of it, as
     `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the points.
@@ -42,8 +42,8 @@ class LowerTirToLowPass(PassSequence):
 def lower_tir_to_low(ctx: Context, op: ModuleOp, target: str, insertions: Insertions, after: AfterStep) -> None:
     """What the pass does, with passes of users as objects. `after` is called when a step is done."""
     kind = target.split()[0] if target.split() else ""
-    if kind not in _TARGETS:
-        raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, _TARGETS)}")
+    if kind not in KINDS:
+        raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, KINDS)}")
     steps = with_insertions(tir_to_low(target), insertions)
     for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
         schedule.detach()
@@ -56,7 +56,7 @@ def lower_tir_to_low(ctx: Context, op: ModuleOp, target: str, insertions: Insert
         after(step)
     theirs = [step.run.name for step in steps if step.point is None]
     for function in op.ops:
-        if isinstance(function, FuncOp) and function.sym_name.data in names:
+        if isinstance(function, FuncOp) and (function.sym_name.data in names or KERNEL in function.attributes):
             _verify_result(function, theirs)
 
 
@@ -66,7 +66,7 @@ def _verify_result(function: FuncOp, theirs: list[str]) -> None:
     try:
         verify_level(function, "low")
         function.verify()
-        if PARAMS not in function.attributes:
+        if PARAMS not in function.attributes and KERNEL not in function.attributes:
             problem = f"{PARAMS} is missing"
     except (CompileError, VerifyException) as error:
         problem = str(error)

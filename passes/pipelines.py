@@ -5,22 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
+from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_flatten import FlattenPass
+from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
+from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
+from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.support.gpu_machine import GPU_KINDS
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 
 def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
-    """From scheduled tir to low. The order is the same for every target so far; what a target lacks it refuses."""
+    """From scheduled tir to low: for CPUs, or with kernels (`kernels_to_low`)."""
+    if target.partition(" ")[0] in GPU_KINDS:
+        return kernels_to_low(target)
     return (
         # First, for it asks the question that schedule primitives asked (is a temporary private to an iteration?) in
         # the form in which they asked it: with blocks, whose init is known to come first.
@@ -39,6 +47,42 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         FlattenPass(),
         # While loops still have kinds.
         LowerVectorizedPass(),
+        # Last: indices are read and simplified by the ranges of tir loops up to here.
+        LowerLoopsPass(),
+        # Emitters print what they get.
+        LowCanonicalizePass(),
+    )
+
+
+def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
+    """From scheduled tir to low for targets whose programs are kernels: bound loops become functions of their own."""
+    return (
+        # First, as for CPUs: which temporaries are private is asked while loops say what the program means.
+        PlaceBuffersPass(),
+        # While loops and blocks are there, which carry code along as annotations.
+        CollectImportsPass(),
+        # After schedules asked what they ask; from here on threads run in step.
+        BindThreadsPass(target),
+        # After it, for a temporary may belong to a thread, but be used in several nests over the threads.
+        AssignSpacesPass(),
+        # Before blocks go: it needs to know which iterators reduce.
+        LowerReductionsPass(),
+        # From here on there are loops, conditions, loads and stores only.
+        LowerBlocksPass(),
+        # After the blocks, so that indices speak of loops; before barriers, for iterations reuse what is compacted.
+        CompactBuffersPass(),
+        # Before loops are partitioned, so that both versions of the kernel are.
+        PartitionBlocksPass(),
+        # Before barriers, which must not come to stand under a condition that threads part ways at.
+        PartitionLoopsPass(),
+        # While accesses have an index a dimension, which integer sets like best.
+        InsertBarriersPass(),
+        # Before vectors: with one index an access, strides are coefficients.
+        FlattenPass(),
+        # While loops still have kinds.
+        LowerVectorizedPass(),
+        # While loops tell which thread axis they are.
+        OutlineKernelsPass(target),
         # Last: indices are read and simplified by the ranges of tir loops up to here.
         LowerLoopsPass(),
         # Emitters print what they get.

@@ -13,9 +13,20 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS, GatherOp, ParallelForOp
+from weft.dialects.low_gpu import KERNEL
 
 _PURE = ("arith.", "math.", "vector.broadcast", "vector.extract", "vector.insert", "vector.shuffle", "vector.bitcast")
-_PURE_LOW = ("low.cmp", "low.select", "low.sitofp", "low.uitofp", "low.fpto", "low.ext", "low.trunc", "low.index_cast")
+_PURE_LOW = (
+    "low.cmp",
+    "low.select",
+    "low.sitofp",
+    "low.uitofp",
+    "low.fpto",
+    "low.ext",
+    "low.trunc",
+    "low.index_cast",
+    "low.thread_id",
+)
 _READS = (memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, GatherOp)
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 
@@ -36,7 +47,9 @@ class LowCanonicalizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
-            if isinstance(function, FuncOp) and PARAMS in function.attributes and function.body.blocks:
+            if not isinstance(function, FuncOp) or not function.body.blocks:
+                continue
+            if PARAMS in function.attributes or KERNEL in function.attributes:
                 canonicalize(function)
 
 

@@ -21,6 +21,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
+from weft.dialects.low_gpu import KERNEL, ThreadIdOp
 from weft.dialects.tir import ForOp, range_of_index
 from weft.passes.index_ops import materialize
 
@@ -31,12 +32,13 @@ _FREE_OF_EFFECTS = ("arith.", "math.", "affine.apply", "memref.dim", "memref.loa
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that are at tir level: with a body, over buffers, not lowered yet."""
+    """The functions of `module` that are at tir level: with a body, over buffers, not lowered yet, no kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)
             and op.body.blocks
             and PARAMS not in op.attributes
+            and KERNEL not in op.attributes
             and not any(isinstance(t, TensorType) for t in (*op.function_type.inputs, *op.function_type.outputs))
         ):
             yield op
@@ -181,6 +183,8 @@ def range_of(value: SSAValue) -> Interval:
     op = value.owner
     if isinstance(op, memref.DimOp):
         return 0, None
+    if isinstance(op, ThreadIdOp):
+        return 0, None if op.static_extent is None else op.static_extent - 1
     if isinstance(op, arith.MinSIOp | arith.MaxSIOp) and isinstance(value.type, IndexType):
         return _range_of_choice(op)
     if isinstance(op, arith.MuliOp):
@@ -193,6 +197,8 @@ def range_of(value: SSAValue) -> Interval:
 
 def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:
     """The extents that a flat function takes after its parameters are not negative; strides may be."""
+    if KERNEL in function.attributes:
+        return (0, None) if value.index >= len(function.args) - len(symbols_of(function)) else (None, None)
     params = function.attributes.get(PARAMS)
     if not isinstance(params, ArrayAttr) or value.index < len(params):
         return None, None

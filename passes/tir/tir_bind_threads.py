@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -22,7 +22,7 @@ from weft.analysis.threads import (
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IN_STEP, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import IN_STEP, SOURCE, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
@@ -213,6 +213,7 @@ class _Binder:
                 place.add_op(loop)
             elif self.root.parent is not None:
                 self.root.parent.insert_op_before(loop, self.root)
+                loop.attributes[SOURCE] = StringAttr(", ".join(dict.fromkeys(_labels(self.root))))
             variables[axis] = loop.induction_variable
             place = loop.body.block
         if place is None:
@@ -246,6 +247,10 @@ class _Binder:
                 added.append((Index.of(variable), Index({}, least)))
         if added:
             add_guards(block, added)
+
+
+def _labels(root: Operation) -> Iterator[str]:
+    return (op.label for op in root.walk() if isinstance(op, BlockOp))
 
 
 def _does_work(block: BlockOp) -> bool:

@@ -32,8 +32,8 @@ from weft.analysis.index import Index
 from weft.dialects.low import PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.strides import layout_problem, strides_of
-from weft.dialects.tir import AssumeShapeOp, BlockOp
-from weft.dialects.tir_kinds import STORAGE_ALIGN
+from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir_kinds import IN_STEP, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
 from weft.passes.tir.nest import (
@@ -58,6 +58,8 @@ _FRAME_LIMIT = 256 * 1024
 """Bytes of stack that one function may take."""
 _ALIGNMENT = 64
 """Alignment of temporaries in bytes: a cache line, and the widest vector."""
+_KERNEL_ALIGNMENT = 16
+"""The same in kernels: four lanes of 32 bits move at once."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,16 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
             raise CompileError.at(op, f"{STORAGE_ALIGN} lists [axis, factor, offset], got {entry}")
         found[numbers[0]] = (numbers[1], numbers[2])
     return found
+
+
+def _is_in_kernel(op: Operation) -> bool:
+    """Whether an op stands in a loop over threads or blocks of threads."""
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, ForOp) and parent.thread_axis is not None:
+            return True
+        parent = parent.parent_op()
+    return False
 
 
 class _Flattener:
@@ -274,10 +286,14 @@ class _Flattener:
             self.shapes[op.memref], self.aligned[op.memref] = shape, aligned
             stride = self._stride(op.memref, 0, op).constant
             flat = MemRefType(type_.element_type, [type_.get_shape()[0] * stride], memory_space=type_.memory_space)
+        if IN_STEP in self.function.attributes and _is_in_kernel(op):
+            self._allocate_in_kernel(op, flat, shape)
+            return
         alignment = op.alignment or IntegerAttr(_ALIGNMENT, i64)
         size = flat.get_shape()[0] * bytes_of(flat.element_type)
         limit = _LOCAL_LIMIT if type_.memory_space == LOCAL else _STACK_LIMIT
         on_stack = 0 <= size <= limit and self.frame + size <= _FRAME_LIMIT and not _is_passed_on(op.memref)
+        on_stack = on_stack and IN_STEP not in self.function.attributes  # kernels cannot see the host's stack
         if on_stack:
             self.frame += size
             local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
@@ -295,6 +311,29 @@ class _Flattener:
             free = memref.DeallocOp.get(new.results[0])
             free.location = op.location
             _add_at_end(op, free)
+        op.detach()
+        op.erase()
+
+    def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
+        """Memory of a thread, or of a block of threads: of static size, and freed by itself."""
+        name = f"%{op.memref.name_hint}"
+        if flat.get_shape()[0] < 0:
+            extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
+            raise CompileError.at(
+                op, f"{name} lies in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
+            )
+        if _is_passed_on(op.memref):
+            raise CompileError.at(op, f"{name} lies in a kernel: calls and casts of it are not supported there")
+        new = memref.AllocaOp.build(
+            operands=[[], []],
+            result_types=[flat],
+            properties={"alignment": op.alignment or IntegerAttr(_KERNEL_ALIGNMENT, i64)},
+        )
+        insert_before(op, [new])
+        new.results[0].name_hint = op.memref.name_hint
+        op.memref.replace_all_uses_with(new.results[0])
+        self.shapes[new.results[0]] = shape
+        self.aligned[new.results[0]] = self.aligned.get(op.memref, {})
         op.detach()
         op.erase()
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
+from weft.dialects.low_gpu import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.nest import detached_ops, index_constant, range_of
@@ -43,7 +44,7 @@ class LowerLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            if PARAMS in function.attributes and function.body.blocks:
+            if (PARAMS in function.attributes or KERNEL in function.attributes) and function.body.blocks:
                 lower_loops(function)
 
 

@@ -363,9 +363,8 @@ class Generator:
             return self._padded(extent, fits, conditions)
         if style < 0.86 and extent.static:
             return self._digit(extent.static, iters)
-        if style < 0.9:
-            low = extent.static or 1
-            return Affine((), draw.number(0, min(low, 3) - 1))
+        if style < 0.9 and extent.static:  # others may be 0
+            return Affine((), draw.number(0, min(extent.static, 3) - 1))
         if style < 0.94 and extent.static:
             return self._strided(extent.static, iters)
         return iterator(draw.choose(inside)[0].name) if inside else None

@@ -489,3 +489,24 @@ def test_a_reduction_does_not_run_again_in_iterations_in_which_its_producer_does
     assert "requirement 6, every instance of the block runs in some iteration, updates in one only" in message
     assert "would both run one instance, which updates what it reads" in message
     check(PARTIAL_SUMS.replace("FACTORS", "1, 2"))
+
+
+def test_a_part_of_an_outer_block_that_never_runs_misses_nothing() -> None:
+    check(
+        """
+func.func @main(%A: memref<1x2xi32>, %B: memref<1x2xi32>) {
+  tir.for %p in 1 { tir.for %q in 2 { tir.for %j in 2 {
+    tir.block "B" iters(%vi: spatial<1>, %vj: spatial<2>) = [%p * 2 + %q, %j] where [%p * 2 + %q] < [1] {
+      %a = memref.load %A[%vi, %vj] : memref<1x2xi32>
+      memref.store %a, %B[%vi, %vj] : memref<1x2xi32>
+    }
+  } } }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %p, %q, %j = sched.get_loops %b : loop, loop, loop
+  %outer = sched.blockize %j : block
+  %q0, %q1 = sched.loop_partition %q {factors = [1, 0]} : loop, loop
+}"""
+    )

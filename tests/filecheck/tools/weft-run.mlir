@@ -35,7 +35,7 @@
 // FILE: error: cannot open '{{.*}}none.npy': no such file or directory
 // NPY: error: '{{.*}}weft-run.mlir' is not a .npy file with an array of numbers
 // CPU: error: unknown CPU 'znver44'
-// KIND: error: unknown target kind 'gpu' (known: 'llvm')
+// KIND: error: unknown target kind 'gpu' (known: 'c', 'cuda', 'llvm', 'metal', 'opencl')
 // MISSING: error: cannot open '{{.*}}none.mlir': no such file or directory
 // COMMAND: error: unknown command 'rum', did you mean 'run'?
 // HELP: run  compile a function and run it on arrays

@@ -1,0 +1,210 @@
+"""tir-insert-barriers: threads of a block wait for each other where one touches what another one wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.dependence import Conflict
+from weft.analysis.sets import NotProved
+from weft.analysis.threads import differs_between_threads, runs_over_threads, thread_conflict
+from weft.dialects.low_gpu import BarrierOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IN_STEP, LoopKind
+from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.support.errors import CompileError
+
+
+@dataclass(frozen=True)
+class InsertBarriersPass(ModulePass):
+    """Insert `low.barrier` in kernels, where two threads of a block touch one element, one of them writing, and nothing
+    keeps them in order yet.
+
+    ```mlir
+    tir.for %k in 8 {
+      WRITE %S[%t]
+      READ %S[(%t + 1) mod 64] }
+    // becomes
+    tir.for %k in 8 {
+      WRITE %S[%t]
+      low.barrier
+      READ %S[(%t + 1) mod 64]
+      low.barrier }
+    ```
+    Asked by integer sets, of memory that threads share: within an iteration of the loops around both accesses, and from
+    one iteration to a later one. A barrier stands as far out as the accesses allow; what is not affine, or not decided
+    within the budget, gets one. Requires `tir-compact-buffers`, after which iterations reuse temporaries.
+
+    Raises CompileError where a barrier would have to stand under a condition or in a loop that differs between the
+    threads, and where two threads write one element at once.
+    """
+
+    name = "tir-insert-barriers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            if IN_STEP in function.attributes:
+                insert_barriers(function)
+
+
+def insert_barriers(function: FuncOp) -> None:
+    """Insert the barriers of the kernels of one function."""
+    found: dict[Operation, list[Access]] = {}
+    for access in accesses(function):
+        if buffer_type(access.buffer).memory_space != LOCAL:
+            found.setdefault(access.op, []).append(access)
+    for body in thread_bodies(function):
+        inserter = _Inserter(found, _thread_loops(body))
+        if inserter.threads:
+            inserter.check_writes(body)
+            inserter.sequence(body, divergent=None)
+
+
+def _thread_loops(body: Block) -> tuple[ForOp, ...]:
+    """The loops over more than one thread around the body of a kernel."""
+    loops: list[ForOp] = []
+    parent = body.parent_op()
+    while isinstance(parent, ForOp):
+        if runs_over_threads(parent) and parent.extent != 1:
+            loops.append(parent)
+        parent = parent.parent_op()
+    return tuple(reversed(loops))
+
+
+@dataclass
+class _Summary:
+    """What a part of a kernel accesses."""
+
+    first: list[Access] = field(default_factory=list[Access])
+    """What it may access before its first barrier."""
+    last: list[Access] = field(default_factory=list[Access])
+    """What it may access after its last barrier."""
+    passes: bool = True
+    """Whether it can be run through without a barrier."""
+
+
+@dataclass
+class _Inserter:
+    found: dict[Operation, list[Access]]
+    threads: tuple[ForOp, ...]
+
+    def check_writes(self, body: Block) -> None:
+        """No two threads write one element in the same place of the program."""
+        for op in body.walk():
+            for access in self.found.get(op, ()):
+                if (
+                    access.is_write
+                    and (conflict := self._conflict(access, access, None)) is not None
+                    and conflict.exact
+                ):
+                    raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
+
+    def sequence(self, block: Block, divergent: Operation | None) -> _Summary:
+        """Insert barriers between the ops of a block. `divergent` is what makes threads part ways, if they have."""
+        total = _Summary()
+        for op in list(block.ops):
+            part = self.part(op, divergent)
+            conflict = self._any_conflict(total.last, part.first, None)
+            if conflict is not None:
+                self._insert(op, None, conflict, divergent)
+                total.last, total.passes = [], False
+            if total.passes:
+                total.first.extend(part.first)
+            total.last = [*part.last, *total.last] if part.passes else list(part.last)
+            total.passes = total.passes and part.passes
+        return total
+
+    def part(self, op: Operation, divergent: Operation | None) -> _Summary:
+        """Insert barriers in one op, and tell what it accesses."""
+        if isinstance(op, ForOp):
+            return self._loop(op, divergent)
+        if isinstance(op, scf.IfOp):
+            return self._if(op, divergent)
+        if isinstance(op, BarrierOp):
+            return _Summary(passes=False)
+        own = self.found.get(op, [])
+        return _Summary(list(own), list(own))
+
+    def _loop(self, loop: ForOp, divergent: Operation | None) -> _Summary:
+        extent = loop.extent
+        apart = isinstance(extent, SSAValue) and differs_between_threads(extent)
+        if divergent is None and (apart or loop.kind.data is LoopKind.VECTORIZED):
+            divergent = loop
+        body = self.sequence(loop.body.block, divergent)
+        if extent != 1:
+            conflict = self._any_conflict(body.last, body.first, loop)
+            if conflict is not None:
+                self._insert(loop, loop.body.block, conflict, divergent)
+                body.last, body.passes = [], False
+        if not isinstance(extent, int) or extent < 1:
+            body.passes = True
+        return body
+
+    def _if(self, op: scf.IfOp, divergent: Operation | None) -> _Summary:
+        if divergent is None and differs_between_threads(op.cond):
+            divergent = op
+        total = _Summary(passes=not op.false_region.blocks)
+        for region in op.regions:
+            for block in region.blocks:
+                branch = self.sequence(block, divergent)
+                total.first.extend(branch.first)
+                total.last.extend(branch.last)
+                total.passes = total.passes or branch.passes
+        return total
+
+    def _any_conflict(
+        self, earlier: Sequence[Access], later: Sequence[Access], carried: ForOp | None
+    ) -> Conflict | NotProved | None:
+        for first in earlier:
+            for second in later:
+                if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                    continue
+                try:
+                    conflict = thread_conflict(first, second, self.threads, carried)
+                except NotProved as error:
+                    return error
+                if conflict is not None:
+                    return conflict
+        return None
+
+    def _conflict(self, first: Access, second: Access, carried: ForOp | None) -> Conflict | None:
+        try:
+            return thread_conflict(first, second, self.threads, carried)
+        except NotProved:
+            return None
+
+    def _insert(
+        self, op: Operation, at_end_of: Block | None, conflict: Conflict | NotProved, divergent: Operation | None
+    ) -> None:
+        """A barrier before `op`, or at the end of a block."""
+        if divergent is not None:
+            _refuse(divergent, conflict)
+        barrier = BarrierOp()
+        barrier.location = op.location
+        if at_end_of is not None:
+            at_end_of.add_op(barrier)
+        elif op.parent is not None:
+            op.parent.insert_op_before(barrier, op)
+
+
+def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:
+    if isinstance(divergent, ForOp):
+        what = (
+            "in a vectorized loop"
+            if divergent.kind.data is LoopKind.VECTORIZED
+            else "in a loop whose extent differs between the threads of a block"
+        )
+    else:
+        what = "under a condition that differs between the threads of a block"
+    why = conflict.describe() if isinstance(conflict, Conflict) else str(conflict)
+    raise CompileError.at(divergent, f"a barrier would have to stand {what}: {why}, by different threads")

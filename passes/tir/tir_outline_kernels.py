@@ -1,0 +1,253 @@
+"""tir-outline-kernels: loops over blocks and threads become functions of their own, and launches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.threads import axis_of
+from weft.dialects.low import SYMBOLS
+from weft.dialects.low_access import Access, AccessAttr
+from weft.dialects.low_gpu import (
+    ARG_ACCESS,
+    BLOCK_AXES,
+    KERNEL,
+    SHARED,
+    THREAD_AXES,
+    KernelAttr,
+    LaunchOp,
+    ThreadIdOp,
+)
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IN_STEP, SOURCE
+from weft.passes.tir.nest import buffer_type, detached_ops, index_constant, insert_before, range_of
+from weft.passes.tir.tir_flatten import bytes_of
+from weft.support.errors import InternalError, ScheduleError, Violation
+from weft.support.target import Target
+
+_READS = frozenset(("memref.load", "vector.load", "vector.maskedload", "low.gather"))
+_WRITES = frozenset(("memref.store", "vector.store", "vector.maskedstore", "low.scatter"))
+_CLONED = ("arith.", "affine.apply")
+"""Computations of the host that kernels repeat, where they would have to be passed to them otherwise."""
+
+
+@dataclass(frozen=True)
+class OutlineKernelsPass(ModulePass):
+    """Turn each nest of loops over blocks and threads into a kernel.
+
+    ```mlir
+    tir.for %b in %g thread_binding<"blockIdx.x"> { tir.for %t in 64 thread_binding<"threadIdx.x"> { BODY(%A, %n) } }
+    // becomes
+    low.launch @f_kernel blocks(%g, %c1, %c1) threads(%c64, %c1, %c1) (%A, %n) : memref<?xf32>, index
+    // and
+    func.func @f_kernel(%A: memref<?xf32>, %n: index) attributes {
+        low.kernel = #low.kernel<[64, 1, 1], source = "C">, ...} {
+      %b = low.thread_id "blockIdx.x" : index
+      %t = low.thread_id "threadIdx.x" extent 64 : index
+      BODY }
+    ```
+    Temporaries of the body stand at the top of the kernel. Its arguments are the buffers and values that the body uses;
+    those that cannot be negative come last, and are named by `low.symbols`. Requires `tir-flatten`. Raises
+    ScheduleError when the temporaries of space "shared" need more memory than the target has for a block of threads.
+    """
+
+    name = "tir-outline-kernels"
+
+    target: str = "cuda"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = Target.parse(self.target)
+        names = {f.sym_name.data for f in op.ops if isinstance(f, FuncOp)}
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
+            last: FuncOp = function
+            for root in [loop for loop in function.walk() if isinstance(loop, ForOp) and SOURCE in loop.attributes]:
+                kernel = _Outliner(root, _fresh(f"{function.sym_name.data}_kernel", names), target).run()
+                op.body.block.insert_op_after(kernel, last)
+                last = kernel
+            del function.attributes[IN_STEP]
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    found, number = name, 1
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    taken.add(found)
+    return found
+
+
+@dataclass
+class _Outliner:
+    """Makes one kernel out of the nest `root`."""
+
+    root: ForOp
+    name: str
+    target: Target
+    loops: dict[str, ForOp] = field(default_factory=dict[str, ForOp])
+    """Axis -> its loop."""
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """What stands in the kernel for a value from outside of it."""
+
+    def run(self) -> FuncOp:
+        body = self._body()
+        arguments, computed = self._captured(body)
+        self.check_shared(body)
+        entry = Block(arg_types=[value.type for value in arguments])
+        for argument, value in zip(entry.args, arguments, strict=True):
+            argument.name_hint = value.name_hint
+            self.values[value] = argument
+        kernel = FuncOp(self.name, ([v.type for v in arguments], []), Region(entry))
+        kernel.location = self.root.location
+        for axis, loop in self.loops.items():
+            entry.add_op(self._thread_id(axis, loop))
+        for op in computed:
+            copy = op.clone(self.values)
+            copy.location = op.location
+            entry.add_op(copy)
+        self._launch(arguments)
+        entry.add_ops(detached_ops(body))
+        for op in entry.walk():
+            for position, operand in enumerate(op.operands):
+                if operand in self.values:
+                    op.operands[position] = self.values[operand]
+        entry.add_op(ReturnOp())
+        _gather_temporaries(entry)
+        self._describe(kernel, arguments)
+        self.root.detach()
+        self.root.erase()
+        return kernel
+
+    def _body(self) -> Block:
+        """The innermost body of the nest; what stands between its loops moves there."""
+        loop = self.root
+        between: list[Operation] = []
+        while True:
+            axis = axis_of(loop)
+            if axis is None:
+                raise InternalError("a loop among those of a kernel is bound to no axis")
+            self.loops[axis] = loop
+            inner = [op for op in loop.body.block.ops if isinstance(op, ForOp) and axis_of(op) is not None]
+            if not inner:
+                break
+            between.extend(op for op in loop.body.block.ops if op is not inner[0])
+            loop = inner[0]
+        body = loop.body.block
+        first = body.first_op
+        for op in between:
+            op.detach()
+        if first is None:
+            body.add_ops(between)
+        else:
+            body.insert_ops_before(between, first)
+        return body
+
+    def _captured(self, body: Block) -> tuple[list[SSAValue], list[Operation]]:
+        """The values from outside that become arguments, and the computations outside that the kernel repeats."""
+        arguments: dict[SSAValue, None] = {}
+        computed: dict[Operation, None] = {}
+        inside: set[SSAValue] = {loop.induction_variable for loop in self.loops.values()}
+        for op in body.walk():
+            inside.update(op.results)
+            for region in op.regions:
+                for block in region.blocks:
+                    inside.update(block.args)
+
+        def visit(value: SSAValue) -> None:
+            if value in inside or value in arguments:
+                return
+            if isinstance(value, OpResult) and value.op.name.startswith(_CLONED):
+                for operand in value.op.operands:
+                    visit(operand)
+                computed.setdefault(value.op)
+            else:
+                arguments[value] = None
+
+        for op in body.walk():
+            for operand in op.operands:
+                visit(operand)
+        return sorted(arguments, key=_rank), list(computed)
+
+    def check_shared(self, body: Block) -> None:
+        shared = [op for op in body.walk() if isinstance(op, memref.AllocaOp) and op.memref.type.memory_space == SHARED]
+        sizes = [_bytes(op) for op in shared]
+        limit = self.target.gpu.max_shared_bytes if self.target.gpu is not None else 0
+        if sum(sizes) <= limit:
+            return
+        listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(shared, sizes, strict=True))
+        total = sum(sizes)
+        detail = f"a block of threads needs {total} bytes ({listed}), target {self.target.kind} has at most {limit}"
+        raise ScheduleError(
+            "lower-tir-to-low", 0, "shared memory fits the target", Violation(detail), self.root, f"@{self.name}"
+        )
+
+    def _thread_id(self, axis: str, loop: ForOp) -> Operation:
+        extent = loop.extent
+        op = index_constant(0) if extent == 1 else ThreadIdOp(axis, extent if isinstance(extent, int) else None)
+        op.location = loop.location
+        if extent != 1:
+            op.results[0].name_hint = loop.induction_variable.name_hint
+        self.values[loop.induction_variable] = op.results[0]
+        return op
+
+    def _launch(self, arguments: Sequence[SSAValue]) -> None:
+        def extents(axes: Sequence[str]) -> list[SSAValue]:
+            return [self._host_value(self.loops[axis].extent if axis in self.loops else 1) for axis in axes]
+
+        launch = LaunchOp(self.name, extents(BLOCK_AXES), extents(THREAD_AXES), arguments)
+        insert_before(self.root, [launch])
+
+    def _host_value(self, extent: int | SSAValue) -> SSAValue:
+        if isinstance(extent, SSAValue):
+            return extent
+        constant = index_constant(extent)
+        insert_before(self.root, [constant])
+        return constant.result
+
+    def _describe(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
+        threads = [self.loops[axis].extent if axis in self.loops else 1 for axis in THREAD_AXES]
+        source = self.root.attributes[SOURCE]
+        text = source.data if isinstance(source, StringAttr) else ""
+        kernel.attributes[KERNEL] = KernelAttr.of([t for t in threads if isinstance(t, int)], text)
+        kernel.attributes[ARG_ACCESS] = ArrayAttr(AccessAttr(_access_of(argument)) for argument in kernel.args)
+        names = [v.name_hint or f"n{at}" for at, v in enumerate(arguments) if _rank(v) == _EXTENT]
+        kernel.attributes[SYMBOLS] = ArrayAttr(StringAttr(name) for name in names)
+
+
+_EXTENT = 2
+
+
+def _rank(value: SSAValue) -> int:
+    """Buffers come first, then values, then those that are not negative."""
+    if isinstance(value.type, MemRefType):
+        return 0
+    low, _ = range_of(value) if isinstance(value.type, IndexType) else (None, None)
+    return _EXTENT if low is not None and low >= 0 else 1
+
+
+def _access_of(argument: SSAValue) -> Access:
+    if not isinstance(argument.type, MemRefType):
+        return Access.READ
+    names = {use.operation.name for use in argument.uses}
+    if names <= _READS:
+        return Access.READ
+    return Access.WRITE if names <= _WRITES else Access.READWRITE
+
+
+def _bytes(op: memref.AllocaOp) -> int:
+    type_ = buffer_type(op.memref)
+    return type_.get_shape()[0] * bytes_of(type_.element_type)
+
+
+def _gather_temporaries(entry: Block) -> None:
+    """Move what the kernel allocates to its top."""
+    first = entry.first_op
+    for op in [op for op in entry.walk() if isinstance(op, memref.AllocaOp)]:
+        if first is not None and op is not first:
+            op.detach()
+            entry.insert_op_before(op, first)
