@@ -87,6 +87,7 @@ CASES = [
         lambda rng, ci, co, h, w: [floats(rng, ci, h, w), floats(rng, co, ci, 3, 3)],
         lambda a, f: np.einsum("cyxij,ocij->oyx", _windows(a), f, optimize=True).astype(np.float32),
         lambda ci, co, h, w: 2 * 9 * ci * co * h * w,
+        odd=(17, 19, 61, 33),
     ),
     Case(
         "depthwise",
@@ -95,6 +96,7 @@ CASES = [
         lambda rng, c, h, w: [floats(rng, c, h, w), floats(rng, c, 3, 3)],
         lambda a, f: np.einsum("cyxij,cij->cyx", _windows(a), f).astype(np.float32),
         lambda c, h, w: 2 * 9 * c * h * w,
+        odd=(17, 61, 129),
     ),
 ]
 

@@ -73,6 +73,47 @@ def matmul_shared(
     return sch
 
 
+def matmul_warps(m: int, n: int, k: int, step: int = 16) -> weft.Schedule:
+    """Tiles of 128 x 128 by 256 threads, laid out for the hardware.
+
+    The 8 warps of a block stand 4 x 2, the 32 threads of a warp 4 x 8, and a thread owns 2 x 2 patches of 4 x 4
+    elements: threads of a warp then read few different places of shared memory, four neighbours at a time, without two
+    of them meeting in a bank. A is transposed on its way into shared memory, so that it is read along rows, too. `m`
+    and `n` are multiples of 128, `k` of `step`.
+    """
+    sch = product(m, n, k)
+    write = sch.cache_write("C", 0, "local")
+    i, j, r = sch.get_loops("C")
+    i0, warp_i, patch_i, lane_i, i1 = sch.split(i, factors=[None, 4, 2, 4, 4])
+    j0, warp_j, patch_j, lane_j, j1 = sch.split(j, factors=[None, 2, 2, 8, 4])
+    r0, r1 = sch.split(r, factors=[None, step])
+    sch.reorder(i0, j0, warp_i, warp_j, lane_i, lane_j, r0, r1, patch_i, i1, patch_j, j1)
+    sch.reverse_compute_at(write, j0)
+    sch.bind(i0, "blockIdx.y")
+    sch.bind(j0, "blockIdx.x")
+    sch.bind(sch.fuse(warp_i, warp_j, lane_i, lane_j), "threadIdx.x")
+    fetch_a = fetch_together(sch, "C", 0, r0, 256)
+    fetch_together(sch, "C", 1, r0, 256)
+    sch.transform_layout(fetch_a, ("write", 0), lambda i, k: (k, i))
+    # The same threads write what they own. The layout keeps what a thread owns together.
+    rows, columns = sch.get_loops(write)[-2:]
+    warp_i, out_patch_i, lane_i, out_i = sch.split(rows, factors=[None, 2, 4, 4])
+    warp_j, out_patch_j, lane_j, out_j = sch.split(columns, factors=[None, 2, 8, 4])
+    sch.reorder(warp_i, warp_j, lane_i, lane_j, out_patch_i, out_i, out_patch_j, out_j)
+    thread = sch.fuse(warp_i, warp_j, lane_i, lane_j)
+    sch.transform_layout(
+        "C",
+        ("write", 0),
+        lambda i, j: (i // 32, i // 4 % 4, j // 64, j // 4 % 8, i // 16 % 2, i % 4, j // 32 % 2, j % 4),
+    )
+    sch.bind(thread, "threadIdx.x")
+    sch.vectorize(out_j)
+    for loop in (r1, patch_i, i1, patch_j, j1, out_patch_i, out_i, out_patch_j):
+        sch.unroll(loop)
+    sch.decompose_reduction("C", r0)
+    return sch
+
+
 def batched_matmul(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Schedule:
     """C[b] = A[b] @ B[b] for each b; a block of 8 x 8 threads computes 32 x 32 elements of one of them."""
     A, B = te.placeholder((batch, m, k), "float32", name="A"), te.placeholder((batch, k, n), "float32", name="B")
@@ -97,6 +138,8 @@ def batched_matmul(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Sched
 
 VARIANTS = {
     "in registers": matmul_local,
+    "warps, step 8": partial(matmul_warps, step=8),
+    "warps, step 16": matmul_warps,
     "16x16 threads, step 8": matmul_shared,
     "16x16 threads, step 16": partial(matmul_shared, step=16),
     "8x32 threads, step 16": partial(matmul_shared, threads=(8, 32), step=16),
@@ -114,12 +157,22 @@ CASES = [
     Case("matmul_local", matmul_local, _SIZES, _matrices, np.matmul, lambda m, n, k: 2 * m * n * k),
     Case("matmul_shared", matmul_shared, _SIZES, _matrices, np.matmul, lambda m, n, k: 2 * m * n * k),
     Case(
+        "matmul_warps",
+        matmul_warps,
+        _SIZES,
+        _matrices,
+        np.matmul,
+        lambda m, n, k: 2 * m * n * k,
+        divisors={"m": 128, "n": 128, "k": 16},
+    ),
+    Case(
         "batched_matmul",
         batched_matmul,
         {"batch": 16, "m": 128, "n": 128, "k": 128},
         lambda rng, batch, m, n, k: [floats(rng, batch, m, k), floats(rng, batch, k, n)],
         np.matmul,
         lambda batch, m, n, k: 2 * batch * m * n * k,
+        odd=(7, 129, 65, 33),
     ),
 ]
 

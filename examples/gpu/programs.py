@@ -5,6 +5,7 @@ python examples/gpu/programs.py [target]
 
 from __future__ import annotations
 
+import attention
 import convolution
 import elementwise
 import matmul
@@ -22,6 +23,7 @@ CASES: list[Case] = [
     *normalization.CASES,
     *matmul.CASES,
     *convolution.CASES,
+    *attention.CASES,
 ]
 
 if __name__ == "__main__":

@@ -36,6 +36,22 @@ class Case:
     """Sizes that the schedule wants to know."""
     divisors: Mapping[str, int] = field(default_factory=dict)
     """Sizes that must be multiples of a number."""
+    odd: tuple[int, ...] = ()
+    """Odd sizes to check, where the usual ones are too large."""
+    ones: tuple[int, ...] = (1, 1, 1, 1)
+    """The least sizes."""
+
+    def fitting(self, *numbers: int) -> dict[str, int]:
+        """Numbers for the sizes, in order, rounded up to what the schedule takes."""
+        sizes = dict(zip(self.sizes, numbers, strict=False))
+        return {
+            name: -(-size // self.divisors.get(name, 1)) * self.divisors.get(name, 1) for name, size in sizes.items()
+        }
+
+    @property
+    def takes_any_size(self) -> bool:
+        """Whether the program can be compiled for sizes that only calls tell."""
+        return not self.divisors and len(self.static) < len(self.sizes)
 
     def build(self, target: str, sizes: Mapping[str, int] | None = None, dynamic: bool = False) -> Any:
         """The library of the program for `sizes`; with `dynamic`, for any sizes where the schedule allows that."""

@@ -1,0 +1,69 @@
+"""Attention in one kernel: O = softmax(Q K^T / sqrt(d)) V for each head, where the scores never leave shared memory.
+
+python examples/gpu/attention.py [target]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from running import Case, Extent, floats, run
+
+import weft
+from weft import te
+
+ROWS = 8
+"""Queries for which a block of threads computes."""
+THREADS = 128
+
+
+def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
+    """`heads` heads of `n` queries, keys and values of `d` numbers; a block of threads takes 8 queries of a head."""
+    Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")
+    q, k, p, r = (te.reduce_axis((0, extent), name=name) for extent, name in ((d, "q"), (n, "k"), (n, "p"), (n, "r")))
+    scale = 1.0 / d**0.5
+    score = te.compute((heads, n, n), lambda h, i, j: te.sum(Q[h, i, q] * K[h, j, q], axis=q), name="score")
+    largest = te.compute((heads, n), lambda h, i: te.max(score[h, i, k], axis=k), name="largest")
+    weight = te.compute((heads, n, n), lambda h, i, j: te.exp((score[h, i, j] - largest[h, i]) * scale), name="weight")
+    total = te.compute((heads, n), lambda h, i: te.sum(weight[h, i, p], axis=p), name="total")
+    mixed = te.compute((heads, n, d), lambda h, i, c: te.sum(weight[h, i, r] * V[h, r, c], axis=r), name="mixed")
+    result = te.compute((heads, n, d), lambda h, i, c: mixed[h, i, c] / total[h, i], name="O")
+    sch = weft.Schedule(te.create_func([Q, K, V, result]))
+    h, i, _ = sch.get_loops("O")
+    i0, _ = sch.split(i, factors=[None, ROWS])
+    sch.bind(h, "blockIdx.y")
+    sch.bind(i0, "blockIdx.x")
+    for block in ("mixed", "total", "weight", "largest", "score"):
+        sch.compute_at(block, i0)
+        sch.set_scope(block, 0, "shared")
+    # All threads share the work of each step: an element of a result at a time, or a row where a row gives one number.
+    spread = {"O": 2, "mixed": 2, "total": 1, "weight": 2, "largest": 1, "score": 2}
+    for block, dimensions in spread.items():
+        loops = sch.get_loops(block)[2 : 2 + dimensions]
+        elements = sch.fuse(*loops) if dimensions > 1 else loops[0]
+        _, thread = sch.split(elements, factors=[None, THREADS])
+        sch.bind(thread, "threadIdx.x")
+    return sch
+
+
+def _expected(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    score = q @ k.transpose(0, 2, 1) / np.float32(q.shape[-1] ** 0.5)
+    weight = np.exp(score - score.max(axis=-1, keepdims=True))
+    return weight / weight.sum(axis=-1, keepdims=True) @ v
+
+
+CASES = [
+    Case(
+        "attention",
+        attention,
+        {"heads": 8, "n": 256, "d": 64},
+        lambda rng, heads, n, d: [2 * floats(rng, heads, n, d) for _ in range(3)],
+        _expected,
+        lambda heads, n, d: 4 * heads * n * n * d,
+        odd=(5, 129, 33),
+        ones=(1, 2, 2),
+        static=frozenset({"n", "d"}),  # what a block keeps in shared memory is known when it is compiled
+    )
+]
+
+if __name__ == "__main__":
+    run(CASES)
