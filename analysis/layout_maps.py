@@ -18,6 +18,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from weft.analysis.accesses import is_symbol, range_of
+from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.index_map import Interval
@@ -57,6 +58,20 @@ class LayoutMap:
         mapping = dict(zip(self.inputs, indices, strict=True))
         dims = [Index.of(value) for value in self.inputs]
         return [Index.of_expr(e, dims).substitute(mapping, ranges).simplified(ranges) for e in self.map.results]
+
+    def at(self, index: Sequence[int]) -> list[int]:
+        """Where the map takes one index: the map itself, without any simplification."""
+        return list(self.map.eval(index, ()))
+
+    def really_missed(self, index: Sequence[int]) -> bool:
+        """Whether no old index is taken to a new one, by the way back where there is one; asked of static extents."""
+        back = self.inverse()
+        if back is None or self.symbols:
+            return True
+        values = dict(zip(self.outputs, index, strict=True))
+        old = [evaluate(expression, values.__getitem__) for expression in back]
+        inside = all(0 <= i < extent.constant for i, extent in zip(old, self.old_extents, strict=True))
+        return not inside or self.at(old) != list(index)
 
     def _range(self, value: SSAValue) -> Interval:
         if value in self.inputs:
@@ -209,7 +224,7 @@ class LayoutMap:
             return None
         self._require_free()
         variables: list[Variable] = [*self.symbols, *self.outputs]
-        point: Point = sample_point(rest, variables)
+        point = _smallest(rest, variables)
         return [point[output] for output in self.outputs]
 
     def _missed_set(self) -> isl.Set:
@@ -331,6 +346,16 @@ def _is_exact(index: Index) -> bool:
     return len(values) == len(set(values)) and not any(
         isinstance(atom, Remainder) and not atom.numerator.single_value for atom in index.terms
     )
+
+
+def _smallest(points: isl.Set, variables: Sequence[Variable]) -> Point:
+    """The lexicographically least point of a set that is not empty, or any where there is no least."""
+    import islpy as isl
+
+    try:
+        return sample_point(within_budget(points.lexmin), variables)
+    except (NotProved, isl.Error):
+        return sample_point(points, variables)
 
 
 def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | None]:

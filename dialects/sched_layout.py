@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
 
-from weft.dialects.sched_base import BLOCK, StepOp
+from weft.dialects.sched_base import BLOCK, LOOP, StepOp
 
 
 @irdl_op_definition
@@ -34,6 +34,7 @@ class TransformBlockLayoutOp(StepOp):
 
     block = operand_def(BLOCK)
     index_map = prop_def(AffineMapAttr)
+    loops = var_result_def(LOOP)
 
 
 @irdl_op_definition

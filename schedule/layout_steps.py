@@ -13,7 +13,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.passes.schedule.layouts_functions import index_map_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
-from weft.schedule.recording import BlockHandle, Recorder
+from weft.schedule.recording import BlockHandle, LoopHandle, Recorder
 from weft.support.errors import CompileError
 
 IndexMap: TypeAlias = Callable[..., object] | AffineMap
@@ -45,6 +45,14 @@ class LayoutSteps(Recorder):
         if pad_value is not None:
             properties["pad_value"] = _number(pad_value, len(map_.results))
         self._run(sched.TransformLayoutOp, [handle], properties)
+
+    def transform_block_layout(self, block: BlockHandle | str, index_map: IndexMap) -> list[LoopHandle]:
+        """Run a block over another domain: the instance at `indices` becomes the one at `index_map(*indices)`. Returns
+        the new loops. See `TransformBlockLayout`."""
+        handle = self._block(block)
+        rank = len(self._replay.block(handle.value).iter_vars)
+        properties: dict[str, Attribute] = {"index_map": AffineMapAttr(index_map_of(index_map, rank))}
+        return self._loops(sched.TransformBlockLayoutOp, [handle], properties)
 
     def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
         if isinstance(buffer, str):

@@ -71,7 +71,7 @@ PASSES: Mapping[str, str] = {
     "tir-storage-align": "weft.passes.schedule.primitive_passes:StorageAlignPass",
     "tir-tensorize": "weft.passes.schedule.primitive_passes:TensorizePass",
     "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
-    "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
+    "tir-transform-block-layout": "weft.passes.schedule.primitive_passes:TransformBlockLayoutPass",
     "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
     "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",

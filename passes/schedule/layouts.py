@@ -37,6 +37,7 @@ from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import pick
 from weft.passes.schedule.copying import memref_type
+from weft.passes.schedule.layouts_checks import Points, layout_of, meeting_points, named_places, shown
 from weft.passes.schedule.layouts_functions import why_not_function
 from weft.passes.schedule.layouts_nests import set_corner
 from weft.passes.schedule.layouts_padding import Filling, PadBlocks, Padding, filling_of, pad_constant, place_before
@@ -259,36 +260,29 @@ class TransformLayout(MovingPrimitive):
     def _layout(self, buffer: SSAValue) -> LayoutMap:
         """The layout, which keeps elements apart."""
         block, subject = self.block, block_text(self.block)
-        type_, map_ = memref_type(buffer), self.index_map.data
-        why = why_not_function(map_, len(type_.get_shape()))
-        if why is not None:
-            legal = f"{buffer_name(buffer)} is {type_}"
-            self.refuse(2, Violation(why, legal=legal), block, subject)
-        layout = LayoutMap(map_, extents_for(buffer))
-        negative = layout.negative()
-        if negative is not None:
-            index, dimension = negative
-            detail = f"it takes {_shown(index)} below 0, in dimension {dimension} of the new buffer"
-            self.refuse(2, Violation(detail, counterexample=_point(index)), block, subject)
-        if layout.new_extents is None or any(e.is_constant and e.constant < 1 for e in layout.new_extents):
-            self.refuse(2, Violation("an extent is no expression in the old ones", "not proved"), block, subject)
-        both = layout.collision()
-        if both is not None:
-            first, second = both
-            name = buffer_name(buffer)
-            at = _shown(_values(layout, first))
-            detail = f"{name}{list(first)} and {name}{list(second)} would both lie at {at}"
-            points = {"first element": _named(first), "second element": _named(second)}
-            self.refuse(3, Violation(detail, counterexample=points), block, subject)
+        name = buffer_name(buffer)
+        extents = extents_for(buffer)
+        points = Points(
+            tuple(f"d{at}" for at in range(len(extents))),
+            lambda point: f"{name}{shown(point)}",
+            "would both lie at",
+            "element",
+            f"{name} is {buffer.type}",
+        )
+        layout = layout_of(self.index_map.data, extents, points)
+        if isinstance(layout, Violation):
+            self.refuse(2, layout, block, subject)
+        self.require(3, meeting_points(layout, points), block, subject)
         return layout
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
         block, subject = self.block, block_text(self.block)
         if self.pad_value is None:
-            detail = f"no element comes to lie at {list(missed)}"
+            detail = f"no element comes to lie at {shown(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
-            self.refuse(4, Violation(detail, counterexample=_point(missed), legal=legal), block, subject)
+            places, replay = named_places(missed), lambda: layout.really_missed(missed)
+            self.refuse(4, Violation(detail, counterexample=places, legal=legal, replay=replay), block, subject)
         element = memref_type(buffer).element_type
         padding = self._padding(layout, element)
         writers = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
@@ -375,19 +369,3 @@ def extents_for(buffer: SSAValue) -> list[Index]:
         else:
             result.append(Index.of(free.insert_arg(IndexType(), len(free.args))))
     return result
-
-
-def _values(layout: LayoutMap, point: Sequence[int]) -> list[int]:
-    return [index.constant for index in layout.applied([Index({}, value) for value in point])]
-
-
-def _shown(point: Sequence[int]) -> str:
-    return f"[{', '.join(map(str, point))}]"
-
-
-def _named(point: Sequence[int]) -> dict[str, int]:
-    return {f"d{at}": value for at, value in enumerate(point)}
-
-
-def _point(point: Sequence[int]) -> dict[str, dict[str, int]]:
-    return {"index": _named(point)}

@@ -42,6 +42,7 @@ PRIMITIVES: Mapping[str, str] = {
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
     "transform_layout": "layouts:TransformLayout",
+    "transform_block_layout": "layouts_blocks:TransformBlockLayout",
     "decompose_padding": "padding:DecomposePadding",
     "pad_einsum": "padding_einsum:PadEinsum",
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from index_maps import random_index_map
+from index_maps import random_index_map, random_iterator_map
 from programs import Program
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -31,6 +31,7 @@ from weft.analysis.structure import (
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule.layouts_nests import own_nest
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
 T = TypeVar("T")
@@ -437,6 +438,15 @@ class Fuzzer:
         value = self.choose((None, 0, 3, -2, lambda *indices: indices[0] % 50 if indices else 1))
         return lambda: self.sch.transform_layout(block, ("write", 0), index_map, value)
 
+    def transform_block_layout(self) -> Callable[[], object] | None:
+        block = self.block(lambda op: not isinstance(own_nest(op), str))
+        if block is None:
+            return None
+        op = self.block_op(block)
+        extents = [extent if isinstance(extent, int) else None for extent in op.extents]
+        index_map = random_iterator_map(self.random, extents, op.kinds, self.chance(WILD))
+        return lambda: self.loops.extend(self.sch.transform_block_layout(block, index_map))
+
     def storage_align(self) -> Callable[[], object] | None:
         block = self.block(writes_temporary)
         if block is None:
@@ -572,6 +582,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "blockize": Fuzzer.blockize,
     "storage_align": Fuzzer.storage_align,
     "transform_layout": Fuzzer.transform_layout,
+    "transform_block_layout": Fuzzer.transform_block_layout,
     "decompose_padding": Fuzzer.decompose_padding,
     "pad_einsum": Fuzzer.pad_einsum,
 }

@@ -50,9 +50,9 @@ def test_2_to_indices_that_are_not_negative() -> None:
     error = refused(
         lambda: schedule().transform_layout("B", "B", lambda i, j: (j - i, i)),
         2,
-        "below 0, in dimension 0 of the new buffer",
+        "below 0, in dimension 0",
     )
-    assert error.violation.counterexample["index"]["d1"] < error.violation.counterexample["index"]["d0"]
+    assert error.violation.counterexample == {"element": {"d0": 1, "d1": 0}}
 
 
 def test_2_as_many_indices_as_the_buffer_has() -> None:
@@ -88,10 +88,10 @@ def test_4_padding_needs_a_value() -> None:
     error = refused(
         lambda: schedule().transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4)),
         4,
-        "no element comes to lie at [5, 2, 3]",
+        "no element comes to lie at [0, 2, 2]",
         "legal: pad_value=..., which the rest of the new buffer, 6x3x4, is filled with",
     )
-    assert error.violation.counterexample == {"index": {"d0": 5, "d1": 2, "d2": 3}}
+    assert error.violation.counterexample == {"index": {"d0": 0, "d1": 2, "d2": 2}}
 
 
 def test_5_the_value_is_of_the_element_type() -> None:
