@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.low.low_legalize import TARGETS as LEGALIZED
+from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
@@ -51,6 +53,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         LowerLoopsPass(),
         # Emitters print what they get.
         LowCanonicalizePass(),
+        # Last, for what it widens is computed only where it was left.
+        *((LowLegalizePass(kind),) if (kind := target.partition(" ")[0]) in LEGALIZED else ()),
     )
 
 
@@ -87,4 +91,6 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerLoopsPass(),
         # Emitters print what they get.
         LowCanonicalizePass(),
+        # Last, for what it widens is computed only where it was left.
+        LowLegalizePass(target.partition(" ")[0]),
     )

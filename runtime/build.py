@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.dialects.low import ParamAttr
+    from weft.runtime.c_library import CLibrary
     from weft.runtime.library import Library
     from weft.support.target import Target
 
@@ -86,11 +87,26 @@ def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:
     )
 
 
+def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
+    """Print a module at low level, legalised for C, as C: a library that compiles it when it is called.
+
+    Raises `CompileError` when C lacks something that the module uses.
+    """
+    from weft.backends.c.emit import emit_module
+    from weft.runtime.c_library import CLibrary
+
+    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    source = emit_module(module, target)
+    return CLibrary({"c": source.text, "h": source.header}, signatures, target, source.symbols, imported_c(module))
+
+
 def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | None = None) -> Library:
     """Compile a module at low level for this process: a library of all its functions.
 
     Raises `CompileError` when the backend lacks something that the module uses.
     """
+    if target.kind == "c":
+        return load_c_module(module, target)
     from weft.backends.llvm.emit import emit_module
     from weft.runtime.library import Library
 

@@ -30,15 +30,15 @@ def _symbols(source: str) -> tuple[tuple[str, int], ...]:
     from weft.backends.llvm.object_file import object_symbols
 
     is_cxx = 'extern "C"' in source
-    compiler = _compiler(is_cxx)
+    compiler = compiler_for(is_cxx)
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, f"{name}{'.cc' if is_cxx else '.c'}")
         path.write_text(source)
         code = Path(folder, f"{name}.o")
         library = Path(folder, f"{name}.so")
-        _run([compiler, *_FLAGS[:-1], "-c", str(path), "-o", str(code)], path.name)
-        _run([compiler, *_FLAGS, str(code), "-o", str(library)], path.name)
+        run_compiler([compiler, *_FLAGS[:-1], "-c", str(path), "-o", str(code)], path.name)
+        run_compiler([compiler, *_FLAGS, str(code), "-o", str(library)], path.name)
         loaded = ctypes.CDLL(str(library))  # stays loaded until the process ends
         table = object_symbols(code.read_bytes())
     if table is None:
@@ -51,19 +51,24 @@ def _symbols(source: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _compiler(is_cxx: bool) -> str:
+def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
+    """The path of a C or C++ compiler. Raises `CompileError`, which says what it is for, when there is none."""
     names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
     for name in names:
         path = shutil.which(name)
         if path is not None:
             return path
+    missing = f"there is no compiler for it: none of {', '.join(names)} is on the PATH"
+    if purpose:
+        raise CompileError(f"{purpose}, and {missing}")
     raise CompileError(
-        f"the program comes with a {'C++' if is_cxx else 'C'} source, and there is no compiler for it: none of "
-        f"{', '.join(names)} is on the PATH. Import LLVM IR instead (pragma_import_llvm)"
+        f"the program comes with a {'C++' if is_cxx else 'C'} source, and {missing}. Import LLVM IR instead "
+        "(pragma_import_llvm)"
     )
 
 
-def _run(command: list[str], name: str) -> None:
+def run_compiler(command: list[str], name: str) -> None:
+    """Run a compiler on the source `name`. Raises `CompileError` with the head of what it says when it refuses."""
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         lines = [line for line in result.stderr.splitlines() if line.strip()]

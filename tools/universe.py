@@ -27,6 +27,7 @@ PASSES: Mapping[str, str] = {
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
+    "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
     "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
     "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
@@ -81,6 +82,7 @@ PASSES: Mapping[str, str] = {
 
 TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",
+    "c": "weft.backends.c.targets:CTarget",
     "dot": "weft.backends.picture.targets:DotTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
     "svg": "weft.backends.picture.targets:SvgTarget",

@@ -1,0 +1,1 @@
+"""The C target: C99 with a header and no dependencies."""

@@ -1,0 +1,73 @@
+"""C99, as the printer of the C family spells it. 16-bit floats are their bits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.backends.c_family.language import KEYWORDS, Language
+
+_ONE_OR_TWO: Final = {
+    **{"absf": "fabs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan"},
+    **{"atan2": "atan2", "atanh": "atanh", "cbrt": "cbrt", "ceil": "ceil", "copysign": "copysign", "cos": "cos"},
+    **{"cosh": "cosh", "erf": "erf", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "floor": "floor", "fma": "fma"},
+    **{"log": "log", "log10": "log10", "log1p": "log1p", "log2": "log2", "powf": "pow", "round": "round"},
+    **{"roundeven": "rint", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh"},
+    **{"trunc": "trunc", "maxnumf": "fmax", "minnumf": "fmin"},
+}
+"""Op -> function of math.h for double; that for float ends in f."""
+MATH_H: Final = {op: (f"{name}f", name) for op, name in _ONE_OR_TWO.items()}
+
+_LIBRARY: Final = """
+    abs abort atexit atof atoi calloc exit free labs malloc qsort rand realloc memcpy memset memcmp printf putchar puts
+    gamma lgamma tgamma hypot fdim fmod ldexp frexp modf logb ilogb scalbn nan nearbyint remainder remquo rint j0 j1 jn
+    y0 y1 yn isnan isinf signbit div drem significand time index rindex read write open close select system
+"""
+_MATH: Final = frozenset(name for pair in MATH_H.values() for name in pair)
+
+
+_BITCASTS: Final = (("f32", "i32"), ("i32", "f32"), ("f64", "i64"), ("i64", "f64"))
+
+
+def _bitcast(source: str, target: str) -> str:
+    return (
+        f"$inline ${target} weft_{source}_as_{target}(${source} x) {{\n"
+        f"  ${target} result;\n  memcpy(&result, &x, sizeof result);\n  return result;\n}}"
+    )
+
+
+_ALLOC: Final = """\
+// Room for so many elements; ends the program when there is none.
+static void *weft_alloc(size_t count, size_t size) {
+  void *room = malloc(count > 0 ? count * size : 1);
+  if (room == NULL) {
+    fprintf(stderr, "weft: out of memory: %zu elements of %zu bytes\\n", count, size);
+    abort();
+  }
+  return room;
+}"""
+
+C: Final = Language(
+    name="C",
+    kind="c",
+    types={
+        **{"i1": "bool", "i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t"},
+        **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "f64": "double", "ptr": "void *"},
+        **{"idx32": "int", "idx64": "int64_t"},
+    },
+    unsigned={
+        **{f"i{bits}": f"uint{bits}_t" for bits in (8, 16, 32, 64)},
+        **{"idx32": "uint32_t", "idx64": "uint64_t"},
+    },
+    functions=MATH_H,
+    helpers={
+        **{
+            f"weft_{a}_as_{b}": _bitcast(a, b)
+            for a, b in (("f32", "i32"), ("i32", "f32"), ("f64", "i64"), ("i64", "f64"))
+        },
+        "weft_alloc": _ALLOC,
+    },
+    reserved=KEYWORDS | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf", "stderr"},
+    reserved_symbols=KEYWORDS | _MATH | frozenset(_LIBRARY.split()),
+    pointer_types={"i1": "uint8_t"},
+    unroll=lambda trips: f"WEFT_UNROLL({trips})",
+)

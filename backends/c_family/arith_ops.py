@@ -1,0 +1,387 @@
+"""Arithmetic, comparisons, selection and constants, the same for scalars and for a lane of a vector.
+
+Integers wrap around: signed overflow is undefined in C, so sums and products of data are taken of unsigned numbers.
+Index arithmetic is written plainly, in 32 bits where the ranges of its operands allow it and in 64 otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+
+from weft.backends.c_family import expression as c
+from weft.backends.c_family import facts
+from weft.backends.c_family.constants import number
+from weft.backends.c_family.expression import LANE, Expr
+from weft.dialects import low_lanes
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.ir import Attribute, Operation
+
+    from weft.backends.c_family.emitter import FunctionEmitter, Rules
+    from weft.backends.c_family.facts import Fact
+
+_PLAIN: Final[dict[type[Operation], tuple[str, Callable[[Fact, Fact], Fact]]]] = {
+    arith.AddiOp: ("+", facts.add),
+    arith.SubiOp: ("-", facts.subtract),
+    arith.MuliOp: ("*", facts.multiply),
+}
+_BITWISE: Final[dict[type[Operation], str]] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
+_TRUTHS: Final[dict[type[Operation], str]] = {
+    arith.AndIOp: "&&",
+    arith.OrIOp: "||",
+    arith.XOrIOp: "!=",
+    arith.AddiOp: "!=",
+    arith.SubiOp: "!=",
+    arith.MuliOp: "&&",
+    arith.MinSIOp: "||",  # true is -1
+    arith.MaxSIOp: "&&",
+    arith.MinUIOp: "&&",
+    arith.MaxUIOp: "||",
+}
+_FLOAT: Final[dict[type[Operation], str]] = {
+    arith.AddfOp: "+",
+    arith.SubfOp: "-",
+    arith.MulfOp: "*",
+    arith.DivfOp: "/",
+}
+_FLOAT_HELPERS: Final[dict[type[Operation], str]] = {
+    arith.MaximumfOp: "weft_maximum",
+    arith.MinimumfOp: "weft_minimum",
+}
+_FLOAT_FUNCTIONS: Final[dict[type[Operation], str]] = {arith.MaxnumfOp: "maxnumf", arith.MinnumfOp: "minnumf"}
+_MINIMA: Final[dict[type[Operation], tuple[str, bool, Callable[[Fact, Fact], Fact]]]] = {
+    arith.MinSIOp: ("<", True, facts.smaller),
+    arith.MaxSIOp: (">", True, facts.larger),
+    arith.MinUIOp: ("<", False, facts.smaller),
+    arith.MaxUIOp: (">", False, facts.larger),
+}
+
+
+def emit_constant(emitter: FunctionEmitter, op: Operation) -> None:
+    result = op.results[0]
+    kind = emitter.element(result.type, op)
+    value = op.properties["value"]
+    if isinstance(value, IntegerAttr | FloatAttr):
+        numbers = [value.value.data]
+    elif isinstance(value, DenseIntOrFPElementsAttr):
+        numbers = list(cast("tuple[float, ...]", tuple(value.iter_values())))
+    else:
+        raise CompileError.at(op, f"{emitter.language.name} has no constants of the form {value.name}")
+    element = kind
+    if kind == "index":
+        known = facts.Fact.constant(int(numbers[0]))
+        for other in numbers[1:]:
+            known = facts.either(known, facts.Fact.constant(int(other)))
+        emitter.facts[result] = known
+        element = emitter.index_type(known)
+    lanes = emitter.lanes(result.type, op)
+    if all(str(other) == str(numbers[0]) for other in numbers):
+        emitter.values[result] = _with_lanes(number(numbers[0], element), lanes)
+        return
+    name = emitter.names.fresh(result.name_hint or "lanes")
+    texts = ", ".join(number(value, element).text for value in numbers)
+    aligned = emitter.lane_alignment(element, lanes)
+    emitter.line(f"{aligned}const {emitter.language.type(element, op)} {name}[{lanes}] = {{{texts}}};")
+    emitter.values[result] = Expr(f"{name}[{LANE}]", element, lanes=lanes)
+
+
+def _with_lanes(expr: Expr, lanes: int) -> Expr:
+    return Expr(expr.text, expr.element, expr.level, lanes=lanes, literal=True)
+
+
+def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, element: str) -> Expr:
+    """Arithmetic modulo 2^bits."""
+    unsigned = emitter.language.unsigned[element]
+    type_ = emitter.language.type(element, op)
+    if element in ("i8", "i16") and operator != "*":
+        return c.cast(type_, c.binary(operator, lhs, rhs, element), element)
+    # Numbers that are narrower than int would be multiplied as signed numbers again.
+    unsigned = emitter.language.unsigned["i32"] if element in ("i8", "i16") else unsigned
+    left = c.cast(unsigned, lhs, element)
+    right = rhs if rhs.literal and not rhs.text.startswith("(") else c.cast(unsigned, rhs, element)
+    return c.cast(type_, c.binary(operator, left, right, element), element)
+
+
+def index_binary(
+    emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, fact: Fact
+) -> tuple[Expr, Fact]:
+    """Index arithmetic whose result lies within `fact`, and what is known of it after wrapping around."""
+    if not fact.fits_long:
+        return wrapped(emitter, op, operator, lhs, rhs, "idx64"), facts.UNKNOWN
+    if lhs.element == rhs.element == "idx32":
+        if fact.fits_int:
+            return c.binary(operator, lhs, rhs, "idx32"), fact
+        lhs = c.cast(emitter.language.type("idx64", op), lhs, "idx64")
+    return c.binary(operator, lhs, rhs, "idx64"), fact
+
+
+def emit_plain(emitter: FunctionEmitter, op: Operation) -> None:
+    """Sum, difference, product of integers."""
+    operator, combine = _PLAIN[type(op)]
+    lhs, rhs = emitter.exprs(op)
+    result = op.results[0]
+    kind = emitter.element(result.type, op)
+    if kind == "i1":
+        emitter.define(result, c.binary(_TRUTHS[type(op)], lhs, rhs, "i1"), op)
+        return
+    if kind != "index":
+        emitter.define(result, wrapped(emitter, op, operator, lhs, rhs, kind), op)
+        return
+    a, b = emitter.fact(op.operands[0]), emitter.fact(op.operands[1])
+    known = combine(a, b)
+    if known.is_constant:
+        emitter.facts[result] = known
+        emitter.define(result, number(known.low, emitter.index_type(known)), op)
+        return
+    for value, fact, other in ((lhs, a, rhs), (rhs, b, lhs)):
+        neutral = 1 if operator == "*" else 0
+        if fact.is_constant and fact.low == neutral and (value is rhs or operator != "-"):
+            emitter.facts[result] = known
+            emitter.define(result, other, op)
+            return
+    if operator == "+" and b.is_constant and b.low < 0:
+        operator, rhs = "-", number(-b.low, "idx32" if rhs.element == "idx32" else "idx64")
+    expr, emitter.facts[result] = index_binary(emitter, op, operator, lhs, rhs, known)
+    emitter.define(result, expr, op)
+
+
+def emit_bitwise(emitter: FunctionEmitter, op: Operation) -> None:
+    lhs, rhs = emitter.exprs(op)
+    result = op.results[0]
+    kind = emitter.element(result.type, op)
+    if kind == "i1":
+        if isinstance(op, arith.XOrIOp) and rhs.text == "true":
+            emitter.define(result, c.unary("!", lhs, "i1"), op)
+        else:
+            emitter.define(result, c.binary(_TRUTHS[type(op)], lhs, rhs, "i1"), op)
+        return
+    operator = _BITWISE[type(op)]
+    if kind == "index":
+        if operator == "&":
+            emitter.facts[result] = facts.masked(emitter.fact(op.operands[0]), emitter.fact(op.operands[1]))
+        element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
+        emitter.define(result, c.binary(operator, lhs, rhs, element), op)
+        return
+    expr = c.binary(operator, lhs, rhs, kind)
+    narrow = kind in ("i8", "i16")
+    emitter.define(result, c.cast(emitter.language.type(kind, op), expr, kind) if narrow else expr, op)
+
+
+def emit_shift(emitter: FunctionEmitter, op: Operation) -> None:
+    lhs, rhs = emitter.exprs(op)
+    result = op.results[0]
+    kind = emitter.element(result.type, op)
+    if kind == "i1":
+        raise CompileError.at(op, f"{op.name} of truth values has no form in {emitter.language.name}")
+    element = kind
+    if kind == "index":
+        amount = emitter.fact(op.operands[1])
+        source = emitter.fact(op.operands[0])
+        if amount.is_constant and 0 <= amount.low < 62:
+            power = facts.Fact.constant(1 << amount.low)
+            if isinstance(op, arith.ShLIOp):
+                known = facts.multiply(source, power)
+                if known.fits_long:
+                    times = number(power.low, emitter.index_type(power))
+                    expr, emitter.facts[result] = index_binary(emitter, op, "*", lhs, times, known)
+                    emitter.define(result, expr, op)
+                    return
+            elif isinstance(op, arith.ShRSIOp) or source.low >= 0:
+                emitter.facts[result] = facts.floor_divide(source, power)
+                emitter.define(result, c.binary(">>", lhs, rhs, lhs.element), op)
+                return
+        element = "idx64"
+    type_, unsigned = emitter.language.type(element, op), emitter.language.unsigned[element]
+    if isinstance(op, arith.ShRSIOp):
+        wide = c.cast(type_, lhs, element) if lhs.element != element else lhs
+        shifted = c.binary(">>", wide, rhs, element)
+        emitter.define(result, c.cast(type_, shifted, kind) if kind in ("i8", "i16") else shifted, op)
+        return
+    operator = "<<" if isinstance(op, arith.ShLIOp) else ">>"
+    emitter.define(result, c.cast(type_, c.binary(operator, c.cast(unsigned, lhs, element), rhs, element), element), op)
+
+
+def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
+    """The lesser or the greater of two integers."""
+    operator, signed, combine = _MINIMA[type(op)]
+    result = op.results[0]
+    kind = emitter.element(result.type, op)
+    if kind == "i1":
+        lhs, rhs = emitter.exprs(op)
+        emitter.define(result, c.binary(_TRUTHS[type(op)], lhs, rhs, "i1"), op)
+        return
+    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
+    element = kind
+    if kind == "index":
+        a, b = emitter.fact(op.operands[0]), emitter.fact(op.operands[1])
+        signed = signed or (a.low >= 0 and b.low >= 0)
+        if signed:
+            emitter.facts[result] = combine(a, b)
+        element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
+    emitter.define(result, c.conditional(compared(emitter, operator, lhs, rhs, element, signed), lhs, rhs), op)
+
+
+def compared(emitter: FunctionEmitter, operator: str, lhs: Expr, rhs: Expr, element: str, signed: bool) -> Expr:
+    """A comparison of integers."""
+    if not signed:
+        unsigned = emitter.language.unsigned[element]
+        lhs, rhs = c.cast(unsigned, lhs, element), c.cast(unsigned, rhs, element)
+    return c.binary(operator, lhs, rhs, "i1")
+
+
+_COMPARISONS: Final = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> None:
+    lhs, rhs = emitter.exprs(op)
+    kind = emitter.element(op.operands[0].type, op)
+    predicate = _predicate(op, arith.CMPI_COMPARISON_OPERATIONS)
+    if predicate in ("eq", "ne"):
+        emitter.define(op.results[0], c.binary(_COMPARISONS[predicate], lhs, rhs, "i1"), op)
+        return
+    signed, operator = predicate[0] == "s", _COMPARISONS[predicate[1:]]
+    if kind == "i1":
+        if signed:  # true is -1, less than false
+            lhs, rhs = rhs, lhs
+        left, right = (c.cast(emitter.language.types["i32"], operand, "i32") for operand in (lhs, rhs))
+        emitter.define(op.results[0], c.binary(operator, left, right, "i1"), op)
+        return
+    element = kind
+    if kind == "index":
+        signed = signed or all(emitter.fact(operand).low >= 0 for operand in op.operands)
+        element = "idx64"
+    emitter.define(op.results[0], compared(emitter, operator, lhs, rhs, element, signed), op)
+
+
+_FLOAT_COMPARISONS: Final = {"oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "une": "!="}
+_OPPOSITES: Final = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
+
+
+def emit_float_comparison(emitter: FunctionEmitter, op: Operation) -> None:
+    predicate = _predicate(op, arith.CMPF_COMPARISON_OPERATIONS)
+    result = op.results[0]
+    if predicate in ("false", "true"):
+        emitter.define(result, number(predicate == "true", "i1"), op)
+        return
+    plain_float(emitter, op, op.operands[0].type)
+    lhs, rhs = emitter.exprs(op)
+    if predicate in _FLOAT_COMPARISONS:
+        emitter.define(result, c.binary(_FLOAT_COMPARISONS[predicate], lhs, rhs, "i1"), op)
+        return
+    if predicate in _OPPOSITES:
+        emitter.define(result, c.unary("!", c.binary(_OPPOSITES[predicate], lhs, rhs, "i1"), "i1"), op)
+        return
+    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
+    if predicate in ("ord", "uno"):
+        operator, joined = ("==", "&&") if predicate == "ord" else ("!=", "||")
+        both = c.binary(joined, c.binary(operator, lhs, lhs, "i1"), c.binary(operator, rhs, rhs, "i1"), "i1")
+        emitter.define(result, both, op)
+        return
+    differ = c.binary("||", c.binary("<", lhs, rhs, "i1"), c.binary(">", lhs, rhs, "i1"), "i1")
+    emitter.define(result, differ if predicate == "one" else c.unary("!", differ, "i1"), op)
+
+
+def _predicate(op: Operation, names: list[str]) -> str:
+    predicate = op.properties["predicate"]
+    if not isinstance(predicate, IntegerAttr):
+        raise InternalError(f"{op.name} has the predicate {predicate}")
+    return names[predicate.value.data]
+
+
+def plain_float(emitter: FunctionEmitter, op: Operation, type_: Attribute | None = None) -> str:
+    """The element type of the floating-point values of `op`. Small ones are legalised away before."""
+    element = emitter.element(op.results[0].type if type_ is None else type_, op)
+    if element in ("f16", "bf16"):
+        raise CompileError.at(
+            op, f"{op.name} of {element} has no form in {emitter.language.name}: run low-legalize first"
+        )
+    return element
+
+
+def emit_float(emitter: FunctionEmitter, op: Operation) -> None:
+    lhs, rhs = emitter.exprs(op)
+    element = plain_float(emitter, op)
+    emitter.define(op.results[0], c.binary(_FLOAT[type(op)], lhs, rhs, element), op)
+
+
+def emit_float_helper(emitter: FunctionEmitter, op: Operation) -> None:
+    """The greater or the lesser, NaN when either is; -0 is less than +0."""
+    name = emitter.module.helper(f"{_FLOAT_HELPERS[type(op)]}_{plain_float(emitter, op)}")
+    emitter.define(op.results[0], c.call(name, tuple(emitter.exprs(op)), plain_float(emitter, op)), op)
+
+
+def emit_float_function(emitter: FunctionEmitter, op: Operation) -> None:
+    """The greater or the lesser, a number when either is one."""
+    element = plain_float(emitter, op)
+    name = emitter.language.functions[_FLOAT_FUNCTIONS[type(op)]][element == "f64"]
+    emitter.define(op.results[0], c.call(name, tuple(emitter.exprs(op)), element), op)
+
+
+def emit_negation(emitter: FunctionEmitter, op: Operation) -> None:
+    (operand,) = emitter.exprs(op)
+    emitter.define(op.results[0], c.unary("-", operand, plain_float(emitter, op)), op)
+
+
+def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
+    condition, yes, no = emitter.exprs(op)
+    result = op.results[0]
+    if emitter.element(result.type, op) == "index":
+        emitter.facts[result] = facts.either(emitter.fact(op.operands[1]), emitter.fact(op.operands[2]))
+        if yes.element != no.element:
+            yes = Expr(yes.text, "idx64", yes.level, yes.reads, yes.size, yes.calls, yes.lanes)
+    emitter.define(result, c.conditional(condition, yes, no), op)
+
+
+def emit_add_extended(emitter: FunctionEmitter, op: Operation) -> None:
+    """The sum, and whether it wrapped around."""
+    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
+    element = emitter.element(op.results[0].type, op)
+    if element in ("i1", "index"):
+        raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
+    total = emitter.variable(op.results[0].name_hint or "sum", wrapped(emitter, op, "+", lhs, rhs, element), op)
+    emitter.values[op.results[0]] = total
+    emitter.define(op.results[1], compared(emitter, "<", total, lhs, element, signed=False), op)
+
+
+def emit_mul_extended(emitter: FunctionEmitter, op: Operation) -> None:
+    """The low and the high half of a product."""
+    lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
+    low, high = op.results
+    element = emitter.element(low.type, op)
+    if element not in ("i8", "i16", "i32"):
+        raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
+    signed = isinstance(op, arith.MulSIExtendedOp)
+    wide = emitter.language.types["i64"] if signed else emitter.language.unsigned["i64"]
+
+    def widened(operand: Expr) -> Expr:
+        return c.cast(wide, operand if signed else c.cast(emitter.language.unsigned[element], operand, element), "i64")
+
+    product = emitter.variable("product", c.binary("*", widened(lhs), widened(rhs), "i64"), op)
+    type_ = emitter.language.type(element, op)
+    bits = number(int(element[1:]), "i32")
+    emitter.define(low, c.cast(type_, product, element), op)
+    emitter.define(high, c.cast(type_, c.binary(">>", product, bits, "i64"), element), op)
+
+
+RULES: Final[Rules] = {
+    arith.ConstantOp: emit_constant,
+    **dict.fromkeys(_PLAIN, emit_plain),
+    **dict.fromkeys(_BITWISE, emit_bitwise),
+    **dict.fromkeys((arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp), emit_shift),
+    **dict.fromkeys(_MINIMA, emit_minimum),
+    **dict.fromkeys(_FLOAT, emit_float),
+    **dict.fromkeys(_FLOAT_HELPERS, emit_float_helper),
+    **dict.fromkeys(_FLOAT_FUNCTIONS, emit_float_function),
+    arith.NegfOp: emit_negation,
+    **dict.fromkeys((arith.CmpiOp, low_lanes.CmpiOp), emit_integer_comparison),
+    **dict.fromkeys((arith.CmpfOp, low_lanes.CmpfOp), emit_float_comparison),
+    **dict.fromkeys((arith.SelectOp, low_lanes.SelectOp), emit_select),
+    arith.AddUIExtendedOp: emit_add_extended,
+    **dict.fromkeys((arith.MulSIExtendedOp, arith.MulUIExtendedOp), emit_mul_extended),
+}

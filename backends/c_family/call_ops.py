@@ -1,0 +1,105 @@
+"""Calls between functions of a module and to functions outside, and the module's constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
+
+from weft.backends.c_family.constants import number
+from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, Rules
+
+
+def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
+    """`func.call` of a function of the module, or of one outside that it declares."""
+    call = cast("func.CallOp", op)
+    name = call.callee.string_value()
+    module = emitter.module
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} of @{name} has no form in {emitter.language.name}")
+    arguments = ", ".join(expr.text for expr in emitter.exprs(op))
+    outside = module.outside.get(name)
+    if outside is not None:
+        module.used_outside[name] = outside
+        text = f"{name}({arguments})"
+    elif name in module.symbols:
+        text = f"{module.symbols[name]}({arguments})"
+        if call.results:
+            raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
+    else:
+        raise CompileError.at(op, f"the module has no function @{name}")
+    if not call.results or call.results[0].first_use is None:
+        emitter.line(f"{text};")
+        return
+    result = call.results[0]
+    element = emitter.element(result.type, op)
+    element = "idx64" if element == "index" else element
+    emitter.values[result] = emitter.variable(result.name_hint or "result", Expr(text, element, size=1, calls=True), op)
+
+
+def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:
+    """The declaration of a function outside of the module: it takes numbers and pointers, and gives one result or
+    none."""
+    results = list(function.function_type.outputs)
+    name = function.sym_name.data
+    if len(results) > 1:
+        raise CompileError.at(function, f"@{name} is outside of the module: it gives one result or none")
+    types: list[str] = []
+    for type_ in function.function_type.inputs:
+        if emitter.lanes(type_, function) or isinstance(type_, MemRefType):
+            raise CompileError.at(
+                function,
+                f"@{name} is outside of the module: it takes numbers and pointers (low.access_ptr), got {type_}",
+            )
+        element = emitter.element(type_, function)
+        types.append("void *" if element == "ptr" else memory_type(emitter, element, function))
+    result = memory_type(emitter, emitter.element(results[0], function), function) if results else "void"
+    return f"extern {result} {name}({', '.join(types) or 'void'});"
+
+
+def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:
+    get = cast("memref.GetGlobalOp", op)
+    name = get.name_.string_value()
+    if name not in emitter.module.symbols:
+        raise CompileError.at(op, f"the module has no memref.global @{name}")
+    emitter.values[get.memref] = Expr(emitter.module.symbols[name], "ptr")
+
+
+def global_text(module: ModuleEmitter, emitter: FunctionEmitter, op: memref.GlobalOp) -> str:
+    """The definition of a module's constant or variable; one without initial value starts as zeros."""
+    element, length = buffer_type(emitter, op.type, op)
+    name = op.sym_name.data
+    if length is None:
+        raise CompileError.at(op, f"memref.global @{name} needs a static size, got {op.type}")
+    type_ = memory_type(emitter, element, op)
+    qualifier = module.language.constant
+    if op.constant is None:
+        qualifier = qualifier.replace("const", "").replace("  ", " ").strip()
+    value = op.initial_value
+    shown = "{0}"
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        numbers = cast("tuple[float, ...]", tuple(value.iter_values()))
+        spelled = "i8" if element == "i1" else "idx64" if element == "index" else element
+        texts = [number(v, spelled).text for v in numbers]
+        shown = _wrapped_list(texts * length if len(texts) == 1 and length > 1 else texts)
+    aligned = module.language.aligned.format(16) if module.language.aligned else ""
+    return f"{aligned}{qualifier} {type_} {module.symbols[name]}[{length}] = {shown};"
+
+
+def _wrapped_list(texts: list[str]) -> str:
+    """`{1, 2, 3}`, over several lines when it is long."""
+    if sum(map(len, texts)) < 90:
+        return f"{{{', '.join(texts)}}}"
+    rows = [", ".join(texts[start : start + 12]) for start in range(0, len(texts), 12)]
+    return "{\n  " + ",\n  ".join(rows) + "\n}"
+
+
+RULES: Final[Rules] = {func.CallOp: emit_call, memref.GetGlobalOp: emit_get_global}

@@ -1,0 +1,258 @@
+"""Loops and conditions.
+
+    scf.for %i = 0 to %n step 1 iter_args(%sum = %zero) {      ->     float sum = 0.0f;
+      ...                                                             for (int64_t i = 0; i < n; ++i) {
+      scf.yield %next                                                   sum = sum + A[i];
+    }                                                                 }
+
+A condition whose branches are single expressions becomes `c ? a : b`, which evaluates only one of them too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IndexType
+
+from weft.backends.c_family import expression as c
+from weft.backends.c_family import facts
+from weft.backends.c_family.expression import Expr
+from weft.dialects import low
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from xdsl.ir import Block, Operation, SSAValue
+
+    from weft.backends.c_family.emitter import FunctionEmitter, Rules
+    from weft.backends.c_family.facts import Fact
+
+
+def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
+    bounds, inits = op.operands[:3], op.operands[3:]
+    body = op.regions[0].block
+    carried = [_declared(emitter, op, argument, init) for argument, init in zip(body.args[1:], inits, strict=True)]
+    lower, upper, step = (emitter.expr(bound) for bound in bounds)
+    known = [emitter.fact(bound) for bound in bounds]
+    if known[2].high <= 0:
+        raise CompileError.at(op, f"the step of a loop must be positive, got {known[2].high}")
+    if low.UNROLL in op.attributes:
+        emitter.line(emitter.language.unroll(_trip_count(op, known)))
+    counter = body.args[0]
+    narrow = None
+    if not isinstance(counter.type, IndexType):
+        narrow = emitter.element(counter.type, op)
+    emitter.names.enter()
+    head = _loop_head(emitter, op, counter, (lower, upper, step), known, narrow)
+    with emitter.block(head):
+        if narrow is not None and narrow != "i64":
+            wide = emitter.values[counter]
+            emitter.values[counter] = emitter.variable(
+                counter.name_hint or "i", c.cast(emitter.language.type(narrow, op), wide, narrow), op
+            )
+        emitter.block_ops(body)
+        assign_yielded(emitter, op, body, carried)
+    emitter.names.leave()
+    for result, expr in zip(op.results, carried, strict=True):
+        emitter.values[result] = expr
+
+
+def _trip_count(op: Operation, known: Sequence[Fact]) -> int:
+    if not all(fact.is_constant for fact in known):
+        raise CompileError.at(op, f"a loop that is marked {low.UNROLL} needs constant bounds and a constant step")
+    lower, upper, step = (fact.low for fact in known)
+    return max(0, -((lower - upper) // step))
+
+
+def _loop_head(
+    emitter: FunctionEmitter,
+    op: Operation,
+    counter: SSAValue,
+    bounds: tuple[Expr, Expr, Expr],
+    known: Sequence[Fact],
+    narrow: str | None = None,
+) -> str:
+    """`for (int i = 0; i < n; ++i)`: binds the counter, whose scope begins here."""
+    lower, upper, step = bounds
+    below, above, stride = known
+    divisor = facts.add(below, facts.Fact(0, 0, stride.divisor)).divisor
+    fact = facts.Fact(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
+    ends = facts.add(fact, stride)  # the counter as the last test sees it
+    plain = narrow is None and lower.element != "idx64" != upper.element
+    element = "idx32" if plain and ends.fits_int else "idx64"
+    emitter.facts[counter] = fact
+    name = emitter.names.fresh((counter.name_hint or "i") + ("_wide" if narrow not in (None, "i64") else ""))
+    emitter.values[counter] = Expr(name, "i64" if narrow == "i64" else element)
+    advance = f"++{name}" if step.text == "1" else f"{name} += {step.text}"
+    type_ = emitter.language.type(element, op)
+    return f"for ({type_} {name} = {lower.text}; {name} < {upper.at(c.SHIFT)}; {advance})"
+
+
+def _declared(emitter: FunctionEmitter, op: Operation, argument: SSAValue, init: SSAValue | None) -> Expr:
+    """A variable that is assigned later, with its first value unless `init` is None."""
+    start = None if init is None else emitter.expr(init)
+    element = emitter.element(argument.type, op)
+    if element == "index":
+        element = "idx64"  # what it will be is not known
+    name = emitter.names.fresh(argument.name_hint or "carried")
+    lanes = emitter.lanes(argument.type, op)
+    if lanes:
+        variable = emitter.lane_variable(name, element, lanes, op)
+        if start is not None:
+            emitter.lane_line(lanes, f"{variable.text} = {start.text};")
+    else:
+        first = "" if start is None else f" = {start.text}"
+        emitter.line(f"{emitter.language.type(element, op)} {name}{first};")
+        variable = Expr(name, element)
+    emitter.values[argument] = variable
+    return variable
+
+
+def assign_yielded(emitter: FunctionEmitter, op: Operation, body: Block, variables: Sequence[Expr]) -> None:
+    """Assign what `body` yields to `variables`, all at once."""
+    last = body.last_op
+    if not variables:
+        return
+    if not isinstance(last, scf.YieldOp):
+        raise InternalError(f"{op.name} in @{emitter.name} yields nothing for its results")
+    values = [emitter.expr(value) for value in last.operands]
+    for number, value in enumerate(values):
+        earlier = [_name(variable) for variable in variables[:number]]
+        if any(re.search(rf"\b{name}\b", value.text) for name in earlier):
+            values[number] = emitter.variable(f"{_name(variables[number])}_next", value, op)
+    for variable, value in zip(variables, values, strict=True):
+        if variable.text == value.text:
+            continue
+        text = f"{variable.text} = {value.text};"
+        update = _updated(variable.text, value.text)
+        if update is not None:
+            text = f"{variable.text} {update};"
+        if variable.lanes:
+            emitter.lane_line(variable.lanes, text)
+        else:
+            emitter.line(text)
+
+
+def _name(variable: Expr) -> str:
+    return variable.text.partition("[")[0]
+
+
+def _updated(target: str, text: str) -> str | None:
+    """`+= b` when `text` is `target + b`: only sums, whose other operand is all that follows."""
+    if not text.startswith(f"{target} + "):
+        return None
+    rest = text[len(target) + 3 :]
+    depth = 0
+    for character in rest:
+        depth += (character in "([") - (character in ")]")
+        if not depth and character in "-+<>=?&|!":
+            return None
+    return f"+= {rest}"
+
+
+updated = _updated
+
+
+def emit_if(emitter: FunctionEmitter, op: Operation) -> None:
+    condition = emitter.expr(op.operands[0])
+    then_block = op.regions[0].block
+    has_else = bool(op.regions[1].blocks)
+    if op.results and not has_else:
+        raise CompileError.at(op, "scf.if with results needs an else branch")
+    if len(op.results) == 1 and (chosen := _as_expression(emitter, op, condition)) is not None:
+        _note_range(emitter, op)
+        emitter.define(op.results[0], chosen, op)
+        return
+    variables = [_declared(emitter, op, result, None) for result in op.results]
+    with emitter.block(f"if ({condition.text})", "} else {" if has_else else "}"):
+        emitter.block_ops(then_block)
+        assign_yielded(emitter, op, then_block, variables)
+    if has_else:
+        emitter.names.enter()
+        emitter.depth += 1
+        emitter.block_ops(op.regions[1].block)
+        assign_yielded(emitter, op, op.regions[1].block, variables)
+        emitter.depth -= 1
+        emitter.names.leave()
+        emitter.line("}")
+
+
+def _note_range(emitter: FunctionEmitter, op: Operation) -> None:
+    """What is known of the index that a condition chooses."""
+    ends = [region.block.last_op for region in op.regions]
+    if isinstance(op.results[0].type, IndexType) and all(isinstance(end, scf.YieldOp) for end in ends):
+        first, second = (emitter.fact(end.operands[0]) for end in ends if end is not None)
+        emitter.facts[op.results[0]] = facts.either(first, second)
+
+
+def _as_expression(emitter: FunctionEmitter, op: Operation, condition: Expr) -> Expr | None:
+    """`condition ? a : b` when both branches are single expressions; None otherwise, with nothing written."""
+    arms: list[Expr] = []
+    for region in op.regions:
+        block = region.block
+        last = block.last_op
+        if not isinstance(last, scf.YieldOp) or not all(_is_expression(inner) for inner in block.ops):
+            return None
+        if emitter.captured(block):
+            return None
+        arms.append(emitter.expr(last.operands[0]))
+    yes, no = arms
+    if yes.element != no.element or len(yes.text) + len(no.text) > 120:
+        return None
+    return c.conditional(condition, yes, no)
+
+
+_EXPRESSIONS: Final = (
+    "arith.",
+    "math.",
+    "memref.load",
+    "vector.load",
+    "vector.broadcast",
+    "low.cmp",
+    "low.select",
+    "scf.yield",
+)
+
+
+def _is_expression(op: Operation) -> bool:
+    return op.name.startswith(_EXPRESSIONS) and not op.regions
+
+
+def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
+    """The op around it reads what is yielded."""
+    if op.next_op is not None:
+        raise InternalError(f"{op.name} in @{emitter.name} is followed by {op.next_op.name}")
+
+
+def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
+    if op.operands:
+        raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
+
+
+def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
+    """Iterations in any order: OpenMP spreads them where it is switched on."""
+    upper = emitter.expr(op.operands[0])
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: bind the loop to threads")
+    for line in ("#ifdef _OPENMP", "#pragma omp parallel for", "#endif"):
+        emitter.lines.append(line)
+    body = op.regions[0].block
+    start = facts.Fact.constant(0)
+    known = (start, emitter.fact(op.operands[0]), facts.Fact.constant(1))
+    emitter.names.enter()
+    head = _loop_head(emitter, op, body.args[0], (Expr("0", "idx32"), upper, Expr("1", "idx32")), known)
+    with emitter.block(head):
+        emitter.block_ops(body)
+    emitter.names.leave()
+
+
+RULES: Final[Rules] = {
+    scf.ForOp: emit_for,
+    scf.IfOp: emit_if,
+    scf.YieldOp: emit_yield,
+    func.ReturnOp: emit_return,
+    low.ParallelForOp: emit_parallel_for,
+}

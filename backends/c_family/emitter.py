@@ -1,0 +1,388 @@
+"""What the rules for single ops build on: the text of one function as it grows, and what a module shares.
+
+A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the
+expressions of its operands and binds one to each result. A value that is used once, later in the same block, goes into
+the expression that uses it, when nothing between writes what it reads; small index arithmetic goes wherever it is used;
+all else becomes a variable with the name that it has in the IR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    VectorType,
+)
+from xdsl.dialects.ptr import PtrType
+
+from weft.backends.c_family import facts
+from weft.backends.c_family.expression import LANE, NOTHING, Expr
+from weft.backends.c_family.names import Scopes, identifier
+from weft.dialects import low
+from weft.dialects.levels import allowed_at
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+    from weft.backends.c_family.expression import Root
+    from weft.backends.c_family.facts import Fact
+    from weft.backends.c_family.language import Language
+    from weft.support.target import Target
+
+Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], None]"
+Rules: TypeAlias = "Mapping[type[Operation], Rule]"
+
+_SHARED_SIZE: Final = 3
+"""Index arithmetic with so many operators stands wherever it is used."""
+_NESTED_SIZE: Final = 6
+"""Index arithmetic with so many operators moves into an inner block when it is used there only."""
+_MAX_TEXT: Final = 100
+"""A longer expression becomes a variable."""
+_MAX_DISTANCE: Final = 64
+"""How many ops may stand between a read and its use in an expression."""
+_FLOATS: Final[dict[type[Attribute], str]] = {
+    Float16Type: "f16",
+    BFloat16Type: "bf16",
+    Float32Type: "f32",
+    Float64Type: "f64",
+}
+
+
+class ModuleEmitter:
+    """What the functions of a module share: language, target, helper functions, and names of the module's level."""
+
+    def __init__(self, language: Language, target: Target, rules: Rules) -> None:
+        self.language = language
+        self.target = target
+        self.rules = rules
+        self.symbols: dict[str, str] = {}
+        """Function or constant of the module -> name in the text."""
+        self.outside: dict[str, FuncOp] = {}
+        """Functions that the module declares and does not have."""
+        self.local_functions: dict[str, FuncOp] = {}
+        self.used_outside: dict[str, FuncOp] = {}
+        self.helpers: dict[str, None] = {}
+        """Helper functions that the text needs, in the order of their first use."""
+
+    def add_symbol(self, name: str) -> str:
+        """The name in the text of what the module calls `name`."""
+        taken = set(self.symbols.values())
+        base = text = identifier(name, self.language.reserved_symbols)
+        number = 0
+        while text in taken:
+            number += 1
+            text = f"{base}_{number}"
+        self.symbols[name] = text
+        return text
+
+    def helper(self, name: str) -> str:
+        """Make sure that the helper function `name` stands in the text."""
+        self.helpers.setdefault(name)
+        return name
+
+
+class FunctionEmitter:
+    """The text of one function as it grows, and the expression that stands for each value."""
+
+    def __init__(self, module: ModuleEmitter, name: str, kernel_threads: int = 0) -> None:
+        self.module = module
+        self.language = module.language
+        self.name = name
+        """What errors call the function."""
+        self.kernel_threads = kernel_threads
+        """Threads of a block when the function is a kernel."""
+        self.names = Scopes((*module.language.reserved, *module.symbols.values()))
+        self.lines: list[str] = []
+        self.depth = 1
+        self.values: dict[SSAValue, Expr] = {}
+        self.facts: dict[SSAValue, Fact] = {}
+        self.axes: dict[str, str] = {}
+        """Axis of threads -> the variable that holds the place on it."""
+        self.shared_bytes = 0
+        """Shared memory that has been declared."""
+        self.dynamic_shared = False
+        """Whether shared memory is given at launch, as one array for all buffers."""
+        self.stack_bytes = 0
+        self._written: dict[Operation, frozenset[Root] | None] = {}
+
+    # Values
+
+    def expr(self, value: SSAValue) -> Expr:
+        found = self.values.get(value)
+        if found is None:
+            raise InternalError(f"a value of @{self.name} is used before it is defined: {value}")
+        return found
+
+    def exprs(self, op: Operation) -> list[Expr]:
+        return [self.expr(operand) for operand in op.operands]
+
+    def fact(self, value: SSAValue) -> Fact:
+        """What is known of an integer."""
+        known = self.facts.get(value)
+        if known is not None:
+            return known
+        element = _scalar(value.type)
+        return facts.of_width(element.width.data) if isinstance(element, IntegerType) else facts.UNKNOWN
+
+    def element(self, type_: Attribute, op: Operation) -> str:
+        """The element type of values of `type_`, `index` included. Raises `CompileError` at `op` for any other."""
+        element = _scalar(type_)
+        match element:
+            case IndexType():
+                return "index"
+            case IntegerType() if element.signedness.data is Signedness.SIGNLESS and element.width.data in (
+                1,
+                8,
+                16,
+                32,
+                64,
+            ):
+                return f"i{element.width.data}"
+            case MemRefType() | PtrType():
+                return "ptr"
+            case _:
+                pass
+        name = _FLOATS.get(type(element))
+        if name is None:
+            raise CompileError.at(op, f"{self.language.name} has no type {element}, which {op.name} needs")
+        return name
+
+    def lanes(self, type_: Attribute, op: Operation) -> int:
+        """How many lanes a value of `type_` has, 0 for a scalar."""
+        if not isinstance(type_, VectorType):
+            return 0
+        shape = type_.get_shape()
+        if len(shape) != 1 or any(scalable for scalable in type_.scalable_dims):
+            raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
+        return shape[0]
+
+    def index_type(self, fact: Fact) -> str:
+        return "idx32" if fact.fits_int else "idx64"
+
+    # Expressions
+
+    def define(self, value: SSAValue, expr: Expr, op: Operation) -> None:
+        """Let `expr` stand for the result `value` of `op`, or a variable that holds it."""
+        lanes = self.lanes(value.type, op)
+        if expr.lanes != lanes:
+            expr = replace(expr, lanes=lanes)
+        if self._may_stand(value, expr, op):
+            self.values[value] = expr
+        else:
+            self.values[value] = self.variable(value.name_hint or "v", expr, op)
+
+    def variable(self, hint: str, expr: Expr, op: Operation) -> Expr:
+        """A new variable that holds `expr`."""
+        name = self.names.fresh(hint)
+        type_ = self.language.type(expr.element, op)
+        if not expr.lanes:
+            self.line(f"{type_} {name} = {expr.text};")
+            return Expr(name, expr.element)
+        variable = self.lane_variable(name, expr.element, expr.lanes, op)
+        self.lane_line(expr.lanes, f"{variable.text} = {expr.text};")
+        return variable
+
+    def lane_variable(self, name: str, element: str, lanes: int, op: Operation) -> Expr:
+        """Declare room for the lanes of a vector."""
+        self.line(f"{self.lane_alignment(element, lanes)}{self.language.type(element, op)} {name}[{lanes}];")
+        return Expr(f"{name}[{LANE}]", element, lanes=lanes)
+
+    def lane_alignment(self, element: str, lanes: int) -> str:
+        """What stands in front of the declaration of lanes that may be moved at once."""
+        if not self.language.aligned or not self.language.wide_type(element, lanes):
+            return ""
+        return self.language.aligned.format(_bytes(element) * lanes)
+
+    def atom(self, value: SSAValue, op: Operation) -> Expr:
+        """The expression of `value` for use in several places: a variable when it is more than a name or a number.
+
+        The variable serves here only: elsewhere it may be out of scope."""
+        expr = self.expr(value)
+        return expr if expr.is_atom else self.variable(value.name_hint or "v", expr, op)
+
+    def _may_stand(self, value: SSAValue, expr: Expr, op: Operation) -> bool:
+        """Whether `expr` may stand where `value` is used, instead of a variable."""
+        if expr.is_atom or value.first_use is None:
+            return True
+        is_index = isinstance(_scalar(value.type), IndexType)
+        plain = not expr.reads and not expr.calls
+        if is_index and plain and expr.size <= _SHARED_SIZE and not _bounds_loop(value):
+            return True
+        use = value.get_user_of_unique_use()
+        if use is None or len(expr.text) > _MAX_TEXT:
+            return False
+        if use.parent is not op.parent:
+            return is_index and plain and expr.size <= _NESTED_SIZE and not _bounds_loop(value)
+        if _evaluates_often(use, value) or (isinstance(use, vector.BroadcastOp) and not plain):
+            return False
+        return not expr.reads or not self._is_clobbered(expr, op, use)
+
+    def _is_clobbered(self, expr: Expr, op: Operation, use: Operation) -> bool:
+        """Whether something between `op` and `use` may write what `expr` reads, or `use` itself before it reads."""
+        roots = {root for root, _ in expr.reads}
+        between = op.next_op
+        for _ in range(_MAX_DISTANCE):
+            if between is use or between is None:
+                break
+            written = self.written(between)
+            if written is None or written & roots:
+                return True
+            between = between.next_op
+        if between is not use:
+            return True
+        written = self.written(use)
+        if expr.lanes and written is not None and written & roots:
+            # A loop over lanes writes some lanes before it reads others: only the very same places are safe.
+            index = use.operands[2] if isinstance(use, vector.StoreOp) else None
+            return any(root in written and (index is None or at is not index) for root, at in expr.reads)
+        return False
+
+    def written(self, op: Operation) -> frozenset[Root] | None:
+        """The buffers that `op` may write, with all in it; None when they may be any."""
+        if op not in self._written:
+            self._written[op] = _written(op)
+        return self._written[op]
+
+    # Statements
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text if text else "")
+
+    def lane_line(self, lanes: int, text: str) -> None:
+        """A statement for every lane."""
+        if self.language.unroll_lanes:
+            self.line(self.language.unroll(lanes))
+        self.names.enter()
+        lane = self.names.fresh("l")
+        self.names.leave()
+        counter = self.language.types["idx32"]
+        self.line(f"for ({counter} {lane} = 0; {lane} < {lanes}; ++{lane}) {text.replace(LANE, lane)}")
+
+    @contextmanager
+    def block(self, head: str, tail: str = "}") -> Generator[None]:
+        """`head {` ... `}` around the lines that are written meanwhile."""
+        self.line(f"{head} {{" if head else "{")
+        self.names.enter()
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.names.leave()
+        self.line(tail)
+
+    def captured(self, block: Block) -> list[str]:
+        """The lines of the ops of `block`, one level deeper, kept out of the text."""
+        outer, self.lines = self.lines, []
+        self.names.enter()
+        self.depth += 1
+        self.block_ops(block)
+        self.depth -= 1
+        self.names.leave()
+        lines, self.lines = self.lines, outer
+        return lines
+
+    def block_ops(self, block: Block) -> None:
+        """Write the ops of `block` in order."""
+        rules = self.module.rules
+        for op in block.ops:
+            rule = rules.get(type(op))
+            if rule is None:
+                if allowed_at("low", op.name):
+                    raise CompileError.at(op, f"{op.name} has no form in {self.language.name}")
+                raise InternalError(f"{op.name} is not an op of low: the check of the level should have caught it")
+            rule(self, op)
+
+
+def _scalar(type_: Attribute) -> Attribute:
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def _bytes(element: str) -> int:
+    """Size of an element in memory."""
+    digits = "".join(c for c in element if c.isdigit())
+    return max(int(digits) // 8, 1) if digits else 8
+
+
+element_bytes = _bytes
+
+
+def _bounds_loop(value: SSAValue) -> bool:
+    """Whether `value` bounds a loop, whose test runs every time."""
+    return any(_evaluates_often(use.operation, value) for use in value.uses)
+
+
+def _evaluates_often(use: Operation, value: SSAValue) -> bool:
+    """Whether `use` evaluates its operand `value` more than once."""
+    if isinstance(use, scf.ForOp):
+        return value is use.ub or value is use.step
+    return isinstance(use, low.ParallelForOp)
+
+
+_PURE: Final = ("arith.", "math.", "vector.", "low.cmp", "low.select", "low.sito", "low.uito", "low.fpto", "low.ext")
+_STORES: Final[dict[type[Operation], int]] = {
+    memref.StoreOp: 1,
+    vector.StoreOp: 1,
+    vector.MaskedStoreOp: 0,
+    low.ScatterOp: 1,
+}
+"""Op -> the operand that it writes."""
+_HARMLESS: Final = (
+    *("memref.load", "memref.alloc", "memref.alloca", "memref.cast", "memref.get_global", "low.gather", "low.trunci"),
+    *("low.index_cast", "low.thread_id", "scf.yield", "func.return"),
+)
+
+
+def root_of(buffer: SSAValue) -> Root:
+    """The buffer that `buffer` is another name of."""
+    owner = buffer.owner
+    while isinstance(owner, memref.CastOp):
+        buffer = owner.source
+        owner = buffer.owner
+    return owner.name_.string_value() if isinstance(owner, memref.GetGlobalOp) else buffer
+
+
+def _written(op: Operation) -> frozenset[Root] | None:
+    position = _STORES.get(type(op))
+    if position is not None:
+        return frozenset((root_of(op.operands[position]),))
+    if op.regions:
+        found: frozenset[Root] = frozenset()
+        for region in op.regions:
+            for inner in region.walk():
+                if inner.regions:
+                    continue
+                written = _written(inner)
+                if written is None:
+                    return None
+                found |= written
+        return found
+    if op.name in _HARMLESS or op.name.startswith(_PURE):
+        return frozenset()
+    return None
+
+
+def constant_value(value: SSAValue) -> int | float | None:
+    """The number that a scalar value is known to be."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp):
+        from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+
+        if isinstance(owner.value, IntegerAttr | FloatAttr):
+            return owner.value.value.data
+    return None
+
+
+__all__ = ["NOTHING", "FunctionEmitter", "ModuleEmitter", "Rules", "constant_value", "element_bytes", "root_of"]

@@ -1,0 +1,138 @@
+"""Expressions of C as text, with what is needed to put them into larger ones: precedence, type, reads, size.
+
+A vector has no type of its own in the text: a value of n lanes is an expression of one lane, in which `LANE` stands for
+the lane's number. `%c = arith.addf %a, %b : vector<8xf32>` becomes the same `a + b` as for scalars, and whoever writes
+it out puts a loop over the lanes around it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+LANE: Final = "\0"
+"""Stands for the number of the lane in the text of a vector's lane."""
+
+# How tightly an operator binds.
+PRIMARY, UNARY, MULTIPLY, ADD, SHIFT, RELATION, EQUALITY, BITS, AND, OR, CONDITION = range(16, 5, -1)
+
+Root: TypeAlias = "SSAValue | str"
+"""A buffer: where it is allocated or passed, or the name of a module's constant."""
+Read: TypeAlias = "tuple[Root, SSAValue | None]"
+"""A buffer that an expression reads, and the index where (None: anywhere)."""
+
+NOTHING: Final[frozenset[Read]] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """The text of a value. `element` is its scalar type in C: that of `low`, or `idx32` and `idx64` for an index."""
+
+    text: str
+    element: str
+    level: int = PRIMARY
+    reads: frozenset[Read] = NOTHING
+    size: int = 0
+    """Operators and accesses in it."""
+    calls: bool = False
+    """Whether it calls functions, so that it is not evaluated more often than it need be."""
+    lanes: int = 0
+    """Lanes of the value when it is a vector."""
+    literal: bool = False
+
+    @property
+    def is_atom(self) -> bool:
+        """A name or a number: it can stand anywhere, any number of times."""
+        return not self.size
+
+    def at(self, level: int) -> str:
+        """The text as an operand of an operator that binds as tightly as `level`."""
+        return self.text if self.level >= level else f"({self.text})"
+
+    def lane(self, number: str) -> Expr:
+        """One lane as a scalar."""
+        if not self.lanes:
+            return self
+        text = shifted(self.text, int(number)) if number.isdigit() else self.text.replace(LANE, number)
+        return replace(self, text=text, lanes=0)
+
+
+def shifted(text: str, lane: int) -> str:
+    """`text` for the lane with that number: `i + 0` is `i`."""
+    if lane == 0:
+        text = re.sub(rf" \+ {LANE}(?![\w])", "", text)
+    return text.replace(LANE, str(lane))
+
+
+def join(text: str, element: str, level: int, parts: tuple[Expr, ...], *, calls: bool = False) -> Expr:
+    """The expression `text` that holds `parts`."""
+    reads = NOTHING
+    for part in parts:
+        if part.reads:
+            reads = reads | part.reads
+    return Expr(
+        text,
+        element,
+        level,
+        reads,
+        1 + sum(part.size for part in parts),
+        calls or any(part.calls for part in parts),
+        max((part.lanes for part in parts), default=0),
+    )
+
+
+_LEVELS: Final = {
+    **dict.fromkeys("*/%", MULTIPLY),
+    **dict.fromkeys("+-", ADD),
+    **dict.fromkeys(("<<", ">>"), SHIFT),
+    **dict.fromkeys(("<", "<=", ">", ">="), RELATION),
+    **dict.fromkeys(("==", "!="), EQUALITY),
+    **dict.fromkeys("&^|", BITS),
+    "&&": AND,
+    "||": OR,
+}
+_PLAIN: Final = ("*", "/", "%", "+", "-")
+
+
+def binary(operator: str, lhs: Expr, rhs: Expr, element: str) -> Expr:
+    """`lhs operator rhs`. Operators that are often confused get parentheses that C does not need."""
+    level = _LEVELS[operator]
+    if operator in _PLAIN:
+        text = f"{lhs.at(level)} {operator} {rhs.at(level + 1)}"
+    elif operator in ("&&", "||"):
+        text = f"{_logical(operator, lhs)} {operator} {_logical(operator, rhs)}"
+    elif level in (RELATION, EQUALITY):
+        text = f"{lhs.at(SHIFT)} {operator} {rhs.at(SHIFT)}"
+    else:
+        text = f"{lhs.at(UNARY)} {operator} {rhs.at(UNARY)}"
+    return join(text, element, level, (lhs, rhs))
+
+
+def _logical(operator: str, operand: Expr) -> str:
+    """An operand of `&&` or `||`: comparisons and the same operator stand as they are."""
+    same = operand.level == _LEVELS[operator]
+    return operand.text if same or operand.level > BITS else f"({operand.text})"
+
+
+def unary(operator: str, operand: Expr, element: str) -> Expr:
+    text = operand.at(UNARY)
+    return join(f"{operator}({text})" if text[0] == operator else f"{operator}{text}", element, UNARY, (operand,))
+
+
+def cast(type_: str, operand: Expr, element: str) -> Expr:
+    """`(type)operand`"""
+    return join(f"({type_}){operand.at(UNARY)}", element, UNARY, (operand,))
+
+
+def call(name: str, operands: tuple[Expr, ...], element: str) -> Expr:
+    return join(f"{name}({', '.join(operand.text for operand in operands)})", element, PRIMARY, operands, calls=True)
+
+
+def conditional(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """`condition ? yes : no`: only one of them is evaluated."""
+    text = f"{condition.at(OR)} ? {yes.at(OR)} : {no.at(CONDITION)}"
+    return join(text, yes.element, CONDITION, (condition, yes, no))

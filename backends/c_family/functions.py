@@ -1,0 +1,148 @@
+"""Whole functions and modules: parameters, comments, and the order of the parts of a text."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import GlobalOp
+
+from weft.backends.c_family import facts
+from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
+from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.dialects import low_gpu
+from weft.dialects.low import PARAMS, params_of, symbols_of
+from weft.dialects.low_access import Access
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import SSAValue
+
+    from weft.backends.c_family.emitter import Rules
+
+
+@cache
+def rules() -> Rules:
+    """Op class -> the rule that writes it. The tables are loaded on first use."""
+    from weft.backends.c_family import (
+        arith_ops,
+        call_ops,
+        cast_ops,
+        control_ops,
+        division_ops,
+        gpu_ops,
+        math_ops,
+        memory_ops,
+        vector_ops,
+    )
+
+    return {
+        **arith_ops.RULES,
+        **call_ops.RULES,
+        **cast_ops.RULES,
+        **control_ops.RULES,
+        **division_ops.RULES,
+        **gpu_ops.RULES,
+        **math_ops.RULES,
+        **memory_ops.RULES,
+        **vector_ops.RULES,
+    }
+
+
+def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
+    """The functions of a module, those that it declares only, and its data."""
+    functions: list[FuncOp] = []
+    outside: list[FuncOp] = []
+    data: list[GlobalOp] = []
+    for op in module.ops:
+        if isinstance(op, GlobalOp):
+            data.append(op)
+        elif not isinstance(op, FuncOp):
+            raise CompileError.at(op, f"a low module holds functions and globals, got {op.name}")
+        elif op.is_declaration:
+            outside.append(op)
+        elif len(op.body.blocks) != 1:
+            raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
+        else:
+            functions.append(op)
+    return functions, outside, data
+
+
+def accesses_of(function: FuncOp) -> tuple[Access, ...]:
+    """How a function accesses each of its arguments."""
+    if low_gpu.kernel_of(function) is not None:
+        return low_gpu.argument_accesses(function)
+    if PARAMS not in function.attributes:
+        return (Access.READWRITE,) * len(function.args)
+    params = params_of(function)
+    if len(params) + len(symbols_of(function)) != len(function.args):
+        raise CompileError.at(
+            function,
+            f"@{function.sym_name.data} has {len(function.args)} parameters, but {PARAMS} names {len(params)} and "
+            f"there are {len(symbols_of(function))} symbols",
+        )
+    return (*(param.access.data for param in params), *(Access.READ for _ in symbols_of(function)))
+
+
+def bind_parameters(emitter: FunctionEmitter, function: FuncOp) -> list[str]:
+    """Bind the parameters of `function`; returns their declarations."""
+    parameters: list[str] = []
+    for argument, access in zip(function.args, accesses_of(function), strict=True):
+        if emitter.lanes(argument.type, function):
+            raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
+        name = emitter.names.fresh(argument.name_hint or "arg")
+        if isinstance(argument.type, MemRefType):
+            parameters.append(_buffer_parameter(emitter, function, argument, name, access))
+        else:
+            parameters.append(_number_parameter(emitter, function, argument, name))
+    return parameters
+
+
+def _buffer_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str, access: Access) -> str:
+    language = emitter.language
+    element, _ = buffer_type(emitter, argument.type, function)
+    emitter.values[argument] = Expr(name, "ptr")
+    const = "const " if access is Access.READ else ""
+    space = language.spaces.get("global", "") if emitter.kernel_threads else ""
+    return f"{space}{const}{memory_type(emitter, element, function)} *{language.restrict} {name}"
+
+
+def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str) -> str:
+    kind = emitter.element(argument.type, function)
+    element = "idx64" if kind == "index" else kind
+    if kind == "index":
+        emitter.facts[argument] = facts.Fact.extent()
+    emitter.values[argument] = Expr(name, element)
+    return f"{emitter.language.type(element, function)} {name}"
+
+
+def described(function: FuncOp) -> str:
+    """A function as its callers see it, in a comment."""
+    name = function.sym_name.data
+    if PARAMS not in function.attributes:
+        return f"@{name}"
+    texts: list[str] = []
+    for param in params_of(function):
+        text = f"{param.label.data}: {param.type}"
+        if isinstance(param.type, MemRefType):
+            extents = ", ".join(symbol.data for symbol in param.symbols)
+            text += f"{f' [{extents}]' if extents else ''} {param.access.data.value}"
+        texts.append(text)
+    symbols = symbols_of(function)
+    extents = f" for {', '.join(symbols)}" if symbols else ""
+    return f"@{name}({', '.join(texts)}){extents}".replace("\n", " ").replace("*/", "")
+
+
+def new_module_emitter(
+    module: ModuleEmitter, functions: list[FuncOp], outside: list[FuncOp], data: list[GlobalOp]
+) -> None:
+    """Give the functions and constants of a module their names."""
+    for function in outside:
+        module.outside[function.sym_name.data] = function
+        module.symbols[function.sym_name.data] = function.sym_name.data
+    for op in (*functions, *data):
+        module.add_symbol(op.sym_name.data)

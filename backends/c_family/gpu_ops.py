@@ -1,0 +1,146 @@
+"""Kernels: thread ids, barriers, shuffles, atomics and asynchronous copies.
+
+What a language has no operator for is a helper function in front of the kernels (PTX stands there only).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.func import FuncOp
+
+from weft.backends.c_family import expression as c
+from weft.backends.c_family import facts
+from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.memory_ops import access, buffer_type, space_of
+from weft.dialects import low_gpu
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, SSAValue
+
+    from weft.backends.c_family.emitter import FunctionEmitter, Rules
+
+
+def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
+    """The place of a thread: `blockIdx.x` and its like, as an int."""
+    thread_id = cast("low_gpu.ThreadIdOp", op)
+    axis = thread_id.axis.data
+    extent = thread_id.static_extent
+    result = thread_id.result
+    if extent == 1:
+        emitter.facts[result] = facts.Fact.constant(0)
+        emitter.values[result] = Expr("0", "idx32", literal=True)
+        return
+    gpu = emitter.module.target.gpu
+    limits = (2**31 - 1,) * 3 if gpu is None else gpu.max_grid if axis.startswith("block") else gpu.max_block
+    emitter.facts[result] = facts.Fact(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
+    spelled = emitter.language.functions[axis][0]
+    name = emitter.names.fresh(result.name_hint or f"{axis[0]}{axis[-1]}")
+    emitter.line(f"const {emitter.language.types['idx32']} {name} = {spelled};")
+    emitter.values[result] = Expr(name, "idx32")
+
+
+def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
+    emitter.line(f"{emitter.language.functions['barrier'][0]};")
+
+
+def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
+    """The value of another lane of the warp."""
+    shuffle = cast("low_gpu.ShuffleOp", op)
+    element = emitter.element(shuffle.value.type, op)
+    element = "idx64" if element == "index" else element
+    if element not in ("i32", "i64", "idx64", "f32", "f64"):
+        raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
+    value, offset = emitter.exprs(op)
+    language = emitter.language
+    helper = emitter.module.helper(f"weft_shuffle_{shuffle.mode.data}_{element}")
+    arguments = f"{value.text}, {offset.text}, {shuffle.lanes}"
+    if language.kind == "opencl":
+        if not isinstance(op.parent_op(), FuncOp):
+            raise CompileError.at(
+                op, f"{op.name} stands in a loop or condition: {language.name} exchanges values through shared memory"
+            )
+        arguments = f"{_exchange(emitter, op, element)}, {arguments}"
+    expr = Expr(f"{helper}({arguments})", element, c.PRIMARY, frozenset(), 1, True)
+    emitter.values[shuffle.result] = emitter.variable(shuffle.result.name_hint or "other", expr, op)
+
+
+def _exchange(emitter: FunctionEmitter, op: Operation, element: str) -> str:
+    """The shared array through which the threads of a block exchange values of a type."""
+    key = f"exchange_{element}"
+    if key not in emitter.axes:
+        emitter.axes[key] = emitter.names.fresh(key)
+        type_ = emitter.language.type(element, op)
+        emitter.line(f"{emitter.language.spaces['shared']}{type_} {emitter.axes[key]}[{emitter.kernel_threads}];")
+    return emitter.axes[key]
+
+
+def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
+    atomic = cast("low_gpu.AtomicOp", op)
+    element, _ = buffer_type(emitter, atomic.buffer.type, op)
+    space = space_of(atomic.buffer.type)
+    if element not in ("i32", "f32", "i64", "f64") or (emitter.language.kind != "cuda" and element in ("i64", "f64")):
+        raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
+    name = f"weft_atomic_{atomic.kind.data}_{element}"
+    if emitter.language.kind != "cuda":
+        name += f"_{space}"
+    helper = emitter.module.helper(name)
+    at = emitter.expr(atomic.index)
+    buffer = emitter.expr(atomic.buffer)
+    place = buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
+    text = f"{helper}({place}, {emitter.expr(atomic.value).text})"
+    if atomic.old.first_use is None:
+        emitter.line(f"{text};")
+        return
+    expr = Expr(text, element, c.PRIMARY, frozenset(), 1, True)
+    emitter.values[atomic.old] = emitter.variable(atomic.old.name_hint or "old", expr, op)
+
+
+def emit_async_copy(emitter: FunctionEmitter, op: Operation) -> None:
+    """`weft_async_copy_16(S + j, A + i)`; languages without such copies copy at once, element by element."""
+    copy = cast("low_gpu.AsyncCopyOp", op)
+    if emitter.language.kind == "cuda":
+        helper = emitter.module.helper(f"weft_async_copy_{copy.bytes}")
+        target, source = (_pointer(emitter, b, i) for b, i in _ends(copy))
+        emitter.line(f"{helper}({target}, {source});")
+        return
+    type_ = cast("MemRefType", copy.source.type)
+    element = emitter.element(type_.element_type, op)
+    from weft.backends.c_family.emitter import element_bytes
+
+    count = copy.bytes // element_bytes(element)
+    (target, at), (source, start) = _ends(copy)
+    emitter.lane_line(count, f"{access(emitter, target, at, count)} = {access(emitter, source, start, count)};")
+
+
+def _ends(copy: low_gpu.AsyncCopyOp) -> tuple[tuple[SSAValue, SSAValue], tuple[SSAValue, SSAValue]]:
+    return (copy.target, copy.target_index), (copy.source, copy.source_index)
+
+
+def _pointer(emitter: FunctionEmitter, buffer: SSAValue, index: SSAValue) -> str:
+    at, base = emitter.expr(index), emitter.expr(buffer)
+    return base.text if at.text == "0" else f"{base.at(c.ADD)} + {at.at(c.MULTIPLY)}"
+
+
+def emit_async_commit(emitter: FunctionEmitter, op: Operation) -> None:
+    if emitter.language.kind == "cuda":
+        emitter.line(f"{emitter.module.helper('weft_async_commit')}();")
+
+
+def emit_async_wait(emitter: FunctionEmitter, op: Operation) -> None:
+    if emitter.language.kind == "cuda":
+        wait = cast("low_gpu.AsyncWaitOp", op)
+        emitter.line(f"{emitter.module.helper('weft_async_wait')}<{wait.groups}>();")
+
+
+RULES: Final[Rules] = {
+    low_gpu.ThreadIdOp: emit_thread_id,
+    low_gpu.BarrierOp: emit_barrier,
+    low_gpu.ShuffleOp: emit_shuffle,
+    low_gpu.AtomicOp: emit_atomic,
+    low_gpu.AsyncCopyOp: emit_async_copy,
+    low_gpu.AsyncCommitOp: emit_async_commit,
+    low_gpu.AsyncWaitOp: emit_async_wait,
+}

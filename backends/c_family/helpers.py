@@ -1,0 +1,210 @@
+"""Helper functions that stand in front of the code which needs them: what an operator of C does not do by itself.
+
+A helper is named after what it does and its type: `weft_floordiv_i32`, `weft_maximum_f32`, `weft_f32_to_bf16`. The
+texts are templates (`$T` the type, `$U` the unsigned type of the same size, `$inline`, and `$i32` and its like); a
+language may have another text for a helper in its own table.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import TYPE_CHECKING, Final
+
+from weft.support.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from weft.backends.c_family.language import Language
+
+_BY_TYPE: Final = {
+    "div": """\
+// a / b, rounded towards zero; a / 0 is 0.
+$inline $T $name($T a, $T b) {
+  return b == 0 ? 0 : b == -1 ? ($T)(0 - ($W)a) : ($T)(a / b);
+}""",
+    "rem": """\
+// a - b * (a / b); 0 when b is 0.
+$inline $T $name($T a, $T b) {
+  return b == 0 || b == -1 ? 0 : ($T)(a % b);
+}""",
+    "floordiv": """\
+// a / b, rounded down; a / 0 is 0.
+$inline $T $name($T a, $T b) {
+  if (b == 0) return 0;
+  if (b == -1) return ($T)(0 - ($W)a);
+  return ($T)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+}""",
+    "ceildiv": """\
+// a / b, rounded up; a / 0 is 0.
+$inline $T $name($T a, $T b) {
+  if (b == 0) return 0;
+  if (b == -1) return ($T)(0 - ($W)a);
+  return ($T)(a / b + (a % b != 0 && (a < 0) == (b < 0)));
+}""",
+    "udiv": """\
+// a / b of unsigned numbers; a / 0 is 0.
+$inline $T $name($T a, $T b) {
+  return b == 0 ? 0 : ($T)(($U)a / ($U)b);
+}""",
+    "urem": """\
+// The remainder of a / b of unsigned numbers; 0 when b is 0.
+$inline $T $name($T a, $T b) {
+  return b == 0 ? 0 : ($T)(($U)a % ($U)b);
+}""",
+    "uceildiv": """\
+// a / b of unsigned numbers, rounded up; a / 0 is 0.
+$inline $T $name($T a, $T b) {
+  return b == 0 ? 0 : ($T)(($U)a / ($U)b + (($U)a % ($U)b != 0));
+}""",
+    "maximum": """\
+// The greater one, NaN when either is; -0 is less than +0.
+$inline $T $name($T a, $T b) {
+  return a != a || a > b ? a : b != b || b > a ? b : signbit(a) ? b : a;
+}""",
+    "minimum": """\
+// The lesser one, NaN when either is; -0 is less than +0.
+$inline $T $name($T a, $T b) {
+  return a != a || a < b ? a : b != b || b < a ? b : signbit(a) ? a : b;
+}""",
+    "popcount": """\
+// How many bits are set.
+$inline $T $name($T a) {
+  $U rest = ($U)a;
+  $T count = 0;
+  while (rest != 0) {
+    rest = ($U)(rest & (rest - 1));
+    ++count;
+  }
+  return count;
+}""",
+    "clz": """\
+// Zero bits in front of the first set one.
+$inline $T $name($T a) {
+  $U rest = ($U)a;
+  $T count = $bits;
+  while (rest != 0) {
+    rest = ($U)(rest >> 1);
+    --count;
+  }
+  return count;
+}""",
+    "ctz": """\
+// Zero bits behind the last set one.
+$inline $T $name($T a) {
+  $U rest = ($U)a;
+  $T count = 0;
+  if (rest == 0) return $bits;
+  while ((rest & 1) == 0) {
+    rest = ($U)(rest >> 1);
+    ++count;
+  }
+  return count;
+}""",
+    "ipow": """\
+// An integer power by squaring; a negative one leaves 1 and -1 only.
+$inline $T $name($T base, $T power) {
+  if (power < 0) return base == 1 ? 1 : base == -1 ? ((power & 1) != 0 ? -1 : 1) : 0;
+  $W result = 1, factor = ($W)base;
+  for ($U rest = ($U)power; rest != 0; rest = ($U)(rest >> 1)) {
+    if ((rest & 1) != 0) result *= factor;
+    factor *= factor;
+  }
+  return ($T)result;
+}""",
+}
+_NAMED: Final = {
+    "weft_f16_to_f32": """\
+$inline $f32 weft_f16_to_f32($f16 x) {
+  const $u32 size = x & 0x7FFFu, sign = (x & 0x8000u) << 16;
+  if (size < 0x0400u) return ($f32)size * ((x & 0x8000u) != 0 ? -0x1p-24f : 0x1p-24f);
+  const $u32 offset = size >= 0x7C00u ? 0x70000000u : 0x38000000u;
+  return weft_i32_as_f32(($i32)(sign | ((size << 13) + offset)));
+}""",
+    "weft_bf16_to_f32": """\
+$inline $f32 weft_bf16_to_f32($bf16 x) {
+  return weft_i32_as_f32(($i32)(($u32)x << 16));
+}""",
+    "weft_f32_to_bf16": """\
+// Rounded to nearest, ties to even; a NaN stays one.
+$inline $bf16 weft_f32_to_bf16($f32 x) {
+  const $u32 bits = ($u32)weft_f32_as_i32(x);
+  if (x != x) return ($bf16)(bits >> 16 | 64u);
+  return ($bf16)((bits + ((bits >> 16 & 1u) + 32767u)) >> 16);
+}""",
+    "weft_round_f64": """\
+// The bits of the 16-bit float with m bits of mantissa and smallest exponent emin that is nearest, ties to even.
+$inline $u16 weft_round_f64($f64 x, int m, int emin, $u64 inf) {
+  const $u64 bits = ($u64)weft_f64_as_i64(x), size = bits & 0x7FFFFFFFFFFFFFFFu, one = 1;
+  const $u16 sign = ($u16)(bits >> 48 & 0x8000u);
+  if (x != x) return ($u16)(sign | inf | ((size >> (52 - m)) & ((one << m) - 1)) | (one << (m - 1)));
+  const $u64 mantissa = (bits & 0xFFFFFFFFFFFFFu) | ((size >> 52) != 0 ? one << 52 : 0);
+  const int exponent = (int)(size >> 52) - 1023;
+  const int least = exponent < emin ? emin : exponent;
+  const int shift = 52 - m + least - exponent > 63 ? 63 : 52 - m + least - exponent;
+  $u64 rounded = mantissa >> shift;
+  const $u64 rest = mantissa & ((one << shift) - 1), half = one << shift >> 1;
+  rounded += (rest > half || (rest == half && (rounded & 1) != 0)) ? 1 : 0;
+  const $u64 encoded = (($u64)(least - emin) << m) + rounded;
+  return ($u16)(sign | (encoded > inf ? inf : encoded));
+}""",
+    "weft_f64_to_f16": """\
+$inline $f16 weft_f64_to_f16($f64 x) {
+  return weft_round_f64(x, 10, -14, 0x7C00u);
+}""",
+    "weft_f32_to_f16": """\
+$inline $f16 weft_f32_to_f16($f32 x) {
+  return weft_round_f64(x, 10, -14, 0x7C00u);
+}""",
+    "weft_f64_to_bf16": """\
+$inline $bf16 weft_f64_to_bf16($f64 x) {
+  return weft_round_f64(x, 7, -126, 0x7F80u);
+}""",
+}
+_NEEDS: Final = {
+    "weft_f16_to_f32": ("weft_i32_as_f32",),
+    "weft_bf16_to_f32": ("weft_i32_as_f32",),
+    "weft_f32_to_bf16": ("weft_f32_as_i32",),
+    "weft_round_f64": ("weft_f64_as_i64",),
+    "weft_f64_to_f16": ("weft_round_f64",),
+    "weft_f32_to_f16": ("weft_round_f64",),
+    "weft_f64_to_bf16": ("weft_round_f64",),
+}
+"""Helper -> the helpers that its common text calls."""
+
+
+def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
+    """The texts of helper functions, each after those that it calls."""
+    texts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in texts:
+            return
+        own = language.helpers.get(name)
+        if own is None:
+            for needed in _NEEDS.get(name, ()):
+                add(needed)
+        texts[name] = _filled(language, name, own)
+
+    for name in names:
+        add(name)
+    return list(texts.values())
+
+
+def _filled(language: Language, name: str, own: str | None) -> str:
+    types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
+    if own is not None or name in _NAMED:
+        return Template(own or _NAMED[name]).substitute(types, inline=language.inline)
+    family, _, element = name.removeprefix("weft_").rpartition("_")
+    if family not in _BY_TYPE:
+        raise InternalError(f"there is no helper function {name}")
+    unsigned = language.unsigned.get(element, "")
+    return Template(_BY_TYPE[family]).substitute(
+        types,
+        inline=language.inline,
+        name=name,
+        T=language.types[element],
+        U=unsigned,
+        W=language.unsigned["i32"] if element in ("i8", "i16") else unsigned,
+        bits=element[1:],
+    )

@@ -1,0 +1,81 @@
+"""What differs between the languages: a table of spellings for each.
+
+`backends/c/language.py`, `backends/cuda/language.py`, ... hold the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.ir import Operation
+
+_WORDS: Final = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
+    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex
+    bool true false half bfloat uint ushort uchar ulong size_t ptrdiff_t NULL NAN INFINITY EOF errno main
+    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t asm typeof I
+"""
+KEYWORDS: Final = frozenset(_WORDS.split())
+"""Names that no variable may have in any of the languages: keywords, types and macros."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """How one language spells what a low module says."""
+
+    name: str
+    kind: str
+    """The kind of target: errors and passes call it so."""
+    types: Mapping[str, str]
+    """Element type -> type of values (`idx32`, `idx64` for an index, `i1` for truth values)."""
+    unsigned: Mapping[str, str]
+    """Integer type -> the unsigned type of the same size."""
+    functions: Mapping[str, tuple[str, str]]
+    """Mathematical op -> function of f32 and of f64; empty where the language has none."""
+    fast_functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Mathematical op that says `afn` -> the quicker, less precise function of f32."""
+    helpers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Helper function -> its text in this language, where it differs from the common one."""
+    reserved: frozenset[str] = KEYWORDS
+    """Names that no variable may have."""
+    reserved_symbols: frozenset[str] = KEYWORDS
+    """Names that no function of a module may have."""
+    inline: str = "static inline"
+    """In front of helper functions."""
+    restrict: str = "restrict"
+    spaces: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Memory space ("global", "shared", "local") -> the word in front of a declaration in it, with a blank."""
+    constant: str = "static const"
+    """In front of constant data of the module."""
+    aligned: str = ""
+    """How a declaration is aligned to `{0}` bytes, with a blank; empty where it need not be."""
+    unroll: Callable[[int], str] = str
+    """The line in front of a loop that is unrolled, for a trip count."""
+    unroll_lanes: bool = False
+    """Whether loops over lanes are marked to be unrolled."""
+    wide_load: Callable[[str, int, str, str], str | None] = lambda element, lanes, space, place: None
+    """The expression that reads aligned lanes at once, for an element type, a number of lanes, a memory space and a
+    place (`A + i`); None when lanes are read one by one."""
+    wide_type: Callable[[str, int], str] = lambda element, lanes: ""
+    """The type of that expression."""
+    pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Element type -> type in memory where it is not the type of values."""
+
+    def type(self, element: str, op: Operation) -> str:
+        """Raises `CompileError` at `op` when the language has no such type."""
+        spelled = self.types.get(element)
+        if spelled is None:
+            shown = "index" if element.startswith("idx") else element
+            raise CompileError.at(op, f"{self.name} has no type {shown}, which {op.name} needs")
+        return spelled
+
+    def memory_type(self, element: str, op: Operation) -> str:
+        """The type of an element of a buffer."""
+        return self.pointer_types.get(element) or self.type(element, op)

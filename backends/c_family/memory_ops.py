@@ -1,0 +1,302 @@
+"""Buffers: loads, stores, and room for temporaries.
+
+A buffer is a pointer to its elements, an access is `A[i]`. Truth values live as bytes: any byte but 0 reads as true,
+and 0 or 1 is written. Lanes that lie side by side are accessed at once where the language has a type for them and the
+index is known to be a multiple of their number: parameters, temporaries and shared arrays start on 16 bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import MemRefType, NoneAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from weft.backends.c_family import expression as c
+from weft.backends.c_family.control_ops import updated
+from weft.backends.c_family.emitter import element_bytes, root_of
+from weft.backends.c_family.expression import LANE, Expr
+from weft.dialects import low
+from weft.dialects.low_access import AccessPtrOp
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+    from weft.backends.c_family.emitter import FunctionEmitter, Rules
+
+MAX_STACK_BYTES: Final = 256 << 10
+"""What the local buffers of one function may take on a CPU."""
+WIDE_BYTES: Final = 16
+"""To how many bytes buffers are aligned."""
+
+
+def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
+    """Element type and static length of a flat buffer. Raises `CompileError` at `op` for any other memref."""
+    if not isinstance(type_, MemRefType):
+        raise CompileError.at(op, f"{op.name} needs a memref, got {type_}")
+    shape = type_.get_shape()
+    if len(shape) != 1 or not isinstance(type_.layout, NoneAttr):
+        raise CompileError.at(op, f"low works on flat buffers without a layout, got {type_}")
+    return emitter.element(type_.element_type, op), None if shape[0] < 0 else shape[0]
+
+
+def memory_type(emitter: FunctionEmitter, element: str, op: Operation) -> str:
+    """How the elements of a buffer are spelled; an index has 64 bits in memory."""
+    return emitter.language.memory_type("idx64" if element == "index" else element, op)
+
+
+def space_of(type_: Attribute) -> str:
+    """`global`, `shared` or `local`: a tag behind a dot says nothing to the compiler."""
+    space = type_.memory_space if isinstance(type_, MemRefType) else None
+    return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
+
+
+def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:
+    if len(op.operands) < first + 2 or (isinstance(op, memref.LoadOp | vector.LoadOp) and len(op.operands) != 2):
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    return op.operands[first], op.operands[first + 1]
+
+
+def access(emitter: FunctionEmitter, base: SSAValue, index: SSAValue, lanes: int) -> str:
+    """`A[i]`, or `A[i + lane]`."""
+    at = emitter.expr(index)
+    place = at.text
+    if lanes:
+        place = LANE if at.text == "0" else f"{at.at(c.ADD)} + {LANE}"
+    return f"{emitter.expr(base).at(c.PRIMARY)}[{place}]"
+
+
+def _loaded(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> Expr:
+    """What stands in memory, as a value."""
+    at = emitter.expr(index)
+    kind = emitter.element(op.results[0].type, op)
+    element = "idx64" if kind == "index" else kind
+    reads = at.reads | {(root_of(base), index)}
+    text = access(emitter, base, index, lanes)
+    if element == "i1":
+        return Expr(f"{text} != 0", element, c.EQUALITY, reads, at.size + 1, at.calls, lanes)
+    return Expr(text, element, c.PRIMARY, reads, at.size + 1, at.calls, lanes)
+
+
+def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.load` and `vector.load`."""
+    base, index = _base_and_index(op, 0)
+    result = op.results[0]
+    lanes = emitter.lanes(result.type, op)
+    loaded = _loaded(emitter, op, base, index, lanes)
+    if lanes and is_wide(emitter, op, base, index, lanes):
+        user = result.get_user_of_unique_use()
+        if isinstance(user, vector.StoreOp) and user.parent is op.parent and _copies(emitter, user, lanes):
+            emitter.define(result, loaded, op)
+            return
+        variable = emitter.lane_variable(emitter.names.fresh(result.name_hint or "v"), loaded.element, lanes, op)
+        emitter.line(
+            f"{_wide_place(emitter, loaded.element, lanes, variable)} = {_wide(emitter, op, base, index, lanes)};"
+        )
+        emitter.values[result] = variable
+        return
+    emitter.define(result, loaded, op)
+
+
+def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
+    """Whether lanes are accessed at once."""
+    element, _ = buffer_type(emitter, base.type, op)
+    if not emitter.language.wide_type(element, lanes) or lanes * element_bytes(element) > WIDE_BYTES:
+        return False
+    return emitter.fact(index).divisor % lanes == 0
+
+
+def _copies(emitter: FunctionEmitter, store: vector.StoreOp, lanes: int) -> bool:
+    return is_wide(emitter, store, store.base, store.indices[0], lanes)
+
+
+def _place(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
+    """`A + i`, a pointer."""
+    at, buffer = emitter.expr(index), emitter.expr(base)
+    return buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
+
+
+def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> str:
+    element, _ = buffer_type(emitter, base.type, op)
+    text = emitter.language.wide_load(element, lanes, space_of(base.type), _place(emitter, base, index))
+    if text is None:
+        raise CompileError.at(op, f"{emitter.language.name} does not access {lanes} lanes of {element} at once")
+    return text
+
+
+def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: Expr) -> str:
+    """The room of a vector as one value."""
+    name = variable.text.partition("[")[0]
+    return f"*({emitter.language.wide_type(element, lanes)} *){name}"
+
+
+def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
+    """`memref.store` and `vector.store`."""
+    value = op.operands[0]
+    base, index = _base_and_index(op, 1)
+    if len(op.operands) != 3:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    expr = emitter.expr(value)
+    lanes = emitter.lanes(value.type, op)
+    if lanes and is_wide(emitter, op, base, index, lanes):
+        _store_wide(emitter, op, base, index, expr)
+        return
+    target = access(emitter, base, index, lanes)
+    update = updated(target, expr.text) if expr.element in ("f32", "f64") else None
+    text = f"{target} {update};" if update is not None else f"{target} = {expr.text};"
+    if lanes:
+        emitter.lane_line(lanes, text)
+    else:
+        emitter.line(text)
+
+
+def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, expr: Expr) -> None:
+    element, _ = buffer_type(emitter, base.type, op)
+    lanes, source = expr.lanes, op.operands[0].owner
+    target = _wide(emitter, op, base, index, lanes)
+    if isinstance(source, vector.LoadOp) and not expr.is_atom:
+        emitter.line(f"{target} = {_wide(emitter, source, source.base, source.indices[0], lanes)};")
+        return
+    if not expr.is_atom or "[" not in expr.text:
+        expr = emitter.variable("v", replace(expr, size=max(expr.size, 1)), op)
+    emitter.line(f"{target} = {_wide_place(emitter, element, lanes, expr)};")
+
+
+def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
+    result = op.results[0]
+    element, length = buffer_type(emitter, result.type, op)
+    if length is None:
+        raise CompileError.at(op, f"a local buffer needs a static size, got {result.type}")
+    name = emitter.names.fresh(result.name_hint or "local")
+    space = space_of(result.type)
+    size = length * element_bytes(element)
+    type_ = memory_type(emitter, element, op)
+    emitter.values[result] = Expr(name, "ptr")
+    language = emitter.language
+    if space == "shared" and emitter.kernel_threads:
+        _declare_shared(emitter, op, name, type_, length, size)
+        return
+    if not emitter.kernel_threads:
+        emitter.stack_bytes += size
+        if emitter.stack_bytes > MAX_STACK_BYTES:
+            raise CompileError.at(
+                op,
+                f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
+                f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
+            )
+    aligned = language.aligned.format(WIDE_BYTES) if language.aligned and size % WIDE_BYTES == 0 else ""
+    emitter.line(f"{aligned}{type_} {name}[{length}];")
+
+
+def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
+    """An array that the threads of a block share: declared, or a part of what the launch gives."""
+    if not isinstance(op.parent_op(), FuncOp):
+        raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
+    language = emitter.language
+    start = -(-emitter.shared_bytes // WIDE_BYTES) * WIDE_BYTES
+    emitter.shared_bytes = start + size
+    if emitter.dynamic_shared:
+        at = f" + {start}" if start else ""
+        emitter.line(f"{type_} *const {name} = ({type_} *)(weft_shared{at});")
+    else:
+        emitter.line(f"{language.spaces['shared']}{language.aligned.format(WIDE_BYTES)}{type_} {name}[{length}];")
+
+
+def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
+    """Room from the heap."""
+    if emitter.kernel_threads or emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+    result = op.results[0]
+    element, length = buffer_type(emitter, result.type, op)
+    type_ = memory_type(emitter, element, op)
+    name = emitter.names.fresh(result.name_hint or "buffer")
+    emitter.values[result] = Expr(name, "ptr")
+    count = str(length) if length is not None else f"(size_t){emitter.expr(op.operands[0]).at(c.UNARY)}"
+    helper = emitter.module.helper("weft_alloc")
+    emitter.line(f"{type_} *{emitter.language.restrict} {name} = {helper}({count}, sizeof({type_}));")
+
+
+def emit_dealloc(emitter: FunctionEmitter, op: Operation) -> None:
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} stands in @{emitter.name}, and {emitter.language.name} has no heap")
+    emitter.line(f"free({emitter.expr(op.operands[0]).text});")
+
+
+def emit_cast(emitter: FunctionEmitter, op: Operation) -> None:
+    """A buffer by another type is the same pointer."""
+    emitter.values[op.results[0]] = emitter.expr(op.operands[0])
+
+
+def emit_masked_load(emitter: FunctionEmitter, op: Operation) -> None:
+    if len(op.operands) != 4:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    base, index, mask, otherwise = op.operands
+    lanes = emitter.lanes(op.results[0].type, op)
+    loaded = _loaded(emitter, op, base, index, lanes)
+    emitter.define(op.results[0], c.conditional(emitter.expr(mask), loaded, emitter.expr(otherwise)), op)
+
+
+def emit_masked_store(emitter: FunctionEmitter, op: Operation) -> None:
+    if len(op.operands) != 4:
+        raise CompileError.at(op, f"low works on flat buffers: {op.name} takes one index")
+    base, index, mask, value = op.operands
+    lanes = emitter.lanes(value.type, op)
+    target = access(emitter, base, index, lanes)
+    emitter.lane_line(lanes, f"if ({emitter.expr(mask).text}) {target} = {emitter.expr(value).text};")
+
+
+def emit_gather(emitter: FunctionEmitter, op: Operation) -> None:
+    base, indices = op.operands[0], op.operands[1]
+    result = op.results[0]
+    lanes = emitter.lanes(result.type, op)
+    kind = emitter.element(result.type, op)
+    at = emitter.expr(indices)
+    text = f"{emitter.expr(base).text}[{at.text}]"
+    element = "idx64" if kind == "index" else kind
+    reads = at.reads | {(root_of(base), None)}
+    level, text = (c.EQUALITY, f"{text} != 0") if kind == "i1" else (c.PRIMARY, text)
+    loaded = Expr(text, element, level, reads, at.size + 1, at.calls, lanes)
+    if len(op.operands) > 2:
+        from weft.backends.c_family.constants import number
+
+        loaded = c.conditional(emitter.expr(op.operands[2]), loaded, number(0, element))
+    emitter.define(result, loaded, op)
+
+
+def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
+    value, base, indices = op.operands[0], op.operands[1], op.operands[2]
+    lanes = emitter.lanes(value.type, op)
+    text = f"{emitter.expr(base).text}[{emitter.expr(indices).text}] = {emitter.expr(value).text};"
+    if len(op.operands) > 3:
+        text = f"if ({emitter.expr(op.operands[3]).text}) {text}"
+    emitter.lane_line(lanes, text)
+
+
+def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
+    """`low.access_ptr`"""
+    base, index = _base_and_index(op, 0)
+    at = emitter.expr(index)
+    if emitter.language.kind != "c":
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}")
+    text = f"(void *)({_place(emitter, base, index)})"
+    emitter.define(op.results[0], Expr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
+
+
+RULES: Final[Rules] = {
+    AccessPtrOp: emit_pointer,
+    **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
+    **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
+    memref.AllocaOp: emit_alloca,
+    memref.AllocOp: emit_alloc,
+    memref.DeallocOp: emit_dealloc,
+    memref.CastOp: emit_cast,
+    vector.MaskedLoadOp: emit_masked_load,
+    vector.MaskedStoreOp: emit_masked_store,
+    low.GatherOp: emit_gather,
+    low.ScatterOp: emit_scatter,
+}
+
+__all__ = ["RULES", "buffer_type", "memory_type", "space_of"]

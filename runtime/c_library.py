@@ -1,0 +1,126 @@
+"""Programs as C: the text with its header, and functions that run through the C compiler of the system."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from weft.runtime.c_sources import compiler_for, run_compiler
+from weft.runtime.call import Caller
+from weft.runtime.library import Function, Library, UnknownFunctionError
+from weft.runtime.signature import ScalarSpec
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from weft.runtime.signature import Signature
+    from weft.runtime.timing import TimeEvaluator
+    from weft.support.target import Target
+
+FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fPIC")
+"""How the text is compiled to run here; `-fopenmp` is added where the compiler has it."""
+SOURCE_KINDS: Final = ("c", "h")
+
+
+class CLibrary(Library):
+    """Functions of a program in C.
+
+    The text (`get_source("c")`) and the header (`get_source("h")`) are there at once; the C compiler runs when a
+    function is first asked for. `symbols`: function -> name in the text. `imports`: C sources that come along. Raises
+    `CompileError` when a function is called and there is no compiler, or when it refuses the text.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, str],
+        signatures: Iterable[Signature],
+        target: Target,
+        symbols: Mapping[str, str],
+        imports: Sequence[str] = (),
+    ) -> None:
+        self.target = target
+        self._sources = dict(sources)
+        self._signatures = {signature.name: signature for signature in signatures}
+        self._symbols = dict(symbols)
+        self._imports = tuple(imports)
+        self._functions: dict[str, Function] = {}
+
+    @cached_property
+    def _code(self) -> ctypes.CDLL:
+        return _compiled(self._sources["c"], self._imports)
+
+    def __getitem__(self, name: str) -> Function:
+        signature = self._signatures.get(name)
+        if signature is None:
+            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._signatures)}")
+        if name not in self._functions:
+            for argument in signature.args:
+                if isinstance(argument, ScalarSpec) and argument.dtype in ("float16", "bfloat16"):
+                    raise CompileError(
+                        f"'{name}' takes the {argument.dtype} number '{argument.name}' as its bits: it can be called "
+                        "from C only; pass float32"
+                    )
+            address = ctypes.cast(getattr(self._code, self._symbols[name]), ctypes.c_void_p).value
+            if address is None:
+                raise CompileError(f"the compiled C has no function '{self._symbols[name]}'")
+            self._functions[name] = Function.make(Caller(signature, address, self._code))
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signatures)
+
+    def __len__(self) -> int:
+        return len(self._signatures)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._signatures
+
+    def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
+        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
+        return self[name].time_evaluator(number, repeat, min_repeat_ms)
+
+    def get_source(self, kind: str = "c") -> str:
+        """The program as "c", or its header "h". Raises `CompileError` for an unknown kind."""
+        if kind not in self._sources:
+            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
+        return self._sources[kind]
+
+    def __repr__(self) -> str:
+        functions = ", ".join(str(signature) for signature in self._signatures.values())
+        return f"<weft library for {self.target}: {functions}>"
+
+
+@cache
+def _compiled(text: str, imports: tuple[str, ...]) -> ctypes.CDLL:
+    """A C text in this process; compiled once, and loaded until the process ends."""
+    compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
+    with tempfile.TemporaryDirectory(prefix="weft-") as name:
+        folder = Path(name)
+        objects: list[str] = []
+        for number, source in enumerate((text, *imports)):
+            is_cxx = number > 0 and 'extern "C"' in source
+            path = folder / f"part{number}{'.cc' if is_cxx else '.c'}"
+            path.write_text(source, encoding="utf-8")
+            flags = [*FLAGS[1:]] if is_cxx or number else [*FLAGS, *_openmp(compiler)]
+            objects.append(str(path.with_suffix(".o")))
+            run_compiler([compiler_for(is_cxx), *flags, "-c", str(path), "-o", objects[-1]], path.name)
+        library = folder / "program.so"
+        cxx = [compiler_for(True)] if any('extern "C"' in source for source in imports) else [compiler]
+        run_compiler([*cxx, "-shared", *objects, *_openmp(compiler), "-lm", "-o", str(library)], library.name)
+        return ctypes.CDLL(str(library))
+
+
+@cache
+def _openmp(compiler: str) -> tuple[str, ...]:
+    """`-fopenmp` when the compiler and its library know it."""
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        path = Path(folder, "probe.c")
+        path.write_text("#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n", encoding="utf-8")
+        command = [compiler, "-fopenmp", "-shared", "-fPIC", str(path), "-o", str(Path(folder, "probe.so"))]
+        found = subprocess.run(command, capture_output=True, check=False)
+    return ("-fopenmp",) if found.returncode == 0 else ()

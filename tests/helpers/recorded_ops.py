@@ -1,0 +1,82 @@
+"""The cases of `tests/numeric/test_llvm_ops.py` as data: each module with its arguments and what LLVM makes of it."""
+
+import importlib.util
+import inspect
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NUMERIC = Path(__file__).parent.parent / "numeric"
+
+
+def load_tests(name: str) -> ModuleType:
+    """A file of `tests/numeric`, a copy of its own that may be changed."""
+    spec = importlib.util.spec_from_file_location(f"recorded_{name}", _NUMERIC / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass
+class RecordedOp:
+    """One kernel `@f(A, B, ..., R, n)`."""
+
+    name: str
+    text: str
+    arrays: list[NDArray[Any]]
+    """Inputs, padded to whole vectors."""
+    result: NDArray[Any]
+    """What the LLVM backend computes."""
+    output: str
+    """Element type of the result."""
+
+
+def recorded_ops(only: str = "test_") -> list[RecordedOp]:
+    """Every kernel that the tests whose names start with `only` run."""
+    module = load_tests("test_llvm_ops")
+    records: list[RecordedOp] = []
+    current = ""
+
+    def run(op: str, inputs: Any, output: str, lanes: int, *arrays: NDArray[Any]) -> NDArray[Any]:
+        text = module.elementwise(op, inputs, output, lanes)
+        padding = -len(arrays[0]) % module.LANES
+        padded = [np.concatenate([array, array[:1].repeat(padding)]) for array in arrays]
+        result = np.zeros(len(padded[0]), module.DTYPES[output])
+        module.compile_text(text)["f"](*padded, result)
+        records.append(RecordedOp(current, text, padded, result, output))
+        return result[: len(arrays[0])]
+
+    module.run = run
+    for name, test in inspect.getmembers(module, inspect.isfunction):
+        if (
+            not name.startswith(only)
+            or ("run(" not in inspect.getsource(test)
+            and "cast(" not in inspect.getsource(test))
+        ):
+            continue
+        for values in parameters_of(test):
+            current = f"{name}[{', '.join(f'{k}={v}' for k, v in values.items())}]"
+            test(**values)
+    return records
+
+
+def parameters_of(test: Any) -> Iterator[dict[str, Any]]:
+    """The arguments of each case of a parametrized test."""
+    choices: list[list[dict[str, Any]]] = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name != "parametrize":
+            continue
+        given = mark.args[0]
+        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
+        choices.append(
+            [dict(zip(names, values if len(names) > 1 else (values,), strict=True)) for values in mark.args[1]]
+        )
+    for chosen in itertools.product(*choices):
+        yield {name: value for part in chosen for name, value in part.items()}
