@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import (
     Conflict,
@@ -27,11 +29,15 @@ def carried_conflict(loop: ForOp, *, reductions: bool = True) -> Conflict | None
     updates of one accumulator are left out too.
     """
     found = accesses(loop)
+    private: dict[SSAValue, bool] = {}
     for first, second in conflicting_pairs(found):
         if not reductions and is_accumulation(first, second):
             continue
-        conflict = _carried(loop, first, second)
-        if conflict is not None and not is_private(first.buffer, loop, found):
+        # First, and once a buffer: one question instead of one for each pair of accesses.
+        if first.buffer not in private:
+            private[first.buffer] = is_private(first.buffer, loop, found)
+        conflict = None if private[first.buffer] else _carried(loop, first, second)
+        if conflict is not None:
             return conflict
     return None
 

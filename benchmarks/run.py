@@ -11,7 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("mm_relu.py", "startup.py", "call_overhead.py", "llvm_matmul_low.py", "interp_speed.py")
+BENCHMARKS = (
+    "mm_relu.py",
+    "startup.py",
+    "call_overhead.py",
+    "llvm_matmul_low.py",
+    "interp_speed.py",
+    "schedule_cost.py",
+)
 
 
 def main() -> int:
