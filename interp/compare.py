@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, MemRefType, TensorType
 from xdsl.dialects.func import FuncOp
 
+from weft.dialects.low_gpu import KERNEL
 from weft.dialects.te import ReduceOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -206,7 +207,9 @@ def compare_modules(
 
 
 def _functions(module: ModuleOp) -> list[FuncOp]:
-    return [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    """The functions that can be called: not declared ones, and no kernels, which are launched."""
+    functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+    return [f for f in functions if not f.is_declaration and KERNEL not in f.attributes]
 
 
 def _shape_of(type_: Attribute) -> tuple[int, ...]:
@@ -226,7 +229,8 @@ def _types(signature: Signature) -> list[tuple[Attribute, tuple[int, ...]]]:
 def _has_free_loops(module: ModuleOp) -> bool:
     """Whether iterations may run in another order somewhere."""
     return any(
-        op.name == "low.parallel_for" or (isinstance(op, ForOp) and op.kind.data in FREE_KINDS) for op in module.walk()
+        op.name in ("low.parallel_for", "low.launch") or (isinstance(op, ForOp) and op.kind.data in FREE_KINDS)
+        for op in module.walk()
     )
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
+from weft.dialects.low_gpu import KERNEL
 from weft.interp.emitter import Emitter
 from weft.interp.errors import InterpreterError
 from weft.interp.source import Options
@@ -59,11 +60,17 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
         raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")
     emitter = Emitter(options, functions)
     parameters: list[str] = []
+    extra: list[str] = []
+    if KERNEL in function.attributes:
+        from weft.interp.low_gpu import begin_kernel
+
+        extra = begin_kernel(emitter, function)
     for argument in function.body.block.args:
         if isinstance(argument.type, MemRefType):
             parameters.append(_bind_buffer_parameter(emitter, argument))
         else:
             parameters.append(emitter.define(argument))
+    parameters.extend(extra)
     emitter.region(function.body.block)
     header = f"def function({', '.join(parameters)}):"
     body = emitter.source()

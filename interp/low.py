@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.dialects import low
 from weft.dialects.low_lanes import LANE_FORMS
+from weft.interp import low_gpu as low_gpu
 from weft.interp.control import emit_loop
 from weft.interp.elementwise import lane_type
 from weft.interp.emitter import out_of_bounds

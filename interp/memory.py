@@ -8,8 +8,10 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.traits import SymbolTable
 
+from weft.dialects.low_gpu import SHARED
 from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
+from weft.interp.low_gpu import emit_shared_alloca
 from weft.interp.registry import emits
 from weft.interp.values import element_count, flat_list
 from weft.support.errors import CompileError
@@ -31,10 +33,13 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     if sizes:
         call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(sizes)}])"
         emitter.line(f"if min({', '.join(sizes)}, 0) < 0: {call}", op)
-    data = emitter.fresh(op.memref.name_hint or "buffer")
-    fill = "None" if emitter.options.check_uninitialised else "0"
     count = " * ".join(str(extent) for extent in extents) or "1"
-    emitter.line(f"{data} = [{fill}] * ({count})", op)
+    if isinstance(op, memref.AllocaOp) and type_.memory_space == SHARED and emitter.in_kernel:
+        data = emit_shared_alloca(emitter, op, count)
+    else:
+        data = emitter.fresh(op.memref.name_hint or "buffer")
+        fill = "None" if emitter.options.check_uninitialised else "0"
+        emitter.line(f"{data} = [{fill}] * ({count})", op)
     emitter.bind_buffer(op.memref, data, extents)
     emitter.keep_private(op.memref)
 

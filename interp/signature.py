@@ -14,6 +14,7 @@ from xdsl.traits import SymbolTable
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import Access
+from weft.dialects.low_gpu import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap
@@ -108,6 +109,12 @@ def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
             continue
         if user.name == "memref.cast":
             if _writes(user.results[0], visited):
+                return True
+            continue
+        if isinstance(user, LaunchOp):
+            kernel = SymbolTable.lookup_symbol(user, user.kernel)
+            position = use.index - len(user.grid) - len(user.block)
+            if not isinstance(kernel, FuncOp) or argument_accesses(kernel)[position] is not Access.READ:
                 return True
             continue
         if not isinstance(user, CallOp):

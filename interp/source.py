@@ -74,6 +74,10 @@ class SourceWriter:
         """Where lines are written."""
         self.interleaved: list[str] = []
         """The variables of the loops around this place whose iterations pause around stores."""
+        self.in_kernel = False
+        """Whether the function is a kernel, which runs once for each thread."""
+        self.pauses_at_stores = True
+        """Whether interleaved iterations pause around stores, and not only where they meet."""
         self.root = self.scope
         """The body of the function."""
         self._taken = set(_RESERVED)
@@ -125,10 +129,11 @@ class SourceWriter:
 
         So an update that loads, computes and stores is not one step, nor is a store that a load of the same reads.
         """
-        if self.interleaved:
+        pauses = self.interleaved and self.pauses_at_stores
+        if pauses:
             self.line("yield")
         yield
-        if self.interleaved:
+        if pauses:
             self.line("yield")
 
     @contextmanager
