@@ -14,10 +14,13 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from weft.analysis.computed import Division, meaning_of
+from weft.analysis.computed import is_fixed as is_fixed
+from weft.analysis.computed import is_symbol as is_symbol
+from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
-from weft.dialects.index_map import Interval
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.tir import BlockOp, ForOp, InitOp, range_of_index
+from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
 
 
@@ -237,39 +240,29 @@ def _constant_bool(value: SSAValue) -> bool | None:
     return None
 
 
-def is_symbol(value: SSAValue) -> bool:
-    """Whether a value is fixed for the whole call and free: a parameter, or an extent of a parameter."""
-    if isinstance(value, BlockArgument):
-        return isinstance(value.block.parent_op(), func.FuncOp)
-    return isinstance(value.owner, memref.DimOp)
-
-
-def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is the same for all instances of the function's loops: defined at its top level."""
-    return isinstance(value.owner.parent_op(), func.FuncOp)
-
-
 def is_loop_value(value: SSAValue) -> bool:
     """Whether a value is the variable of a `tir.for`."""
     return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ForOp)
 
 
-def range_of(value: SSAValue) -> Interval:
-    """The range of a loop value; extents of buffers are not negative."""
-    if isinstance(value.owner, memref.DimOp):
-        return 0, None
-    return range_of_index(value)
-
-
 def least_value(index: Index) -> int | None:
-    """A number that `index` is never below, or None. Knows that a loop value is less than its extent, also symbolic."""
+    """A number that `index` is never below, or None. Knows that a loop value is less than its extent and a remainder
+    less than its divisor, also symbolic ones."""
     low = index.range(range_of)[0]
     if low is not None:
         return low
-    ends: dict[SSAValue, Index] = {}
-    for atom, factor in index.terms.items():
-        if isinstance(atom, SSAValue) and factor < 0:
-            loop = atom.owner.parent_op() if isinstance(atom, BlockArgument) else None
-            if isinstance(loop, ForOp) and not isinstance(loop.extent, int):
-                ends[atom] = Index.of(loop.extent) - 1
+    ends = {
+        atom: end
+        for atom, factor in index.terms.items()
+        if factor < 0 and isinstance(atom, SSAValue) and (end := _last_value(atom)) is not None
+    }
     return index.substitute(ends).range(range_of)[0] if ends else None
+
+
+def _last_value(value: SSAValue) -> Index | None:
+    """What a value is at most, when that is a symbol."""
+    if isinstance(value, BlockArgument):
+        loop = value.block.parent_op()
+        return Index.of(loop.extent) - 1 if isinstance(loop, ForOp) and not isinstance(loop.extent, int) else None
+    meaning = meaning_of(value)
+    return meaning.divisor - 1 if isinstance(meaning, Division) and not meaning.is_quotient else None

@@ -7,13 +7,14 @@ are decided without sets.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
 from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
+from weft.analysis.computed import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, within_budget
@@ -32,15 +33,16 @@ class Domain:
     bindings: tuple[Index, ...]
     extents: tuple[Index, ...]
     conditions: Conditions
-    free_loops: tuple[tuple[SSAValue, int], ...] = ()
-    """Loops that a plan will make: a placeholder value and its extent."""
+    free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
+    """Loops that a plan will make, or that were fused into one: a value and its extent."""
 
     def extent_of(self, value: SSAValue) -> int | None:
         """The static extent of one of the loops, or None."""
         for loop in self.loops:
             if loop.induction_variable is value:
                 return loop.extent if isinstance(loop.extent, int) else None
-        return dict(self.free_loops).get(value)
+        extent = dict(self.free_loops).get(value)
+        return extent if isinstance(extent, int) else None
 
 
 def are_digits(domain: Domain) -> bool:
@@ -82,14 +84,17 @@ def missed_instance(
     values, for those values of the others that are reached at all. Nothing is missed where an index in `given` is
     negative: what is around the loops does not run there. Raises `NotProved` when the question cannot be decided.
     """
-    parts = (domain, *others)
+    parts = tuple(unfused(part) for part in (domain, *others))
+    domain = parts[0]
     if any(are_digits(part) for part in parts):
         return None
     places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
     symbols = list(dict.fromkeys(symbol for part in parts for symbol in _symbols(part)))
     keep: list[Variable] = [*symbols, *places]
     loops = [loop for part in parts for loop in part.loops]
-    running = [Index.of(loop.extent) - 1 for loop in loops if loops_run and not isinstance(loop.extent, int)]
+    extents = [*(loop.extent for loop in loops), *(extent for part in parts for _, extent in part.free_loops)]
+    dynamic = [e if isinstance(e, Index) else Index.of(e) for e in extents if not isinstance(e, int)]
+    running = [extent - 1 for extent in dynamic if loops_run]
     assumed = [index for index in running if all(is_fixed(value) for value in index.values())]
     missed = _box(domain, symbols, [*assumed, *given]).projection(keep)
     reached = [_reached(part).projection(keep) for part in parts]
@@ -134,11 +139,19 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
     for index in indices:
         for value in index.values():
             if value not in own:
-                seen.setdefault(value)
+                seen.update((part, None) for part in _parts_of(value, own) if part not in own)
     for value in seen:
         if any(_is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
             raise NotProved(f"it depends on {_value_text(value)}, which is not affine in the loops")
     return list(seen)
+
+
+def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
+    """A product of symbols as it is, and what it is made of; quotients and products of loop values taken apart."""
+    if is_fixed(value):
+        yield value
+    if value not in own:
+        yield from leaves(value)
 
 
 def _is_defined_in(value: SSAValue, loop: ForOp) -> bool:
@@ -160,11 +173,120 @@ def _require_free(symbols: Sequence[SSAValue]) -> None:
             raise NotProved(f"it depends on what {_value_text(value)} is")
 
 
+def _require_linear(system: System) -> None:
+    """A point of a system with products by symbols may be none of the program: raises `NotProved`."""
+    if not system.is_linear:
+        raise NotProved("it depends on products of values that are known at run time only")
+
+
+def unfused(domain: Domain) -> Domain:
+    """The domain with quotients and remainders by symbols as loops of their own, in the place of the fused loop.
+
+    `f` in 0 .. n*m-1 and the pair `f floordiv m`, `f mod m` determine each other, whatever n and m are; so do the loops
+    that f was split into, under a guard that keeps their sum below n*m. A domain that is used in any other way stays as
+    it is.
+    """
+    while (step := _unfuse_one(domain)) is not None:
+        domain = step
+    return domain
+
+
+def _unfuse_one(domain: Domain) -> Domain | None:
+    divisions: dict[tuple[Index, Index], dict[bool, SSAValue]] = {}
+    free = {value for value, _ in domain.free_loops}
+    for index in (*domain.bindings, *domain.conditions.positives, *domain.conditions.zeros):
+        for value in index.values():
+            for part in _divisions_in(value):
+                meaning = meaning_of(part)
+                if isinstance(meaning, Division) and part not in free:
+                    digits = divisions.setdefault((meaning.numerator, meaning.divisor), {})
+                    digits.setdefault(meaning.is_quotient, part)
+    for (numerator, divisor), digits in divisions.items():
+        if len(digits) == 2:
+            found = _as_two_loops(domain, numerator, divisor, digits[True], digits[False])
+            if found is not None:
+                return found
+    return None
+
+
+def _divisions_in(value: SSAValue) -> Iterator[SSAValue]:
+    """A value, if it is a quotient or remainder by a symbol, and those in its numerator."""
+    meaning = meaning_of(value)
+    if isinstance(meaning, Division):
+        yield value
+        for part in meaning.numerator.values():
+            yield from _divisions_in(part)
+
+
+def _as_two_loops(
+    domain: Domain, numerator: Index, divisor: Index, quotient: SSAValue, remainder: SSAValue
+) -> Domain | None:
+    """The domain with a quotient and a remainder in the place of the loops that make up their numerator."""
+    replaced = set(numerator.values())
+    inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
+    made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
+    own = [i for i in domain.conditions.positives if i.depends_on(replaced)]
+    if len(inside) + len(made) != len(replaced) or any(i.depends_on(replaced) for i in domain.conditions.zeros):
+        return None
+    product = _end_of(numerator, inside, made, own)
+    outer = None if product is None else _divided(product, divisor)
+    if product is None or outer is None:
+        return None
+    if numerator.single_value is None or own:
+        question = Domain(tuple(inside), (numerator,), (product,), Conditions(tuple(own)), tuple(made))
+        if missed_instance(question) is not None:
+            return None
+    rest = tuple(i for i in domain.conditions.positives if i not in own)
+    result = replace(
+        domain,
+        loops=tuple(loop for loop in domain.loops if loop not in inside),
+        conditions=replace(domain.conditions, positives=rest),
+        free_loops=(
+            *((value, extent) for value, extent in domain.free_loops if value not in replaced),
+            (quotient, outer),
+            (remainder, divisor),
+        ),
+    )
+    used = [*result.bindings, *rest, *domain.conditions.zeros]
+    return None if any(index.depends_on(replaced) for index in used) else result
+
+
+def _end_of(
+    numerator: Index, loops: Sequence[ForOp], made: Sequence[tuple[SSAValue, int | Index]], conditions: Sequence[Index]
+) -> Index | None:
+    """The number that an index stays below: the extent of the loop that it is, or what its guard says."""
+    value = numerator.single_value
+    if value is not None:
+        extents = [*((loop.induction_variable, loop.extent) for loop in loops), *made]
+        for variable, extent in extents:
+            if variable is value:
+                return extent if isinstance(extent, Index) else Index.of(extent)
+    for condition in conditions:
+        end = condition + numerator + 1
+        if not end.depends_on(numerator.values()):
+            return end
+    return None
+
+
+def _divided(product: Index, divisor: Index) -> Index | None:
+    """The factor that makes a product of a divisor, when that is how the product was made."""
+    value = product.single_value
+    meaning = None if value is None else meaning_of(value)
+    if isinstance(meaning, Product):
+        for one, other in ((meaning.left, meaning.right), (meaning.right, meaning.left)):
+            if without_clamp(one) == divisor:
+                return other
+    symbol = divisor.single_value
+    if symbol is not None and product == divisor * product.coefficient(symbol):
+        return Index({}, product.coefficient(symbol))
+    return None
+
+
 def _naming(system: System, domain: Domain) -> Naming:
     def name(value: SSAValue) -> Variable:
         extent = dict(domain.free_loops).get(value)
         if extent is not None:
-            system.declare(value, 0, extent - 1)
+            system.declare(value, 0, extent - 1 if isinstance(extent, int) else None)
         else:
             system.declare(value, *range_of(value))
         return value
@@ -173,9 +295,12 @@ def _naming(system: System, domain: Domain) -> Naming:
 
 
 def _reached(domain: Domain) -> System:
-    system = System()
+    system = System(opaque={value for value, _ in domain.free_loops})
     naming = _naming(system, domain)
     add_domain(system, domain.loops, domain.conditions, naming)
+    for value, extent in domain.free_loops:
+        if isinstance(extent, Index):
+            system.less(system.row(Index.of(value), naming), system.row(extent, naming))
     for at, (index, extent) in enumerate(zip(domain.bindings, domain.extents, strict=True)):
         place = _declare_place(system, at, extent, naming)
         system.equal(Row({place: 1}, 0), system.row(index, naming))
@@ -240,6 +365,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
         point = system.find_point()
         if point is not None:
             _require_free(symbols)
+            _require_linear(system)
             return _side(point, "first", own), _side(point, "second", own)
     return None
 
@@ -267,6 +393,7 @@ def instance_of_both(first: Domain, second: Domain) -> tuple[Point, Point] | Non
     if point is None:
         return None
     _require_free(symbols)
+    _require_linear(system)
     return _side(point, "first", _values_of(first)), _side(point, "second", _values_of(second))
 
 

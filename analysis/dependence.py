@@ -8,7 +8,7 @@ are not affine) is possible, not proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import memref
@@ -16,7 +16,9 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.index import Index, Quotient
+from weft.analysis.computed import evaluate as evaluate
+from weft.analysis.computed import evaluate_computed, leaves, small_values
+from weft.analysis.index import Index
 from weft.analysis.replay import Order, really_conflict
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable
 from weft.dialects.tir import ForOp
@@ -44,15 +46,22 @@ class Conflict:
     exact: bool
     """False when opaque values take part, so that the conflict is possible only."""
     claim: Claim = field(default_factory=lambda: Claim((), lambda _: None), compare=False)
+    values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """The symbols that were given numbers to find it."""
 
     def describe(self, names: dict[SSAValue, str] | None = None) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
         first = _instance_text(self.first, "first", self.point)
         second = _instance_text(self.second, "second", self.point)
-        return f"{first}; {second}"
+        given = ", ".join(f"{name} = {number}" for name, number in self._named_values().items())
+        return f"with {given}: {first}; {second}" if given else f"{first}; {second}"
+
+    def _named_values(self) -> dict[str, int]:
+        return {value.name_hint or f"symbol{at}": number for at, (value, number) in enumerate(self.values.items())}
 
     def counterexample(self) -> dict[str, dict[str, int]]:
-        return {
+        symbols = {"symbols": self._named_values()} if self.values else {}
+        return symbols | {
             "first iteration": _loop_values(self.first, "first", self.point),
             "second iteration": _loop_values(self.second, "second", self.point),
         }
@@ -87,8 +96,15 @@ def undecided(error: NotProved, legal: str | None = None) -> Violation:
 class PairSystem(System):
     """Constraints on two instances: `first` of one access and `second` of another."""
 
-    def __init__(self, first: Access, second: Access, shared: Collection[ForOp]) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        first: Access,
+        second: Access,
+        shared: Collection[ForOp],
+        values: Mapping[SSAValue, int] | None = None,
+    ) -> None:
+        """`shared` loops are in the same iteration; `values` are numbers for symbols."""
+        super().__init__(values=values or {})
         self.shared = {loop.induction_variable for loop in shared}
         self._add_instance(first.loops, first.conditions, self.first)
         self._add_instance(second.loops, second.conditions, self.second)
@@ -157,11 +173,21 @@ def conflict_between(
 def _conflict_between(
     first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[Order], object]
 ) -> Conflict | None:
-    """A pair of instances on one element that also satisfies `ordered`. Raises `NotProved`."""
+    """A pair of instances on one element that also satisfies `ordered`. Raises `NotProved`.
+
+    Where symbols multiply or divide, a conflict is exact when there is one for some small values of them.
+    """
     system = PairSystem(first, second, shared)
     ordered(system)
     if system.is_empty():
         return None
+    if not system.is_linear:
+        for values in small_values([*_parts_of(first), *_parts_of(second)]):
+            numbered = PairSystem(first, second, shared, values)
+            ordered(numbered)
+            point = numbered.find_point()
+            if point is not None:
+                return Conflict(first, second, {**point, **values}, is_known(first) and is_known(second), values=values)
     point = system.find_point()
     if point is None:
         return None
@@ -209,10 +235,30 @@ def is_accumulation(first: Access, second: Access) -> bool:
 
 def is_exact(access: Access) -> bool:
     """Whether the instances of an access are known exactly: affine in loop values and symbols."""
+    return _is_made_of(access, lambda v: is_loop_value(v) or is_symbol(v))
+
+
+def is_known(access: Access) -> bool:
+    """Whether the instances of an access are known exactly once the symbols have values."""
+    return _is_made_of(access, lambda v: all(is_loop_value(part) or is_symbol(part) for part in leaves(v)))
+
+
+def is_determined(access: Access, common: Collection[SSAValue] = ()) -> bool:
+    """Whether the instances of an access are affine in loop values and in values that are the same in all of them:
+    those of the whole call, or of one iteration of the loops whose values are `common`."""
+    return _is_made_of(access, lambda v: is_loop_value(v) or is_fixed(v) or v in common)
+
+
+def _is_made_of(access: Access, is_fine: Callable[[SSAValue], bool]) -> bool:
     if access.indices is None or not access.conditions.exact:
         return False
-    parts = (*access.indices, *access.conditions.positives, *access.conditions.zeros)
-    return all(is_loop_value(v) or is_symbol(v) for index in parts for v in index.values())
+    return all(is_fine(value) for index in _parts_of(access) for value in index.values())
+
+
+def _parts_of(access: Access) -> list[Index]:
+    """All that decides which elements an access touches."""
+    extents = [Index.of(loop.extent) for loop in access.loops if not isinstance(loop.extent, int)]
+    return [*(access.indices or ()), *access.conditions.positives, *access.conditions.zeros, *extents]
 
 
 def buffer_name(buffer: SSAValue) -> str:
@@ -227,7 +273,10 @@ def loop_name(loop: ForOp) -> str:
 
 
 def _value_at(value: SSAValue, role: str, point: Point) -> int:
-    return point.get((role, value), point.get(value, 0))
+    number = point.get((role, value), point.get(value))
+    if number is not None:
+        return number
+    return evaluate_computed(value, lambda part: _value_at(part, role, point)) or 0
 
 
 def _loop_values(access: Access, role: str, point: Point) -> dict[str, int]:
@@ -235,18 +284,6 @@ def _loop_values(access: Access, role: str, point: Point) -> dict[str, int]:
         (loop.induction_variable.name_hint or f"loop{at}"): _value_at(loop.induction_variable, role, point)
         for at, loop in enumerate(access.loops)
     }
-
-
-def evaluate(index: Index, value_at: Callable[[SSAValue], int]) -> int:
-    """The number that `index` is at a point."""
-    total = index.constant
-    for atom, factor in index.terms.items():
-        if isinstance(atom, SSAValue):
-            total += factor * value_at(atom)
-        else:
-            inner = evaluate(atom.numerator, value_at)
-            total += factor * (inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor)
-    return total
 
 
 def _instance_text(access: Access, role: str, point: Point) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, range_of
 from weft.analysis.index import Atom, Index
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import BlockOp, ForOp
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,23 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
     fixed = [outer.induction_variable for outer in around]
     if any(access.indices is None for access in found):
         return []
+    fixed += settled_values(found, around)
     rank = len(found[0].indices or ())
     return [
         hull([span_of(access.indices[d].simplified(range_of), fixed) for access in found if access.indices is not None])
         for d in range(rank)
     ]
+
+
+def settled_values(found: Sequence[Access], loops: Collection[ForOp]) -> list[SSAValue]:
+    """Values of the indices that are computed at the start of the bodies of `loops`, as the remainder by a symbol of
+    what was fused: one number in an iteration, known to all that follows."""
+    values = dict.fromkeys(v for access in found for index in access.indices or () for v in index.values())
+    return [v for v in values if not is_loop_value(v) and v.owner.parent_op() in loops and _stands_first(v)]
+
+
+def _stands_first(value: SSAValue) -> bool:
+    op = value.owner
+    while isinstance(op, Operation) and not isinstance(op, ForOp | BlockOp):
+        op = op.prev_op
+    return op is None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_symbol, range_of
-from weft.analysis.dependence import add_domain, is_exact, is_temporary
+from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.dependence import add_domain, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
@@ -49,14 +49,28 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
     A write counts when it stands before the read in program order; loops that are around both are in the same
     iteration. `found` is in program order. Raises `NotProved`.
     """
-    if read.indices is None or not is_exact(read):
+    settled = _settled_values(found, read)
+    if read.indices is None or not is_determined(read, settled):
         return False
-    writes = [a for a in _before(read, found, loop) if a.is_write and is_exact(a)]
+    writes = [a for a in _before(read, found, loop) if a.is_write and is_determined(a, settled)]
     if any(_surely_same(write, read) for write in writes):
         return True
     if not writes:
         return False
-    return _uncovered_is_empty(read, writes)
+    return _uncovered_is_empty(read, writes, settled)
+
+
+def _settled_values(found: Sequence[Access], read: Access) -> dict[SSAValue, None]:
+    """Values that are computed in the body of a loop around `read`, as the remainder by a symbol of what was fused: one
+    number in an iteration, whoever uses it."""
+    around = set(read.loops)
+    return {
+        value: None
+        for access in found
+        for index in (*(access.indices or ()), *access.conditions.positives, *access.conditions.zeros)
+        for value in index.values()
+        if not is_loop_value(value) and not is_fixed(value) and value.owner.parent_op() in around
+    }
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
@@ -111,7 +125,7 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
     extents = {Index.of(loop.extent) for write in writes for loop in write.loops if not isinstance(loop.extent, int)}
     running = [extent - 1 for extent in extents if all(is_symbol(value) for value in extent.values())]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
-    keep = [*_symbols([read, *writes]), *places]
+    keep = [*_fixed_values([read, *writes]), *places]
     remaining = _touched(read, keep, frozenset(), running)
     for write in writes:
         touched = _touched(write, keep, frozenset())
@@ -121,42 +135,45 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
     return sample_point(remaining, keep)
 
 
-def _uncovered_is_empty(read: Access, writes: Sequence[Access]) -> bool:
+def _uncovered_is_empty(read: Access, writes: Sequence[Access], settled: Mapping[SSAValue, None]) -> bool:
     outer: list[Variable] = [loop.induction_variable for loop in read.loops]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
-    keep = [*_symbols([read, *writes]), *outer, *places]
-    common = frozenset(loop.induction_variable for loop in read.loops)
-    remaining = _touched(read, keep, common)
+    keep = [*_fixed_values([read, *writes]), *settled, *outer, *places]
+    common = frozenset((*settled, *(loop.induction_variable for loop in read.loops)))
+    remaining = _touched(read, keep, common, settled=settled)
     for write in writes:
-        touched = _touched(write, keep, common)
+        touched = _touched(write, keep, common, opaque=settled)
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
         if within_budget(remaining.is_empty):
             return True
     return False
 
 
-def _symbols(found: Sequence[Access]) -> list[Variable]:
+def _fixed_values(found: Sequence[Access]) -> list[Variable]:
+    """The values outside of all loops that the accesses and their loops depend on."""
     seen: dict[Variable, None] = {}
     for access in found:
-        parts = (*(access.indices or ()), *access.conditions.positives, *access.conditions.zeros)
-        for index in parts:
-            for value in index.values():
-                if is_symbol(value):
-                    seen.setdefault(value)
-        for loop in access.loops:
-            if not isinstance(loop.extent, int):
-                for value in Index.of(loop.extent).values():
-                    if is_symbol(value):
-                        seen.setdefault(value)
+        extents = [Index.of(loop.extent) for loop in access.loops if not isinstance(loop.extent, int)]
+        parts = (*(access.indices or ()), *access.conditions.positives, *access.conditions.zeros, *extents)
+        seen.update((value, None) for index in parts for value in index.values() if is_fixed(value) or is_symbol(value))
     return list(seen)
 
 
 def _touched(
-    access: Access, keep: list[Variable], common: Collection[SSAValue], assumed: Sequence[Index] = ()
+    access: Access,
+    keep: list[Variable],
+    common: Collection[SSAValue],
+    assumed: Sequence[Index] = (),
+    opaque: Collection[SSAValue] = (),
+    settled: Collection[SSAValue] = (),
 ) -> isl.Set:
     """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
-    none of `assumed` is negative."""
-    system = System()
+    none of `assumed` is negative.
+
+    Values in `opaque` are any numbers. Of those in `settled` it is used how they are computed; the set may be larger
+    then.
+    """
+    system = System(opaque=opaque)
 
     def naming(value: SSAValue) -> Variable:
         variable: Variable = value if value in common or is_fixed(value) else ("own", value)
@@ -169,4 +186,7 @@ def _touched(
         place: Variable = ("place", d)
         system.bounds.setdefault(place, (None, None))
         system.equal(Row({place: 1}, 0), system.row(index, naming))
-    return system.projection(keep)
+    for value in settled:
+        system.bounds.setdefault(value, (None, None))
+        system.equal(Row({value: 1}, 0), system.row(Index({value: 1}), naming))
+    return system.projection(keep, may_grow=bool(settled))

@@ -8,14 +8,16 @@ own, shared between equal expressions. Whether a point exists is decided exactly
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
-from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.computed import Choice, Division, Product, is_fixed, is_not_negative, meaning_of, without_clamp
+from weft.analysis.divisions import Divisions, Part, Row, Variable
+from weft.analysis.index import Index, Quotient
 from weft.dialects.index_map import Interval
 
 if TYPE_CHECKING:
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 BUDGET = 60_000
 """isl operations allowed for one question: about 50 ms. Beyond it the answer is "not proved"."""
 
+CASES = 200
+"""Cases in which quotients by symbols are compared in one question."""
+
 _T = TypeVar("_T")
-Variable: TypeAlias = Hashable
 Naming: TypeAlias = Callable[[SSAValue], Variable]
 """Which variable a value is; two instances of one loop are two variables, or one where they are equal."""
 Point: TypeAlias = Mapping[Variable, int]
@@ -36,21 +40,20 @@ class NotProved(Exception):
 
 
 @dataclass
-class Row:
-    """`constant + sum(coefficient * variable)`, to be zero or not negative."""
-
-    terms: dict[Variable, int]
-    constant: int
-
-
-@dataclass
 class System:
     """A conjunction of constraints, and the ranges that variables are known to lie in."""
 
     bounds: dict[Variable, Interval] = field(default_factory=dict[Variable, Interval])
     zeros: list[Row] = field(default_factory=list[Row])
     positives: list[Row] = field(default_factory=list[Row])
-    _digits: dict[tuple[Variable, ...], Row] = field(default_factory=dict[tuple[Variable, ...], Row])
+    values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Symbols that have a number here: what they multiply and divide is then linear."""
+    opaque: Collection[SSAValue] = ()
+    """Values that are variables, whatever computes them."""
+    _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
+    _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
+    _divisions: Divisions = field(default_factory=Divisions)
+    _chosen: bool = False
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
         """`low <= variable <= high`."""
@@ -58,46 +61,107 @@ class System:
         self.bounds[variable] = (_tighter(old[0], low, max), _tighter(old[1], high, min))
 
     def row(self, index: Index, naming: Naming) -> Row:
-        """`index` as a linear row, with bounded variables for its quotients and remainders."""
+        """`index` as a linear row, with variables for its quotients, remainders and products."""
         result = Row({}, index.constant)
         for atom, factor in index.terms.items():
             if isinstance(atom, SSAValue):
-                variable = naming(atom)
-                self.bounds.setdefault(variable, (None, None))
-                _add(result, Row({variable: 1}, 0), factor)
+                result.add(self._value_row(atom, naming), factor)
             else:
-                _add(result, self._quotient_row(atom, naming), factor)
+                whole = self.row(atom.numerator, naming)
+                result.add(self._digit(whole, atom.divisor, is_quotient=isinstance(atom, Quotient)), factor)
         return result
 
-    def _quotient_row(self, atom: Quotient | Remainder, naming: Naming) -> Row:
+    def _value_row(self, value: SSAValue, naming: Naming) -> Row:
+        number = self.values.get(value)
+        if number is not None:
+            return Row({}, number)
+        meaning = None if value in self.opaque else meaning_of(value)
+        if isinstance(meaning, Division):
+            return self._division(meaning, naming)
+        if isinstance(meaning, Product):
+            return self._product(value, meaning, naming)
+        if isinstance(meaning, Choice):
+            return self._choice(value, meaning, naming)
+        return self._variable(value, naming)
+
+    def _variable(self, value: SSAValue, naming: Naming) -> Row:
+        variable = naming(value)
+        self.bounds.setdefault(variable, (None, None))
+        return Row({variable: 1}, 0)
+
+    def _digit(self, whole: Row, divisor: int, *, is_quotient: bool) -> Row:
         """x = c*q + r with 0 <= r < c; the quotient is the row q, the remainder the row x - c*q."""
-        numerator = self.row(atom.numerator, naming)
-        key: tuple[Variable, ...] = (
-            "quotient",
-            atom.divisor,
-            numerator.constant,
-            frozenset(numerator.terms.items()),
-        )
+        key: Variable = ("quotient", divisor, whole.key)
         q = self._digits.get(key)
         if q is None:
             q = self._digits[key] = Row({key: 1}, 0)
-            low, high = self._range(numerator)
-            self.declare(
-                key,
-                None if low is None else low // atom.divisor,
-                None if high is None else high // atom.divisor,
-            )
-            rest = Row(dict(numerator.terms), numerator.constant)
-            _add(rest, q, -atom.divisor)
+            low, high = self._range(whole)
+            self.declare(key, None if low is None else low // divisor, None if high is None else high // divisor)
+            rest = whole.copy()
+            rest.add(q, -divisor)
             self.positives.append(rest)
-            above = Row({}, atom.divisor - 1)
-            _add(above, rest, -1)
+            above = Row({}, divisor - 1)
+            above.add(rest, -1)
             self.positives.append(above)
-        if isinstance(atom, Quotient):
+        if is_quotient:
             return q
-        remainder = Row(dict(numerator.terms), numerator.constant)
-        _add(remainder, q, -atom.divisor)
+        remainder = whole.copy()
+        remainder.add(q, -divisor)
         return remainder
+
+    def _division(self, division: Division, naming: Naming) -> Row:
+        """A quotient or remainder by a symbol: a variable in its range, and a part of `_divisions`."""
+        whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
+        if not divisor.terms:
+            if divisor.constant < 1:
+                self.positives.append(Row({}, -1))  # it is never carried out
+                return Row({}, 0)
+            return self._digit(whole, divisor.constant, is_quotient=division.is_quotient)
+        keys: tuple[Variable, Variable] = (("quotient", divisor.key, whole.key), ("rest", divisor.key, whole.key))
+        q, r = (self._digits.setdefault(key, Row({key: 1}, 0)) for key in keys)
+        if keys[0] not in self.bounds:
+            positive = is_not_negative(division.numerator)
+            self.declare(keys[0], 0 if positive else None, None)
+            self.declare(keys[1], 0, None)
+            self.less(r, divisor)
+            self._divisions.add(divisor, Part(whole, q, r, fixed=False))
+            if positive:
+                self.less(q, whole, by=0)
+                self.less(r, whole, by=0)
+        return q if division.is_quotient else r
+
+    def _product(self, value: SSAValue, product: Product, naming: Naming) -> Row:
+        """A product: a variable, whose quotient by one factor is the other; linear where a factor is a number."""
+        left, right = self.row(product.left, naming), self.row(product.right, naming)
+        for one, other in ((left, right), (right, left)):
+            if not one.terms:
+                result = Row({}, 0)
+                result.add(other, one.constant)
+                return result
+        result = self._variable(value, naming)
+        key: Variable = frozenset((left.key, right.key))
+        known = self._products.setdefault(key, naming(value))
+        if known != naming(value):
+            self.equal(Row({known: 1}, 0), result)
+            return result
+        fixed = all(is_fixed(v) for side in (product.left, product.right) for v in side.values())
+        for index, other in ((product.left, right), (product.right, left)):
+            if is_not_negative(index) and all(is_fixed(v) for v in index.values()):
+                divisor = self.row(without_clamp(index), naming)
+                self._divisions.add(divisor, Part(result, other, Row({}, 0), fixed=fixed))
+        return result
+
+    def _choice(self, value: SSAValue, choice: Choice, naming: Naming) -> Row:
+        """A maximum or minimum: a variable on one side of both; one of them where their distance is known."""
+        sides = [self.row(choice.left, naming), self.row(choice.right, naming)]
+        distance = sides[0].minus(sides[1])
+        if not distance.terms:
+            return sides[0] if (distance.constant >= 0) == choice.larger else sides[1]
+        result = self._variable(value, naming)
+        for side in sides:
+            self.less(*((side, result) if choice.larger else (result, side)), by=0)
+        self._chosen = True
+        return result
 
     def _range(self, row: Row) -> Interval:
         low: int | None = row.constant
@@ -112,32 +176,89 @@ class System:
 
     def equal(self, left: Row, right: Row) -> None:
         """left == right."""
-        difference = Row(dict(left.terms), left.constant)
-        _add(difference, right, -1)
-        self.zeros.append(difference)
+        self.zeros.append(left.minus(right))
 
     def less(self, left: Row, right: Row, by: int = 1) -> None:
         """left + by <= right."""
-        difference = Row(dict(right.terms), right.constant - by)
-        _add(difference, left, -1)
+        difference = right.minus(left)
+        difference.constant -= by
         self.positives.append(difference)
 
     def find_point(self) -> Point | None:
         """A point that satisfies every constraint, or None when there is none; small values are preferred.
 
+        With products and quotients by symbols that have no number (`is_linear`), a point may be none of the program.
         Raises `NotProved` when the budget of isl operations is spent.
         """
-        if self._obviously_empty():
+        if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
         variables = self._variables()
         basic = self._basic_set(variables)
         return _sample(basic, variables)
 
     def is_empty(self) -> bool:
-        """Whether no point satisfies the constraints. Raises `NotProved` past the budget."""
+        """Whether no point satisfies the constraints. Raises `NotProved` past the budget.
+
+        With products and quotients by symbols, whether that is proved.
+        """
         if self._obviously_empty():
             return True
-        return within_budget(self._basic_set(self._variables()).is_empty)
+        if not self._divisions:
+            return self._has_no_solution()
+        bounded = self._with_bounds()
+        return bounded._has_no_case(self._divisions.pairs(), [CASES])
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the constraints say all: no variable is a product, a quotient by a symbol, or a choice."""
+        return not self._products and not self._divisions and not self._chosen
+
+    def _has_no_solution(self) -> bool:
+        """Whether the rows alone contradict each other."""
+        return self._obviously_empty() or within_budget(self._basic_set(self._variables()).is_empty)
+
+    def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
+        return replace(
+            self,
+            bounds=dict(self.bounds),
+            zeros=[*self.zeros, *zeros],
+            positives=[*self.positives, *positives],
+        )
+
+    def _with_bounds(self) -> System:
+        """The system with what products of symbols say about the quotients of single values, as `f < n * m` about
+        `f floordiv m`."""
+        bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
+        done: set[Variable] = set()
+        growing = True
+        while growing:
+            growing = False
+            for divisor, part, bound in self._divisions.bounds(bounded.positives):
+                key: Variable = (divisor.key, part.whole.key, bound.whole.key, bound.quotient.key)
+                if key in done:
+                    continue
+                if bounded._with(positives=part.not_below(bound))._has_no_solution():
+                    done.add(key)
+                    bounded.positives.extend(part.below(bound, divisor))
+                    growing = True
+        return bounded
+
+    def _has_no_case(self, pairs: Sequence[tuple[Row, Part, Part]], left: list[int]) -> bool:
+        """Whether the rows contradict each other in every combination of cases of the pairs."""
+        left[0] -= 1
+        if left[0] < 0:
+            raise NotProved(f"quotients by symbols make more than {CASES} cases")
+        if self._has_no_solution():
+            return True
+        if not pairs:
+            return False
+        divisor, one, other = pairs[0]
+        cases = (
+            self._with(zeros=one.same(other)),
+            self._with(positives=one.below(other, divisor)),
+            self._with(positives=other.below(one, divisor)),
+        )
+        return all(case._has_no_case(pairs[1:], left) for case in cases)
 
     def _obviously_empty(self) -> bool:
         """Whether intervals alone show that there is no point (no isl involved)."""
@@ -170,7 +291,7 @@ class System:
                 continue
             folded = Row({}, row.constant)
             for variable, factor in row.terms.items():
-                _add(folded, Row({merged.get(variable, variable): 1}, 0), factor)
+                folded.add(Row({merged.get(variable, variable): 1}, 0), factor)
             high = self._range(folded)[1]
             if high is not None and high < 0:
                 return True
@@ -216,13 +337,18 @@ class System:
                 rows.append(Row({variable: -1}, high))
         return _from_rows(len(variables), position, self.zeros, rows)
 
-    def projection(self, keep: list[Variable]) -> isl.Set:
+    def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
         """The set of values that `keep` takes over all points, in that order of dimensions.
 
-        Raises `NotProved` past the budget.
+        With `may_grow`, quotients by symbols may make it larger than it is. Raises `NotProved` past the budget, and
+        where they would without.
         """
         import islpy as isl
 
+        if self._divisions:
+            if not may_grow:
+                raise NotProved("quotients by values that are known at run time only")
+            return self._with_bounds().projection(keep)
         variables = [*keep, *(v for v in self._variables() if v not in keep)]
         points = isl.Set.from_basic_set(self._basic_set(variables))
         return within_budget(lambda: points.project_out(isl.dim_type.set, len(keep), len(variables) - len(keep)))
@@ -232,16 +358,6 @@ def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) 
     if old is None or new is None:
         return new if old is None else old
     return pick(old, new)
-
-
-def _add(row: Row, other: Row, factor: int) -> None:
-    row.constant += other.constant * factor
-    for variable, f in other.terms.items():
-        total = row.terms.get(variable, 0) + f * factor
-        if total:
-            row.terms[variable] = total
-        else:
-            row.terms.pop(variable, None)
 
 
 def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], positives: list[Row]) -> isl.BasicSet:

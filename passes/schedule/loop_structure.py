@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
@@ -12,14 +13,15 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses, range_of
+from weft.analysis.computed import is_not_negative
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, is_inside
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import index_op, materialize
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.reorder import permute_chain, why_not_perfect, why_not_tileable
+from weft.passes.schedule.reorder import permute_chain, sink_indices, why_not_chain, why_not_tileable
 from weft.passes.schedule.rewriting import (
     guards_of,
     insert_in,
@@ -186,18 +188,30 @@ class FusePlan(Plan):
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         outermost = self.loops[0]
-        extent: int | SSAValue = outermost.extent
-        for loop in self.loops[1:]:
-            extent = self._product(extent, loop.extent)
+        factors = [outermost.extent, *(self._not_negative(loop.extent) for loop in self.loops[1:])]
+        extent = factors[0]
+        for factor in factors[1:]:
+            extent = self._product(extent, factor)
         hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
         fused = new_loop(extent, hint, outermost)
         for loop in reversed(self.loops):
             fused.attributes.update(loop.attributes)
+        sink_indices(self.loops)
         fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
         rewriter.insert([fused], InsertPoint.before(outermost))
-        self._delinearize(fused)
+        self._delinearize(fused, factors)
         rewriter.erase(outermost)
         return (fused,)
+
+    def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
+        """The number of iterations of an inner loop: two negative extents would multiply to a positive one."""
+        if isinstance(extent, int) or is_not_negative(Index.of(extent)):
+            return extent
+        place = outermost_place(self.loops[0], Index.of(extent))
+        zero = index_op(Index({}))
+        clamped = arith.MaxSIOp(extent, zero.results[0])
+        insert_in(place.block, [zero, clamped], place.before)
+        return clamped.result
 
     def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
         if isinstance(a, int) and isinstance(b, int):
@@ -213,19 +227,19 @@ class FusePlan(Plan):
         insert_in(place.block, [product], place.before)
         return product.result
 
-    def _delinearize(self, fused: ForOp) -> None:
+    def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
         """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
         body = fused.body.block
         first = body.first_op
         rest: Index = Index.of(fused.induction_variable)
-        for loop in reversed(self.loops[1:]):
-            if isinstance(loop.extent, int):
-                replace_loop_value(loop.induction_variable, rest % loop.extent, body, first)
-                rest = rest // loop.extent
+        for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
+            if isinstance(factor, int):
+                replace_loop_value(loop.induction_variable, rest % factor, body, first)
+                rest = rest // factor
                 continue
             value, operations = materialize(rest)
-            remainder = arith.RemSIOp(value, loop.extent)
-            quotient = arith.DivSIOp(value, loop.extent)
+            remainder = arith.RemSIOp(value, factor)
+            quotient = arith.DivSIOp(value, factor)
             insert_in(body, [*operations, remainder, quotient], first)
             replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
             rest = Index.of(quotient.result)
@@ -241,8 +255,9 @@ class Fuse(Primitive):
     2. the loops are serial
     3. the extent of an inner loop does not depend on an outer one
 
-    The values of the old loops become quotients and remainders of the new one. Annotations are joined; where loops have
-    the same key, the outer one decides.
+    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
+    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
+    have the same key, the outer one decides.
 
     ```mlir
     tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
@@ -264,7 +279,7 @@ class Fuse(Primitive):
     def plan(self) -> FusePlan:
         require_loops(self.NAME, self.loops, 2)
         for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_perfect(outer, inner), inner)
+            self.require(1, why_not_chain(outer, inner), inner)
         for loop in self.loops:
             self.require(2, why_not_serial(loop), loop)
         outer_values = [loop.induction_variable for loop in self.loops]
@@ -328,7 +343,7 @@ class Tile(Primitive):
     def plan(self) -> TilePlan:
         require_loops(self.NAME, self.loops, 1)
         for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_perfect(outer, inner), inner)
+            self.require(1, why_not_chain(outer, inner), inner)
         for loop in self.loops:
             self.require(2, why_not_serial(loop), loop)
         if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):

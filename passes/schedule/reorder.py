@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -20,7 +21,7 @@ from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import take_operations
+from weft.passes.schedule.rewriting import insert_in, take_operations
 from weft.support.errors import CompileError, Violation
 
 
@@ -34,11 +35,50 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
     return f"the body of loop {names[0]} holds more than loop {names[1]}"
 
 
+_INDEX_OPS = (
+    affine.ApplyOp,
+    arith.ConstantOp,
+    arith.AddiOp,
+    arith.SubiOp,
+    arith.MuliOp,
+    arith.DivSIOp,
+    arith.RemSIOp,
+    arith.FloorDivSIOp,
+    arith.MinSIOp,
+    arith.MaxSIOp,
+)
+
+
+def why_not_chain(outer: ForOp, inner: ForOp) -> str | None:
+    """Whether `inner` is all that the body of `outer` does: besides, it may compute indices for what is further inside,
+    as the quotients and remainders by symbols of a fused loop."""
+    if inner.parent_op() is not outer or inner.next_op is not None:
+        return why_not_perfect(outer, inner)
+    for op in outer.body.block.ops:
+        if op is inner:
+            break
+        if not isinstance(op, _INDEX_OPS) or any(isinstance(use.operation, ForOp) for use in op.results[0].uses):
+            return why_not_perfect(outer, inner)
+    return None
+
+
+def sink_indices(chain: Sequence[ForOp]) -> None:
+    """Move what stands between the loops of a chain to the start of the innermost body: the nest is perfect then."""
+    body = chain[-1].body.block
+    first = body.first_op
+    for loop, inner in itertools.pairwise(chain):
+        between = [op for op in loop.body.block.ops if op is not inner]
+        for op in between:
+            op.detach()
+        insert_in(body, between, first)
+
+
 def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
-    """Nest the loops of a perfect chain in another order. The loops keep their identity, the body stays innermost."""
+    """Nest the loops of a chain in another order. The loops keep their identity, the body stays innermost."""
     parent = old[0].parent
     if parent is None:
         raise CompileError("the loops are not part of a function")
+    sink_indices(old)
     body = take_operations(old[-1].body.block)
     following = old[0].next_op
     for loop in old:
@@ -91,7 +131,8 @@ class Reorder(MovingPrimitive):
     """Loops of one chain into the given order; loops of the chain that are not named keep their places.
 
     Requirements:
-    1. the loops are different and lie in one chain, each loop of the chain holding only the next
+    1. the loops are different and lie in one chain, each loop of the chain holding only the next (and index arithmetic
+       for what is inside, which moves inside)
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: of two instances that touch the same element, one writing, the first stays first. Only
        the updates of one reduction may change places, and its init stays before them
@@ -147,7 +188,7 @@ class Reorder(MovingPrimitive):
                 lost = next(loop for loop in self.loops if loop in missing)
                 names = [f"%{loop.induction_variable.name_hint}" for loop in (lost, innermost)]
                 self.refuse(1, f"loop {names[0]} is not around loop {names[1]} in the same scope", lost)
-            self.require(1, why_not_perfect(parent, chain[-1]), chain[-1])
+            self.require(1, why_not_chain(parent, chain[-1]), chain[-1])
             chain.append(parent)
             missing.discard(parent)
         return tuple(reversed(chain))

@@ -143,6 +143,12 @@ def _evaluate(op: Operation, env: dict[SSAValue, Any]) -> None:
     elif isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp) and isinstance(op.result.type, IndexType):
         a, b = env[op.lhs], env[op.rhs]
         env[op.result] = a + b if isinstance(op, arith.AddiOp) else a - b if isinstance(op, arith.SubiOp) else a * b
+    elif isinstance(op, arith.MaxSIOp) and isinstance(op.result.type, IndexType):
+        env[op.result] = max(env[op.lhs], env[op.rhs])
+    elif isinstance(op, arith.DivSIOp | arith.RemSIOp) and isinstance(op.result.type, IndexType):
+        a, b = env[op.lhs], env[op.rhs]
+        assert a >= 0 and b > 0, f"{a} is divided by {b}"
+        env[op.result] = a // b if isinstance(op, arith.DivSIOp) else a % b
 
 
 def loops_in(root: Operation) -> list[ForOp]:
