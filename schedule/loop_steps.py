@@ -11,17 +11,20 @@ from weft.dialects import sched
 from weft.passes.schedule.annotations import Note, attribute_of
 from weft.passes.schedule.replay import decision_attribute
 from weft.passes.schedule.sampling import Decision
+from weft.schedule.neutral_options import ANY, accepts
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, Recorder, factors_of, integers
 
 
 class LoopSteps(Recorder):
     """The loop methods of `Schedule`."""
 
+    @accepts(preserve_unit_iters=ANY, disable_predication=False)
     def split(self, loop: LoopHandle, factors: Sequence[int | IntHandle | None]) -> list[LoopHandle]:
         """Split a loop into `len(factors)` loops; None (at most one) is inferred. See `Split`."""
         given, sampled = factors_of(factors)
         return self._loops(sched.SplitOp, [loop, *sampled], {"factors": given})
 
+    @accepts(preserve_unit_iters=ANY)
     def fuse(self, *loops: LoopHandle) -> LoopHandle:
         """Fuse nested loops, outermost first, into one. See `Fuse`."""
         return self._loops(sched.FuseOp, loops)[0]
@@ -55,6 +58,7 @@ class LoopSteps(Recorder):
         """Make loops of equal extent that follow each other one. See `Merge`."""
         return self._loops(sched.MergeOp, loops)[0]
 
+    @accepts(preserve_unit_iters=ANY)
     def loop_partition(self, loop: LoopHandle, factors: Sequence[int | IntHandle | None]) -> list[LoopHandle]:
         """Cut a loop into loops that follow each other, of the given extents; None (at most one) is inferred. See
         `LoopPartition`."""

@@ -10,11 +10,12 @@ from typing import TypeAlias, overload
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.replay import Replay, check_handles, decision_attribute
 from weft.passes.schedule.sampling import Decision, Drawn, Place
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,18 @@ class Recorder:
 
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block
+
+    def _buffer_index(self, handle: BlockHandle, index: int | str, *, reading: bool) -> int:
+        """The position of a buffer that is given by name."""
+        if isinstance(index, int):
+            return index
+        block = self._replay.block(handle.value)
+        buffers = buffers_read(block) if reading else buffers_written(block)
+        names = [buffer.name_hint or "" for buffer in buffers]
+        if index not in names:
+            verb = "read" if reading else "write"
+            raise CompileError(f"block '{block.label}' does not {verb} a buffer '{index}'{did_you_mean(index, names)}")
+        return names.index(index)
 
     def _run(
         self,

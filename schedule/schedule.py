@@ -5,13 +5,13 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute
 
-from weft.analysis.structure import buffers_read, buffers_written, functions
+from weft.analysis.structure import functions
 from weft.dialects import sched
 from weft.schedule.layout_steps import LayoutSteps
 from weft.schedule.loop_steps import LoopSteps
+from weft.schedule.neutral_options import ANY, accepts
 from weft.schedule.padding_steps import PaddingSteps
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
-from weft.support.errors import CompileError, did_you_mean
 
 __all__ = ["BlockHandle", "IntHandle", "LoopHandle", "Schedule"]
 
@@ -40,10 +40,12 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """The blocks directly inside the body of a block."""
         return self._blocks(sched.GetChildBlocksOp, [self._block(block)])
 
+    @accepts(preserve_unit_loops=ANY, index=-1)
     def compute_at(self, block: BlockHandle | str, loop: LoopHandle) -> None:
         """Move a producer under a loop of its consumers. See `ComputeAt`."""
         self._run(sched.ComputeAtOp, [self._block(block), loop])
 
+    @accepts(preserve_unit_loops=ANY, index=-1)
     def reverse_compute_at(self, block: BlockHandle | str, loop: LoopHandle) -> None:
         """Move a consumer under a loop of its producers. See `ReverseComputeAt`."""
         self._run(sched.ReverseComputeAtOp, [self._block(block), loop])
@@ -56,12 +58,14 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """Make a consumer part of the block it reads. See `ReverseComputeInline`."""
         self._run(sched.ReverseComputeInlineOp, [self._block(block)])
 
+    @accepts(consumer_blocks=None)
     def cache_read(self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str) -> BlockHandle:
         """Read a copy of the index-th (or named) buffer that the block reads. Returns the copying block."""
         handle = self._block(block)
         index = self._buffer_index(handle, read_buffer_index, reading=True)
         return self._blocks(sched.CacheReadOp, [handle], _cache_properties(index, storage_scope))[0]
 
+    @accepts(consumer_blocks=None)
     def cache_write(self, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str) -> BlockHandle:
         """Write a copy of the index-th (or named) buffer that the block writes. Returns the copying block."""
         handle = self._block(block)
@@ -85,9 +89,10 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         properties: dict[str, Attribute] = {"factor_axis": IntegerAttr(factor_axis, i64)}
         return self._blocks(sched.RfactorOp, [loop], properties)[0]
 
-    def blockize(self, loop: LoopHandle) -> BlockHandle:
+    @accepts(preserve_unit_iters=ANY)
+    def blockize(self, target: LoopHandle) -> BlockHandle:
         """Make one block of a loop and all in it. Returns that block. See `Blockize`."""
-        return self._blocks(sched.BlockizeOp, [loop])[0]
+        return self._blocks(sched.BlockizeOp, [target])[0]
 
     def storage_align(
         self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int
@@ -98,21 +103,10 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         numbers = {"index": index, "axis": axis, "factor": factor, "offset": offset}
         self._run(sched.StorageAlignOp, [handle], {name: IntegerAttr(value, i64) for name, value in numbers.items()})
 
+    @accepts(preserve_unit_iters=ANY)
     def tensorize(self, block_or_loop: BlockHandle | LoopHandle | str, tensor_intrin: str) -> None:
         """Let a registered tensor intrinsic do what a block, or all in a loop, does. See `Tensorize`."""
         self._run(sched.TensorizeOp, [self._target(block_or_loop)], {"intrinsic": StringAttr(tensor_intrin)})
-
-    def _buffer_index(self, handle: BlockHandle, index: int | str, *, reading: bool) -> int:
-        """The position of a buffer that is given by name."""
-        if isinstance(index, int):
-            return index
-        block = self._replay.block(handle.value)
-        buffers = buffers_read(block) if reading else buffers_written(block)
-        names = [buffer.name_hint or "" for buffer in buffers]
-        if index not in names:
-            verb = "read" if reading else "write"
-            raise CompileError(f"block '{block.label}' does not {verb} a buffer '{index}'{did_you_mean(index, names)}")
-        return names.index(index)
 
     def __repr__(self) -> str:
         names = ", ".join(f"@{f.sym_name.data}" for f in functions(self.mod))

@@ -25,6 +25,7 @@ from weft.dialects import sched
 from weft.passes.schedule.annotations import note_of
 from weft.passes.schedule.layouts_functions import function_text, parse_function
 from weft.passes.schedule.registry import INTS, OPTIONAL, PRIMITIVES, is_handle, parameters
+from weft.schedule.neutral_options import neutral_options
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -138,7 +139,9 @@ def _literal(value: object) -> str:
 def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
     """Run a trace in its Python form on a schedule. Nothing but calls of its methods is run.
 
-    Raises `CompileError` with line and column for anything else, and what the steps raise.
+    The calls may be the body of one function of the schedule, as in traces that TVM prints:
+    `def apply_trace(sch: tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and
+    what the steps raise.
     """
     remember_text("<trace>", text)
     try:
@@ -146,7 +149,10 @@ def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
     except SyntaxError as error:
         raise CompileError(error.msg, location=_place(error.lineno or 1, (error.offset or 1) - 1)) from None
     known: dict[str, object] = {}
-    for statement in module.body:
+    body = module.body
+    if len(body) == 1 and isinstance(body[0], ast.FunctionDef) and len(body[0].args.args) == 1:
+        name, body = body[0].args.args[0].arg, body[0].body
+    for statement in body:
         _run_statement(schedule, statement, name, known)
 
 
@@ -190,8 +196,9 @@ def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object
             raise _wrong(call, "arguments are written one by one")
         keywords[word.arg] = _argument(word.value, known)
     method = getattr(schedule, function.attr)
+    own = {word: value for word, value in keywords.items() if word not in neutral_options(method)}
     try:
-        inspect.signature(method).bind(*positional, **keywords)
+        inspect.signature(method).bind(*positional, **own)
     except TypeError as error:
         raise _wrong(call, f"{function.attr}: {error}") from None
     return method(*positional, **keywords)
