@@ -154,11 +154,7 @@ class Instance:
 
     def _block_runs(self, block: BlockOp) -> bool:
         operands = [self.value(operand) for operand in block.guard_operands]
-        guards = all(left.eval(operands, []) < right.eval(operands, []) for left, right in block.guards)
-        return guards and all(
-            0 <= self.value(variable) < self.extent(extent)
-            for variable, extent in zip(block.iter_vars, block.extents, strict=True)
-        )
+        return all(left.eval(operands, []) < right.eval(operands, []) for left, right in block.guards)
 
     def _first_step(self, init: InitOp) -> bool:
         block = init.parent_op()
