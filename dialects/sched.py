@@ -53,7 +53,7 @@ from weft.dialects.sched_loops import (
     UnrollOp,
     VectorizeOp,
 )
-from weft.dialects.sched_padding import PADDING_STEPS, DecomposePaddingOp, PadEinsumOp
+from weft.dialects.sched_padding import PADDING_STEPS, DecomposePaddingOp, PadEinsumOp, RollingBufferOp
 from weft.dialects.sched_sampling import (
     SAMPLING_STEPS,
     SampleCategoricalOp,
@@ -83,6 +83,7 @@ __all__ = [
     "ReindexOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",
+    "RollingBufferOp",
     "SampleCategoricalOp",
     "SampleComputeLocationOp",
     "SamplePerfectTileOp",

@@ -33,4 +33,15 @@ class DecomposePaddingOp(StepOp):
     fill = result_def(BLOCK)
 
 
-PADDING_STEPS: tuple[type[StepOp], ...] = (DecomposePaddingOp, PadEinsumOp)
+@irdl_op_definition
+class RollingBufferOp(StepOp):
+    """The index-th buffer that the block writes keeps what the windows of neighbouring iterations share."""
+
+    name = "sched.rolling_buffer"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+
+
+PADDING_STEPS: tuple[type[StepOp], ...] = (DecomposePaddingOp, PadEinsumOp, RollingBufferOp)

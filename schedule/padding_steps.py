@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import IntegerAttr, i64
+
 from weft.dialects import sched
 from weft.schedule.recording import BlockHandle, LoopHandle, Recorder, integers
 
@@ -20,3 +22,9 @@ class PaddingSteps(Recorder):
 
         Returns the block that fills. See `DecomposePadding`."""
         return self._blocks(sched.DecomposePaddingOp, [self._block(block), loop])[0]
+
+    def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
+        """Keep what the windows of neighbouring iterations share, in a circular buffer. See `RollingBuffer`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, write_buffer_index, reading=False)
+        self._run(sched.RollingBufferOp, [handle], {"index": IntegerAttr(index, i64)})

@@ -67,6 +67,7 @@ PASSES: Mapping[str, str] = {
     "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",
     "tir-reverse-compute-inline": "weft.passes.schedule.primitive_passes:ReverseComputeInlinePass",
     "tir-rfactor": "weft.passes.schedule.primitive_passes:RfactorPass",
+    "tir-rolling-buffer": "weft.passes.schedule.primitive_passes:RollingBufferPass",
     "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
     "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
     "tir-storage-align": "weft.passes.schedule.primitive_passes:StorageAlignPass",

@@ -45,6 +45,7 @@ PRIMITIVES: Mapping[str, str] = {
     "transform_block_layout": "layouts_blocks:TransformBlockLayout",
     "decompose_padding": "padding:DecomposePadding",
     "pad_einsum": "padding_einsum:PadEinsum",
+    "rolling_buffer": "rolling:RollingBuffer",
 }
 """Name -> module in this folder and class. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

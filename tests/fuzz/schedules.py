@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
+from weft.analysis.index import Index
 from weft.analysis.structure import (
     ancestors,
     buffers_read,
@@ -27,11 +28,14 @@ from weft.analysis.structure import (
     is_inside,
     loops_around,
     producers_of,
+    why_not_complete,
+    why_not_reduction,
 )
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.layouts_nests import own_nest
+from weft.passes.schedule.rolling_windows import Window, window_of
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
 T = TypeVar("T")
@@ -482,13 +486,23 @@ class Fuzzer:
         padding = [self.choose((1, 1, 2, 4, 5)) for _ in self.block_op(block).iter_vars]
         if self.chance(WILD):
             padding.append(self.number(-1, 2))
-        return lambda: self._pad(block, padding)
+        return lambda: self._with_new_blocks(lambda: self.sch.pad_einsum(block, padding))
 
-    def _pad(self, block: BlockHandle, padding: list[int]) -> None:
+    def _with_new_blocks(self, step: Callable[[], object]) -> None:
+        """Take the step, and remember the blocks that it makes."""
         before = {op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp)}
-        self.sch.pad_einsum(block, padding)
+        step()
         after = [op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
         self.blocks.extend(self.sch.get_block(label) for label in after if label not in before)
+
+    def rolling_buffer(self) -> Callable[[], object] | None:
+        if not any(has_window(self.block_op(block)) for block in self.live_blocks()):
+            self.step("compute_at")  # may make one
+        block = self.block(has_window)
+        if block is None:
+            return None
+        index = self.number(0, 1) if self.chance(WILD) else 0
+        return lambda: self._with_new_blocks(lambda: self.sch.rolling_buffer(block, index))
 
     def scope(self) -> str:
         return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
@@ -561,6 +575,19 @@ def writes_temporary(block: BlockOp) -> bool:
     return all(isinstance(buffer.owner, memref.AllocOp) for buffer in buffers_written(block))
 
 
+def has_window(block: BlockOp) -> bool:
+    """Whether some loop around a block and its consumers moves what it writes by less than the block spans."""
+    consumers = consumers_of(block)
+    common = [loop for loop in loops_around(block) if all(is_inside(user, loop) for user in consumers)]
+    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp)]
+    alone = why_not_complete(block) is None or why_not_reduction(block) is None
+    if not consumers or not stores or not alone or not writes_temporary(block):
+        return False
+    indices = [Index.of(operand) for operand in stores[0].indices]
+    windows = (window_of(block, stores[0].memref, indices, at, x, common) for x in common for at in range(len(indices)))
+    return any(isinstance(window, Window) for window in windows)
+
+
 def pads(block: BlockOp) -> bool:
     """Whether a block stores one value or another."""
     stores = [op for op in block.walk() if isinstance(op, memref.StoreOp)]
@@ -597,5 +624,6 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "transform_block_layout": Fuzzer.transform_block_layout,
     "decompose_padding": Fuzzer.decompose_padding,
     "pad_einsum": Fuzzer.pad_einsum,
+    "rolling_buffer": Fuzzer.rolling_buffer,
 }
 """The primitives that are drawn, by their names in `registry.PRIMITIVES`."""

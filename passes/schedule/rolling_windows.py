@@ -1,0 +1,105 @@
+"""Windows: which rows of a buffer an iteration computes, and how far the next iteration moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import is_fixed
+from weft.analysis.dependence import buffer_name
+from weft.analysis.index import Index
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.padding_domains import bindings_of, own_loops
+from weft.passes.schedule.rewriting import guards_of
+
+
+@dataclass(frozen=True)
+class Window:
+    """In an iteration of `loop`, indices `lower .. lower + extent - 1` of a dimension are computed by the iterations of
+    `rows`; in the next iteration the window begins `step` later, which is less than `extent`."""
+
+    loop: ForOp
+    dimension: int
+    rows: ForOp
+    step: int
+    extent: int
+    lower: Index
+    """Over the loops around `rows`."""
+
+    @property
+    def shared(self) -> int:
+        """How many of the indices the iteration before has computed."""
+        return self.extent - self.step
+
+
+@dataclass(frozen=True)
+class NoWindow:
+    """Why a dimension has no window that overlaps the next one."""
+
+    reason: str
+
+
+def window_of(
+    block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
+) -> Window | NoWindow:
+    """How a dimension of a buffer that `block` stores at `indices` moves with one of the `common` loops, which are
+    around the block and the readers of the buffer."""
+    value = loop.induction_variable
+    name = f"dimension {dimension} of {buffer_name(buffer)}"
+    iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
+    mine = [v for v in indices[dimension].values() if v in iterators]
+    rest = indices[dimension] - Index.of(mine[0]) if len(mine) == 1 else indices[dimension]
+    if len(mine) != 1 or not all(is_fixed(other) for other in rest.values()):
+        return NoWindow(f"{name} is not indexed by one iterator")
+    position = iterators[mine[0]]
+    binding = bindings_of(block)[position]
+    step = binding.coefficient(value)
+    rows = [own for own in own_loops(block) if binding.coefficient(own.induction_variable) == 1]
+    if step < 1 or len(rows) != 1:
+        return NoWindow(f"{name} does not move with %{value.name_hint or '?'}")
+    (inner,) = rows
+    variable = inner.induction_variable
+    lower = binding - Index.of(variable)
+    known = [around.induction_variable for around in common]
+    if any(other not in known and not is_fixed(other) for other in lower.values()):
+        return NoWindow(f"{name} is computed by several loops")
+    if (lower - Index.of(value) * step).depends_on([value]):
+        return NoWindow(f"{name} does not move steadily with %{value.name_hint or '?'}")
+    if not isinstance(inner.extent, int) or step >= inner.extent:
+        extent = inner.extent if isinstance(inner.extent, int) else "many"
+        return NoWindow(f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}")
+    window = Window(loop, dimension, inner, step, inner.extent, lower + rest)
+    reason = _why_not_alone(block, position, window)
+    return window if reason is None else NoWindow(reason)
+
+
+def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
+    """Nothing but the index of its dimension depends on the two loops of a window."""
+    value, rows = window.loop.induction_variable, window.rows.induction_variable
+    for at, binding in enumerate(bindings_of(block)):
+        if at != position and binding.depends_on([value, rows]):
+            name = block.iter_vars[at].name_hint or str(at)
+            return f"iterator %{name} moves with the window too"
+    if any(use.operation is not block for use in rows.uses):
+        return f"%{rows.name_hint or '?'} is used for more than the window"
+    for left, right in guards_of(block):
+        room = right - left
+        own = room - Index.of(rows) * room.coefficient(rows) - Index.of(value) * room.coefficient(value)
+        if own.depends_on([value, rows]) or room.coefficient(value) != window.step * room.coefficient(rows):
+            return f"the guard {left!r} < {right!r} is no guard on the elements alone"
+    for loop in _loops_between(window.loop, block):
+        if not isinstance(loop.extent, int) and not is_fixed(loop.extent):
+            return f"the extent of %{loop.induction_variable.name_hint or '?'} may differ between iterations"
+    return None
+
+
+def _loops_between(outer: ForOp, block: BlockOp) -> list[ForOp]:
+    found: list[ForOp] = []
+    parent = block.parent_op()
+    while parent is not None and parent is not outer:
+        if isinstance(parent, ForOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found
