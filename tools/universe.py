@@ -84,6 +84,7 @@ PASSES: Mapping[str, str] = {
 TARGETS: Mapping[str, str] = {
     "asm": "weft.backends.llvm.targets:AsmTarget",
     "c": "weft.backends.c.targets:CTarget",
+    "cuda": "weft.backends.cuda.targets:CudaTarget",
     "dot": "weft.backends.picture.targets:DotTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
     "svg": "weft.backends.picture.targets:SvgTarget",

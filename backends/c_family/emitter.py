@@ -47,10 +47,10 @@ Rule: TypeAlias = "Callable[[FunctionEmitter, Operation], None]"
 Rules: TypeAlias = "Mapping[type[Operation], Rule]"
 
 _SHARED_SIZE: Final = 3
-"""Index arithmetic with so many operators stands wherever it is used."""
+"""Index arithmetic with so many operators stands wherever it is used; 64-bit arithmetic with one less."""
 _NESTED_SIZE: Final = 6
 """Index arithmetic with so many operators moves into an inner block when it is used there only."""
-_MAX_TEXT: Final = 100
+_MAX_TEXT: Final = 140
 """A longer expression becomes a variable."""
 _MAX_DISTANCE: Final = 64
 """How many ops may stand between a read and its use in an expression."""
@@ -183,7 +183,8 @@ class FunctionEmitter:
         if self._may_stand(value, expr, op):
             self.values[value] = expr
         else:
-            self.values[value] = self.variable(value.name_hint or "v", expr, op)
+            default = "at" if isinstance(_scalar(value.type), IndexType) else "v"
+            self.values[value] = self.variable(value.name_hint or default, expr, op)
 
     def variable(self, hint: str, expr: Expr, op: Operation) -> Expr:
         """A new variable that holds `expr`."""
@@ -220,7 +221,8 @@ class FunctionEmitter:
             return True
         is_index = isinstance(_scalar(value.type), IndexType)
         plain = not expr.reads and not expr.calls
-        if is_index and plain and expr.size <= _SHARED_SIZE and not _bounds_loop(value):
+        shared = _SHARED_SIZE if expr.element == "idx32" else _SHARED_SIZE - 1
+        if is_index and plain and expr.size <= shared and not _bounds_loop(value):
             return True
         use = value.get_user_of_unique_use()
         if use is None or len(expr.text) > _MAX_TEXT:

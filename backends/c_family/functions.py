@@ -11,7 +11,7 @@ from xdsl.dialects.memref import GlobalOp
 
 from weft.backends.c_family import facts
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.expression import EQUALITY, Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.dialects import low_gpu
 from weft.dialects.low import PARAMS, params_of, symbols_of
@@ -116,8 +116,13 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
     element = "idx64" if kind == "index" else kind
     if kind == "index":
         emitter.facts[argument] = facts.Fact.extent()
+    type_ = emitter.language.type(element, function)
     emitter.values[argument] = Expr(name, element)
-    return f"{emitter.language.type(element, function)} {name}"
+    if kind == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
+        type_ = emitter.language.memory_type("i1", function)  # kernels take no truth values
+        emitter.values[argument] = Expr(f"{name} != 0", "i1", EQUALITY, size=1)
+    form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
+    return form.format(type=type_, name=name)
 
 
 def described(function: FuncOp) -> str:

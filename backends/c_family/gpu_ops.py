@@ -36,14 +36,14 @@ def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
     gpu = emitter.module.target.gpu
     limits = (2**31 - 1,) * 3 if gpu is None else gpu.max_grid if axis.startswith("block") else gpu.max_block
     emitter.facts[result] = facts.Fact(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
-    spelled = emitter.language.functions[axis][0]
+    spelled = emitter.language.axes[axis]
     name = emitter.names.fresh(result.name_hint or f"{axis[0]}{axis[-1]}")
     emitter.line(f"const {emitter.language.types['idx32']} {name} = {spelled};")
     emitter.values[result] = Expr(name, "idx32")
 
 
 def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
-    emitter.line(f"{emitter.language.functions['barrier'][0]};")
+    emitter.line(f"{emitter.language.barrier};")
 
 
 def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
@@ -55,15 +55,21 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} of {element} has no form in {emitter.language.name}")
     value, offset = emitter.exprs(op)
     language = emitter.language
-    helper = emitter.module.helper(f"weft_shuffle_{shuffle.mode.data}_{element}")
-    arguments = f"{value.text}, {offset.text}, {shuffle.lanes}"
-    if language.kind == "opencl":
-        if not isinstance(op.parent_op(), FuncOp):
-            raise CompileError.at(
-                op, f"{op.name} stands in a loop or condition: {language.name} exchanges values through shared memory"
-            )
-        arguments = f"{_exchange(emitter, op, element)}, {arguments}"
-    expr = Expr(f"{helper}({arguments})", element, c.PRIMARY, frozenset(), 1, True)
+    if language.kind == "cuda":
+        mode = "" if shuffle.mode.data == "idx" else f"_{shuffle.mode.data}"
+        text = f"__shfl{mode}_sync(0xffffffffu, {value.text}, {offset.text}, {shuffle.lanes})"
+    else:
+        helper = emitter.module.helper(f"weft_shuffle_{shuffle.mode.data}_{element}")
+        first = "lane_in_warp"
+        if language.kind == "opencl":
+            if not isinstance(op.parent_op(), FuncOp):
+                raise CompileError.at(
+                    op,
+                    f"{op.name} stands in a loop or condition: {language.name} exchanges values through shared memory",
+                )
+            first = _exchange(emitter, op, element)
+        text = f"{helper}({first}, {value.text}, {offset.text}, {shuffle.lanes})"
+    expr = Expr(text, element, c.PRIMARY, frozenset(), 1, True)
     emitter.values[shuffle.result] = emitter.variable(shuffle.result.name_hint or "other", expr, op)
 
 
@@ -83,10 +89,13 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     space = space_of(atomic.buffer.type)
     if element not in ("i32", "f32", "i64", "f64") or (emitter.language.kind != "cuda" and element in ("i64", "f64")):
         raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
-    name = f"weft_atomic_{atomic.kind.data}_{element}"
-    if emitter.language.kind != "cuda":
-        name += f"_{space}"
-    helper = emitter.module.helper(name)
+    kind = atomic.kind.data
+    direct = (kind, element) in emitter.language.atomics
+    if direct:
+        helper = emitter.language.atomics[kind, element]
+    else:
+        suffix = "" if emitter.language.kind == "cuda" else f"_{space}"
+        helper = emitter.module.helper(f"weft_atomic_{kind}_{element}{suffix}")
     at = emitter.expr(atomic.index)
     buffer = emitter.expr(atomic.buffer)
     place = buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"

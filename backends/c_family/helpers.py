@@ -181,9 +181,8 @@ def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
         if name in texts:
             return
         own = language.helpers.get(name)
-        if own is None:
-            for needed in _NEEDS.get(name, ()):
-                add(needed)
+        for needed in (_NEEDS if own is None else language.helper_needs).get(name, ()):
+            add(needed)
         texts[name] = _filled(language, name, own)
 
     for name in names:
@@ -192,9 +191,16 @@ def helper_texts(language: Language, names: Iterable[str]) -> list[str]:
 
 
 def _filled(language: Language, name: str, own: str | None) -> str:
-    types = {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}
-    if own is not None or name in _NAMED:
-        return Template(own or _NAMED[name]).substitute(types, inline=language.inline)
+    if own is not None:
+        return Template(own).substitute(_types(language), inline=language.inline)
+    return portable_text(language, name)
+
+
+def portable_text(language: Language, name: str) -> str:
+    """The text of a helper function that is the same in all languages but for its types."""
+    types = _types(language)
+    if name in _NAMED:
+        return Template(_NAMED[name]).substitute(types, inline=language.inline)
     family, _, element = name.removeprefix("weft_").rpartition("_")
     if family not in _BY_TYPE:
         raise InternalError(f"there is no helper function {name}")
@@ -208,3 +214,8 @@ def _filled(language: Language, name: str, own: str | None) -> str:
         W=language.unsigned["i32"] if element in ("i8", "i16") else unsigned,
         bits=element[1:],
     )
+
+
+def _types(language: Language) -> dict[str, str]:
+    """What templates call the types: `$i32`, `$u32`, `$f32`."""
+    return {**language.types, **{f"u{bits}": language.unsigned[f"i{bits}"] for bits in (8, 16, 32, 64)}}

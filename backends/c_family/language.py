@@ -52,6 +52,8 @@ class Language:
     restrict: str = "restrict"
     spaces: Mapping[str, str] = field(default_factory=dict[str, str])
     """Memory space ("global", "shared", "local") -> the word in front of a declaration in it, with a blank."""
+    pointer_spaces: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Memory space -> the word in front of the type that a pointer into it points to, with a blank."""
     constant: str = "static const"
     """In front of constant data of the module."""
     aligned: str = ""
@@ -60,13 +62,24 @@ class Language:
     """The line in front of a loop that is unrolled, for a trip count."""
     unroll_lanes: bool = False
     """Whether loops over lanes are marked to be unrolled."""
-    wide_load: Callable[[str, int, str, str], str | None] = lambda element, lanes, space, place: None
-    """The expression that reads aligned lanes at once, for an element type, a number of lanes, a memory space and a
-    place (`A + i`); None when lanes are read one by one."""
-    wide_type: Callable[[str, int], str] = lambda element, lanes: ""
-    """The type of that expression."""
+    wide_types: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    """Element type and number of lanes -> the type of as many lanes that lie side by side."""
+    by_value: str = "{type} {name}"
+    """How a kernel declares a number that it takes."""
+    helper_needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Helper function with a text of its own -> the helper functions that this calls."""
+    axes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Axis of threads (`blockIdx.x`) -> this thread's place on it."""
+    atomics: Mapping[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """Kind of atomic op and element type -> the function that the language has for it."""
+    barrier: str = ""
+    """The statement that all threads of a block wait at."""
     pointer_types: Mapping[str, str] = field(default_factory=dict[str, str])
     """Element type -> type in memory where it is not the type of values."""
+
+    def wide_type(self, element: str, lanes: int) -> str:
+        """The type of lanes that are accessed at once; empty when they are accessed one by one."""
+        return self.wide_types.get((element, lanes), "")
 
     def type(self, element: str, op: Operation) -> str:
         """Raises `CompileError` at `op` when the language has no such type."""

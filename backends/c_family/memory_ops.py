@@ -93,9 +93,8 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
             emitter.define(result, loaded, op)
             return
         variable = emitter.lane_variable(emitter.names.fresh(result.name_hint or "v"), loaded.element, lanes, op)
-        emitter.line(
-            f"{_wide_place(emitter, loaded.element, lanes, variable)} = {_wide(emitter, op, base, index, lanes)};"
-        )
+        target = _wide_place(emitter, loaded.element, lanes, variable)
+        emitter.line(f"{target} = {_wide(emitter, op, base, index, lanes, 'const ')};")
         emitter.values[result] = variable
         return
     emitter.define(result, loaded, op)
@@ -104,7 +103,7 @@ def emit_load(emitter: FunctionEmitter, op: Operation) -> None:
 def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> bool:
     """Whether lanes are accessed at once."""
     element, _ = buffer_type(emitter, base.type, op)
-    if not emitter.language.wide_type(element, lanes) or lanes * element_bytes(element) > WIDE_BYTES:
+    if not emitter.language.wide_type(element, lanes) or isinstance(root_of(base), str):
         return False
     return emitter.fact(index).divisor % lanes == 0
 
@@ -119,12 +118,13 @@ def _place(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
     return buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
 
 
-def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int) -> str:
+def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, lanes: int, const: str = "") -> str:
+    """`*(float4 *)(A + i)`: lanes in memory as one value."""
     element, _ = buffer_type(emitter, base.type, op)
-    text = emitter.language.wide_load(element, lanes, space_of(base.type), _place(emitter, base, index))
-    if text is None:
-        raise CompileError.at(op, f"{emitter.language.name} does not access {lanes} lanes of {element} at once")
-    return text
+    language = emitter.language
+    place = _place(emitter, base, index)
+    pointed = f"{language.pointer_spaces.get(space_of(base.type), '')}{const}{language.wide_type(element, lanes)}"
+    return f"*({pointed} *){place if place.isidentifier() else f'({place})'}"
 
 
 def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: Expr) -> str:
@@ -158,7 +158,7 @@ def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: 
     lanes, source = expr.lanes, op.operands[0].owner
     target = _wide(emitter, op, base, index, lanes)
     if isinstance(source, vector.LoadOp) and not expr.is_atom:
-        emitter.line(f"{target} = {_wide(emitter, source, source.base, source.indices[0], lanes)};")
+        emitter.line(f"{target} = {_wide(emitter, source, source.base, source.indices[0], lanes, 'const ')};")
         return
     if not expr.is_atom or "[" not in expr.text:
         expr = emitter.variable("v", replace(expr, size=max(expr.size, 1)), op)

@@ -58,7 +58,8 @@ func.func @scale(%A: memref<?x16xf64>, %B: memref<?x16xf64>) {
 // CHECK-NEXT: #endif
 // CHECK-NEXT:   for (int64_t i = 0; i < m; ++i) {
 // CHECK-NEXT:     for (int j0 = 0; j0 < 4; ++j0) {
-// CHECK-NEXT:       for (int l = 0; l < 4; ++l) B[i * 16 + j0 * 4 + l] = exp(A[i * 16 + j0 * 4 + l]);
+// CHECK-NEXT:       int64_t at = i * 16 + j0 * 4;
+// CHECK-NEXT:       for (int l = 0; l < 4; ++l) B[at + l] = exp(A[at + l]);
 
 // -----
 
@@ -98,4 +99,5 @@ func.func @large(%A: memref<65536x65536xi32>, %B: memref<65536x65536xi32>) {
     } } }
   func.return
 }
-// CHECK:      B[(int64_t)i * 65536 + j] = (int32_t)((uint32_t)A[(int64_t)i * 65536 + j] + 3);
+// CHECK:      int64_t at = (int64_t)i * 65536 + j;
+// CHECK-NEXT: B[at] = (int32_t)((uint32_t)A[at] + 3);

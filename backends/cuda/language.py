@@ -1,0 +1,215 @@
+"""CUDA C++, as the printer of the C family spells it. Nothing is included: NVRTC compiles the text as it is.
+
+16-bit floats are their bits, converted by PTX instructions. Where `__CUDA_ARCH__` is not defined (the text compiled for
+a CPU, in tests) helper functions have a portable form.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Final
+
+from weft.backends.c.language import MATH_H
+from weft.backends.c_family.helpers import portable_text
+from weft.backends.c_family.language import KEYWORDS, Language
+
+TYPES: Final = {
+    **{"i1": "bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long"},
+    **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "f64": "double", "ptr": "void *"},
+    **{"idx32": "int", "idx64": "long long"},
+}
+UNSIGNED: Final = {
+    **{"i8": "unsigned char", "i16": "unsigned short", "i32": "unsigned int", "i64": "unsigned long long"},
+    **{"idx32": "unsigned int", "idx64": "unsigned long long"},
+}
+_WORDS: Final = """
+    threadIdx blockIdx blockDim gridDim warpSize signbit template class new delete this operator private public
+    protected namespace using try catch throw typename friend mutable virtual explicit export and or not xor
+    atomicAdd atomicMin atomicMax atomicCAS
+"""
+_LIBRARY: Final = "abs min max clock assert malloc free printf memcpy memset y0 y1 yn j0 j1 jn"
+_INLINE: Final = "static __device__ __forceinline__"
+_WIDE: Final = {
+    **{("f32", 2): "float2", ("f32", 4): "float4", ("f64", 2): "double2", ("i32", 2): "int2", ("i32", 4): "int4"},
+    **{("i64", 2): "longlong2", ("idx64", 2): "longlong2", ("index", 2): "longlong2"},
+    **{("i16", 2): "short2", ("i16", 4): "short4", ("i16", 8): "int4"},
+    **{("i8", 2): "char2", ("i8", 4): "char4", ("i8", 8): "int2", ("i8", 16): "int4"},
+    **{(kind, lanes): f"ushort{lanes}" for kind in ("f16", "bf16") for lanes in (2, 4)},
+    **{(kind, 8): "uint4" for kind in ("f16", "bf16")},
+}
+
+
+_PLAIN: Final = Language(name="CUDA C++", kind="cuda", types=TYPES, unsigned=UNSIGNED, functions=MATH_H, inline=_INLINE)
+
+
+def _on_device(name: str, body: str, condition: str = "defined(__CUDA_ARCH__)") -> str:
+    """A helper whose body is PTX on a device, and the common one elsewhere."""
+    common = portable_text(_PLAIN, name)
+    lines = common.splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(_INLINE))
+    head, rest = lines[: start + 1], lines[start + 1 : -1]
+    return "\n".join([*head, f"#if {condition}", *body.splitlines(), "#else", *rest, "#endif", "}"])
+
+
+def _extreme(kind: str, instruction: str) -> str:
+    body = (
+        "  float result;\n"
+        f'  asm("{instruction}.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));\n'
+        "  return result;"
+    )
+    return _on_device(f"weft_{kind}_f32", body, "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800")
+
+
+def _convert(name: str, instruction: str, result: str, kinds: tuple[str, str], condition: str) -> str:
+    body = (
+        f'  {result} result;\n  asm("{instruction} %0, %1;" : "={kinds[0]}"(result) : "{kinds[1]}"(x));\n'
+        "  return result;"
+    )
+    return _on_device(name, body, condition)
+
+
+def _async_copy(size: int) -> str:
+    cache = "cg" if size == 16 else "ca"
+    type_ = {4: "int", 8: "int2", 16: "int4"}[size]
+    return f"""\
+// Starts to copy {size} bytes to shared memory; before sm_80 it copies them.
+{_INLINE} void weft_async_copy_{size}(void *target, const void *source) {{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const unsigned int place = (unsigned int)__cvta_generic_to_shared(target);
+  asm volatile("cp.async.{cache}.shared.global [%0], [%1], {size};" : : "r"(place), "l"(source) : "memory");
+#else
+  *({type_} *)target = *(const {type_} *)source;
+#endif
+}}"""
+
+
+_COMMIT: Final = f"""\
+{_INLINE} void weft_async_commit() {{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}}"""
+_WAIT: Final = f"""\
+// Waits until at most so many groups of copies are on their way.
+template <int groups>
+{_INLINE} void weft_async_wait() {{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" : : "n"(groups) : "memory");
+#endif
+}}"""
+_EXCHANGE: Final = Template("""\
+// $what of what stands at `place` and `value`; gives what stood there.
+$inline $type weft_atomic_${kind}_$element($type *place, $type value) {
+  $bits seen = *(volatile $bits *)place;
+  for (;;) {
+    const $type old = $from(seen);
+    if (!($better)) return old;
+    const $bits before = atomicCAS(($bits *)place, seen, ($bits)$to(value));
+    if (before == seen) return old;
+    seen = before;
+  }
+}""")
+
+
+def _atomic_extreme(kind: str, element: str) -> str:
+    single = element == "f32"
+    return _EXCHANGE.substitute(
+        what="The lesser" if kind == "min" else "The greater",
+        inline=_INLINE,
+        kind=kind,
+        element=element,
+        type="float" if single else "double",
+        bits="int" if single else "unsigned long long",
+        **{"from": "__int_as_float" if single else "__longlong_as_double"},
+        to="__float_as_int" if single else "__double_as_longlong",
+        better="value < old" if kind == "min" else "value > old",
+    )
+
+
+_ADD_64: Final = f"""\
+{_INLINE} long long weft_atomic_add_i64(long long *place, long long value) {{
+  return (long long)atomicAdd((unsigned long long *)place, (unsigned long long)value);
+}}"""
+
+
+def _one_liner(name: str, type_: str, parameter: str, expression: str) -> str:
+    return f"{_INLINE} {type_} {name}({parameter} x) {{\n  return {expression};\n}}"
+
+
+def _counts(name: str, function: str) -> dict[str, str]:
+    """Helpers that count bits by a function for int, and one for long long."""
+    return {
+        f"weft_{name}_{element}": _one_liner(f"weft_{name}_{element}", type_, type_, f"{function}{suffix}(x)")
+        for element, type_, suffix in (("i32", "int", ""), ("i64", "long long", "ll"))
+    }
+
+
+_BITCASTS: Final = {
+    "weft_f32_as_i32": _one_liner("weft_f32_as_i32", "int", "float", "__float_as_int(x)"),
+    "weft_i32_as_f32": _one_liner("weft_i32_as_f32", "float", "int", "__int_as_float(x)"),
+    "weft_f64_as_i64": _one_liner("weft_f64_as_i64", "long long", "double", "__double_as_longlong(x)"),
+    "weft_i64_as_f64": _one_liner("weft_i64_as_f64", "double", "long long", "__longlong_as_double(x)"),
+}
+_RESERVED: Final = (
+    KEYWORDS
+    | frozenset(name for pair in MATH_H.values() for name in pair)
+    | frozenset(_WORDS.split())
+    | {word for type_ in _WIDE.values() for word in (type_, f"make_{type_}")}
+)
+
+CUDA: Final = Language(
+    name="CUDA C++",
+    kind="cuda",
+    types=TYPES,
+    unsigned=UNSIGNED,
+    functions=MATH_H,
+    fast_functions={
+        **{"exp": "__expf", "log": "__logf", "log2": "__log2f", "log10": "__log10f", "sin": "__sinf", "cos": "__cosf"},
+        **{"tan": "__tanf", "powf": "__powf", "rsqrt": "rsqrtf"},
+    },
+    helpers={
+        **_BITCASTS,
+        "weft_maximum_f32": _extreme("maximum", "max"),
+        "weft_minimum_f32": _extreme("minimum", "min"),
+        "weft_f16_to_f32": _convert("weft_f16_to_f32", "cvt.f32.f16", "float", ("f", "h"), "defined(__CUDA_ARCH__)"),
+        "weft_f32_to_f16": _convert(
+            "weft_f32_to_f16", "cvt.rn.f16.f32", "weft_f16", ("h", "f"), "defined(__CUDA_ARCH__)"
+        ),
+        "weft_f32_to_bf16": _convert(
+            "weft_f32_to_bf16",
+            "cvt.rn.bf16.f32",
+            "weft_bf16",
+            ("h", "f"),
+            "defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800",
+        ),
+        **_counts("popcount", "__popc"),
+        **_counts("clz", "__clz"),
+        **{f"weft_async_copy_{size}": _async_copy(size) for size in (4, 8, 16)},
+        "weft_async_commit": _COMMIT,
+        "weft_async_wait": _WAIT,
+        "weft_atomic_add_i64": _ADD_64,
+        **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind in ("min", "max") for t in ("f32", "f64")},
+    },
+    helper_needs={
+        "weft_f16_to_f32": ("weft_i32_as_f32",),
+        "weft_f32_to_f16": ("weft_round_f64",),
+        "weft_f32_to_bf16": ("weft_f32_as_i32",),
+    },
+    reserved=_RESERVED,
+    reserved_symbols=_RESERVED | frozenset(_LIBRARY.split()),
+    inline=_INLINE,
+    restrict="__restrict__",
+    spaces={"shared": "__shared__ "},
+    constant="static __device__ const",
+    aligned="__align__({0}) ",
+    unroll=lambda trips: "#pragma unroll",
+    unroll_lanes=True,
+    wide_types=_WIDE,
+    axes={f"{axis}Idx.{d}": f"{axis}Idx.{d}" for axis in ("thread", "block") for d in "xyz"},
+    barrier="__syncthreads()",
+    atomics={
+        **{("add", "i32"): "atomicAdd", ("add", "f32"): "atomicAdd", ("add", "f64"): "atomicAdd"},
+        **{("min", t): "atomicMin" for t in ("i32", "i64")},
+        **{("max", t): "atomicMax" for t in ("i32", "i64")},
+    },
+)

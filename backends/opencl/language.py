@@ -1,0 +1,149 @@
+"""OpenCL C 1.2, as the printer of the C family spells it. 16-bit floats are their bits: no extension is needed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.backends.c.language import MATH_H
+from weft.backends.c_family.language import KEYWORDS, Language
+
+_WORDS: Final = """
+    kernel global local private constant image2d_t sampler_t event_t barrier vload2 vstore2 select max min clamp
+    mix step sign dot cross length distance normalize degrees radians isnan isinf popcount clz rotate mad mul24 any all
+    char2 char4 char8 char16 short2 short4 short8 int2 int4 long2 float2 float4 double2 ushort2 ushort4 uint4 signbit
+"""
+_RESERVED: Final = KEYWORDS | frozenset(name for pair in MATH_H.values() for name in pair) | frozenset(_WORDS.split())
+_WIDE: Final = {
+    **{("f32", 2): "float2", ("f32", 4): "float4", ("f64", 2): "double2", ("i32", 2): "int2", ("i32", 4): "int4"},
+    **{("i64", 2): "long2", ("idx64", 2): "long2", ("index", 2): "long2"},
+    **{("i16", lanes): f"short{lanes}" for lanes in (2, 4, 8)},
+    **{("i8", lanes): f"char{lanes}" for lanes in (2, 4, 8, 16)},
+    **{(kind, lanes): f"ushort{lanes}" for kind in ("f16", "bf16") for lanes in (2, 4, 8)},
+}
+_SHUFFLED: Final = {
+    "down": "lane + offset < width ? id + offset : id",
+    "up": "lane - offset >= 0 ? id - offset : id",
+    "xor": "id - lane + (lane ^ offset)",
+    "idx": "id - lane + (offset & (width - 1))",
+}
+"""Mode of a shuffle -> the thread whose value is read."""
+
+
+def _shuffle(mode: str, element: str) -> str:
+    return f"""\
+// The value of another thread of the warp; all threads of the block come by.
+$inline ${element} weft_shuffle_{mode}_{element}(
+    __local ${element} *exchange, ${element} value, int offset, int width) {{
+  const int id = get_local_id(0) + get_local_size(0) * (get_local_id(1) + get_local_size(1) * get_local_id(2));
+  const int count = get_local_size(0) * get_local_size(1) * get_local_size(2);
+  const int lane = id & (width - 1);
+  const int source = {_SHUFFLED[mode]};
+  exchange[id] = value;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  const ${element} other = exchange[source < count ? source : id];
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return other;
+}}"""
+
+
+_COMBINED: Final = {"add": "old + value", "min": "value < old ? value : old", "max": "value > old ? value : old"}
+
+
+def _atomic(kind: str, space: str) -> str:
+    place = f"__{'local' if space == 'shared' else 'global'}"
+    return f"""\
+// Combines a value into memory at once; gives what stood there.
+$inline float weft_atomic_{kind}_f32_{space}(volatile {place} float *place, float value) {{
+  volatile {place} int *bits = (volatile {place} int *)place;
+  int seen = *bits;
+  for (;;) {{
+    const float old = as_float(seen);
+    const int before = atomic_cmpxchg(bits, seen, as_int({_COMBINED[kind]}));
+    if (before == seen) return old;
+    seen = before;
+  }}
+}}"""
+
+
+def _as(source: str, target: str, function: str) -> str:
+    return f"$inline ${target} weft_{source}_as_{target}(${source} x) {{\n  return {function}(x);\n}}"
+
+
+_TO_F32: Final = """\
+$inline float weft_f16_to_f32(weft_f16 x) {
+  return vload_half(0, (const half *)&x);
+}"""
+
+
+def _to_f16(source: str) -> str:
+    return f"""\
+$inline weft_f16 weft_{source}_to_f16(${source} x) {{
+  weft_f16 result;
+  vstore_half_rte(x, 0, (half *)&result);
+  return result;
+}}"""
+
+
+def _counts(name: str, function: str) -> dict[str, str]:
+    """Helpers that count bits by a function which takes all integers."""
+    return {
+        f"weft_{name}_{t}": f"$inline ${t} weft_{name}_{t}(${t} x) {{\n  return {function}(x);\n}}"
+        for t in ("i8", "i16", "i32", "i64")
+    }
+
+
+OPENCL: Final = Language(
+    name="OpenCL C",
+    kind="opencl",
+    types={
+        **{"i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long"},
+        **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "f64": "double", "idx32": "int", "idx64": "long"},
+    },
+    unsigned={
+        **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"},
+        **{"idx32": "uint", "idx64": "ulong"},
+    },
+    # One name for all types, that of double in C.
+    functions={op: (double, double) for op, (_, double) in MATH_H.items()},
+    fast_functions={
+        **{name: f"native_{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan")},
+        **{"rsqrt": "native_rsqrt", "sqrt": "native_sqrt"},
+    },
+    helpers={
+        **{
+            f"weft_shuffle_{mode}_{t}": _shuffle(mode, t)
+            for mode in _SHUFFLED
+            for t in ("i32", "i64", "idx64", "f32", "f64")
+        },
+        **{
+            f"weft_atomic_{kind}_f32_{space}": _atomic(kind, space)
+            for kind in _COMBINED
+            for space in ("global", "shared")
+        },
+        "weft_f32_as_i32": _as("f32", "i32", "as_int"),
+        "weft_i32_as_f32": _as("i32", "f32", "as_float"),
+        "weft_f64_as_i64": _as("f64", "i64", "as_long"),
+        "weft_i64_as_f64": _as("i64", "f64", "as_double"),
+        "weft_f16_to_f32": _TO_F32,
+        "weft_f32_to_f16": _to_f16("f32"),
+        "weft_f64_to_f16": _to_f16("f64"),
+        **_counts("popcount", "popcount"),
+        **_counts("clz", "clz"),
+    },
+    reserved=_RESERVED,
+    reserved_symbols=_RESERVED,
+    spaces={"global": "__global ", "shared": "__local "},
+    pointer_spaces={"global": "__global ", "shared": "__local "},
+    constant="__constant",
+    aligned="__attribute__((aligned({0}))) ",
+    unroll=lambda trips: "#pragma unroll",
+    unroll_lanes=True,
+    wide_types=_WIDE,
+    pointer_types={"i1": "uchar"},
+    axes={
+        **{f"threadIdx.{axis}": f"get_local_id({number})" for number, axis in enumerate("xyz")},
+        **{f"blockIdx.{axis}": f"get_group_id({number})" for number, axis in enumerate("xyz")},
+    },
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
+    atomics={("add", "i32"): "atomic_add", ("min", "i32"): "atomic_min", ("max", "i32"): "atomic_max"},
+)
