@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineMap
 from weft.analysis.accesses import is_symbol, range_of
 from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.layout_inverse import inverse_by_digits
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.index_map import Interval
 
@@ -294,6 +295,16 @@ class LayoutMap:
     def inverse(self) -> tuple[Index, ...] | None:
         """The old indices over `outputs`, right for the new indices that an old one is taken to. Asked when no two old
         ones meet; None when no single expression says it."""
+        told = inverse_by_digits(self.results, self.outputs, self.inputs, self._range, self._range_of_output)
+        return self._inverse_by_sets() if told is None else told
+
+    def _range_of_output(self, value: SSAValue) -> Interval:
+        if value not in self.outputs:
+            return range_of(value)
+        extent = self._known_extents()[self.outputs.index(value)]
+        return 0, extent.constant - 1 if extent.is_constant else None
+
+    def _inverse_by_sets(self) -> tuple[Index, ...] | None:
         import islpy as isl
 
         kept: list[Variable] = [*self.symbols, *self.outputs, *self.inputs]

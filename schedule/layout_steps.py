@@ -54,6 +54,13 @@ class LayoutSteps(Recorder):
         properties: dict[str, Attribute] = {"index_map": AffineMapAttr(index_map_of(index_map, rank))}
         return self._loops(sched.TransformBlockLayoutOp, [handle], properties)
 
+    def reindex(self, block: BlockHandle | str, buffer: BufferOf) -> BlockHandle:
+        """Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block. See
+        `Reindex`."""
+        handle = self._block(block)
+        place = self._buffer_place(handle, buffer)
+        return self._blocks(sched.ReindexOp, [handle], {"buffer": _place_attribute(place)})[0]
+
     def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
         if isinstance(buffer, str):
             return buffer_place(self._replay.block(handle.value), buffer)

@@ -62,6 +62,7 @@ PASSES: Mapping[str, str] = {
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
     "tir-partition-blocks": "weft.passes.tir.tir_partition_blocks:PartitionBlocksPass",
+    "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
     "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
     "tir-reorder-block-iter-var": "weft.passes.schedule.primitive_passes:ReorderBlockIterVarPass",
     "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",

@@ -41,6 +41,7 @@ PRIMITIVES: Mapping[str, str] = {
     "blockize": "blockizing:Blockize",
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
+    "reindex": "layouts_reindex:Reindex",
     "transform_layout": "layouts:TransformLayout",
     "transform_block_layout": "layouts_blocks:TransformBlockLayout",
     "decompose_padding": "padding:DecomposePadding",

@@ -454,6 +454,16 @@ class Fuzzer:
         value = self.choose((None, 0, 3, -2, lambda *indices: indices[0] % 50 if indices else 1))
         return lambda: self.sch.transform_layout(block, ("write", 0), index_map, value)
 
+    def reindex(self) -> Callable[[], object] | None:
+        block = self.block()
+        blocks = sum(isinstance(op, BlockOp) for op in self.sch.mod.walk())
+        if block is None or blocks > MAX_BLOCKS:
+            return None
+        op = self.block_op(block)
+        places = [("read", at) for at in range(len(buffers_read(op)))] + [("write", 0)]
+        place = self.choose(places)
+        return lambda: self.blocks.append(self.sch.reindex(block, place))
+
     def transform_block_layout(self) -> Callable[[], object] | None:
         block = self.block(lambda op: not isinstance(own_nest(op), str))
         if block is None:
@@ -620,6 +630,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "rfactor": Fuzzer.rfactor,
     "blockize": Fuzzer.blockize,
     "storage_align": Fuzzer.storage_align,
+    "reindex": Fuzzer.reindex,
     "transform_layout": Fuzzer.transform_layout,
     "transform_block_layout": Fuzzer.transform_block_layout,
     "decompose_padding": Fuzzer.decompose_padding,

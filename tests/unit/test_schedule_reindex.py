@@ -1,0 +1,214 @@
+"""reindex: its requirements, what refutes them, and what it does to programs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from refusal import SHIFTED, TEMPORARY, TURNED, block, copy, function
+from schedule_checks import check_schedule, refused
+from xdsl.dialects.builtin import ModuleOp
+
+import weft
+from weft import te
+
+
+def conv(relu: bool = False) -> ModuleOp:
+    """A strided convolution without padding."""
+    X, W = te.placeholder((2, 3, 9, 9), name="X"), te.placeholder((4, 3, 3, 3), name="W")
+    rc, ry, rx = (te.reduce_axis((0, 3), name=name) for name in ("rc", "ry", "rx"))
+    Y = te.compute(
+        (2, 4, 4, 4),
+        lambda n, f, h, w: te.sum(X[n, rc, h * 2 + ry, w * 2 + rx] * W[f, rc, ry, rx], axis=[rc, ry, rx]),
+        name="Y",
+    )
+    if relu:
+        return te.create_func([X, W, te.compute((2, 4, 4, 4), lambda *i: te.max(Y[i], 0.0), name="Z")])
+    return te.create_func([X, W, Y])
+
+
+def schedule(text: str) -> weft.Schedule:
+    return weft.Schedule(weft.parse(text, "f.mlir"))
+
+
+def test_windows_become_a_matrix() -> None:
+    """Image, filter and result of a convolution, then one layout for all: a matrix product."""
+    module = conv()
+    sch = weft.Schedule(module)
+    image, filters, out = sch.reindex("Y", ("read", 0)), sch.reindex("Y", "W"), sch.reindex("Y", ("write", 0))
+    text = str(sch.mod)
+    assert "%X_reindex = memref.alloc() : memref<2x4x4x3x3x3xf32>" in text
+    assert re.search(r"memref.load %X_reindex\[%vn\w*, %vh\w*, %vw\w*, %vrc\w*, %vry\w*, %vrx\w*\]", text)
+    check_schedule(module, sch)
+    sch.transform_layout("Y", ("read", 0), lambda n, h, w, c, y, x: (n * 16 + h * 4 + w, c * 9 + y * 3 + x))
+    sch.transform_layout("Y", ("read", 1), lambda f, c, y, x: (f, c * 9 + y * 3 + x))
+    sch.transform_layout("Y", ("write", 0), lambda n, f, h, w: (n * 16 + h * 4 + w, f))
+    sch.transform_block_layout("Y", lambda n, f, h, w, c, y, x: (n * 16 + h * 4 + w, f, c * 9 + y * 3 + x))
+    assert str(sch.mod).count("memref<32x27xf32>") == 3
+    i, j, k = sch.get_loops("Y")
+    sch.reorder(i, k, j)
+    sch.vectorize(j)
+    for copy_block in (image, filters, out):
+        sch.parallel(sch.get_loops(copy_block)[0])
+    check_schedule(module, sch)
+
+
+@pytest.mark.parametrize("buffer", ["A", "C"])
+def test_of_turned_and_shifted_places(buffer: str) -> None:
+    text = function(
+        block("C", SHIFTED.replace("%x", "%y") + TURNED + copy("A", "C", at="%y", to="%x")),
+        parameters="%A: memref<13xf32>, %C: memref<12xf32>",
+    ).replace("%A[%y] : memref<12xf32>", "%A[%y] : memref<13xf32>")
+    sch = schedule(text)
+    sch.reindex("C", buffer)
+    assert f"%{buffer}_reindex[%v] : memref<12xf32>" in str(sch.mod)
+    check_schedule(weft.parse(text), sch)
+
+
+def test_over_dynamic_extents() -> None:
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    T = te.compute((n, m), lambda i, j: A[i, j] + 1, name="T")
+    module = te.create_func([A, te.compute((m, n), lambda i, j: T[j, i] * 2, name="C")])
+    sch = weft.Schedule(module)
+    sch.reindex("C", "T")
+    sch.reindex("C", ("write", 0))
+    sch.reindex("T", ("read", 0))
+    check_schedule(module, sch)
+
+
+def test_after_tiles() -> None:
+    """Guards that keep iterators in their domain leave nothing out."""
+    module = conv(relu=True)
+    sch = weft.Schedule(module)
+    _, f, h, w = sch.get_loops("Z")
+    f0, _ = sch.split(f, [None, 3])
+    sch.reorder(h, w, f0)
+    sch.parallel(h)
+    sch.reindex("Z", ("read", 0))
+    sch.reindex("Z", ("write", 0))
+    check_schedule(module, sch)
+
+
+def test_in_a_block() -> None:
+    """A copy in each instance of the block around."""
+    A = te.placeholder((8, 12), name="A")
+    module = te.create_func([A, te.compute((12, 8), lambda i, j: A[j, 11 - i] * 2, name="C")])
+    sch = weft.Schedule(module)
+    _, j = sch.get_loops("C")
+    sch.blockize(j)
+    sch.reindex("C", "A")
+    check_schedule(module, sch)
+
+
+def test_stated_regions() -> None:
+    text = function(block("C", "tir.reads %A[11 - %v] : memref<12xf32>\n" + TURNED + copy("A", "C", at="%x")))
+    text = text.replace("[11 - %v]", "[%v * -1 + 11]")
+    sch = schedule(text)
+    sch.reindex("C", "A")
+    assert "tir.reads %A_reindex[%v_1] : memref<12xf32>" in str(sch.mod)
+    check_schedule(weft.parse(text), sch)
+
+
+def test_1_that_many_buffers() -> None:
+    refused(lambda: weft.Schedule(conv()).reindex("Y", ("read", 2)), 1, "there is no buffer 2", "0: X, 1: W")
+
+
+def test_2_one_way_to_index() -> None:
+    A = te.placeholder((14,), name="A")
+    sch = weft.Schedule(te.create_func([A, te.compute((12,), lambda i: A[i] + A[i + 2], name="C")]))
+    refused(lambda: sch.reindex("C", "A"), 2, "it accesses A[%vi + 2] and A[%vi]")
+
+
+def test_2_pointers() -> None:
+    text = function(block("C", "%p = low.access_ptr %A[%v] sizes [1] read : memref<12xf32>\n" + copy("A", "C")))
+    refused(lambda: schedule(text).reindex("C", "A"), 2, "low.access_ptr works on A as it lies")
+
+
+def test_2_gathered_places() -> None:
+    text = function(
+        block("C", "%l = memref.load %L[%v] : memref<12xindex>\n" + copy("A", "C", at="%l")),
+        parameters="%A: memref<12xf32>, %C: memref<12xf32>, %L: memref<12xindex>",
+    )
+    refused(lambda: schedule(text).reindex("C", "A"), 2, "it uses %l, which is not known there")
+
+
+def test_2_constant_places() -> None:
+    text = function(block("C", copy("A", "C", at="%c8")))
+    refused(lambda: schedule(text).reindex("C", "A"), 2, "no iterator is in the indices of A")
+
+
+def test_3_padding_is_not_read() -> None:
+    A = te.placeholder((12,), name="A")
+    C = te.compute((14,), lambda i: te.if_then_else(te.all(i >= 1, i < 13), A[i - 1], te.const(0.0)), name="C")
+    sch = weft.Schedule(te.create_func([A, C]))
+    refused(lambda: sch.reindex("C", "A"), 3, "a condition decides whether A is accessed")
+
+
+def test_3_predicates_leave_elements_out() -> None:
+    text = function(
+        block("B", copy("A", "B")),
+        block("C", copy("A", "B")).replace("= [%i] {", "= [%i] where [%i] < [9] {"),
+        block("D", copy("B", "C")),
+        temporaries=TEMPORARY,
+    )
+    error = refused(lambda: schedule(text).reindex("C", "A"), 3, "its guards leave out instance (v=")
+    assert 9 <= error.violation.counterexample["instance"]["v"] < 12
+
+
+def test_3_parts_of_a_block() -> None:
+    sch = schedule(function(block("C", copy("A", "C"))))
+    sch.loop_partition(sch.get_loops("C")[0], [3, None])
+    refused(lambda: sch.reindex("C_i0", "A"), 3, "one of several parts of a block")
+
+
+def test_4_what_is_read_does_not_change_in_the_nest() -> None:
+    sch = schedule(function(block("B", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY))
+    (i,) = sch.get_loops("C")
+    sch.compute_at("B", i)
+    refused(lambda: sch.reindex("C", "B"), 4, "memref.store writes B there")
+
+
+def test_5_only_writer() -> None:
+    text = function(block("B", copy("A", "C")), block("D", copy("A", "C")))
+    refused(lambda: schedule(text).reindex("D", ("write", 0)), 5, 'block "B" writes C too')
+
+
+def test_5_what_was_there_before() -> None:
+    text = function(block("C", copy("C", "C")))
+    refused(lambda: schedule(text).reindex("C", ("write", 0)), 5, "it reads C as it was before")
+
+
+def test_5_readers_in_the_nest() -> None:
+    sch = schedule(function(block("B", copy("A", "B")), block("C", copy("B", "C")), temporaries=TEMPORARY))
+    (i,) = sch.get_loops("C")
+    sch.compute_at("B", i)
+    refused(lambda: sch.reindex("B", ("write", 0)), 5, "memref.load accesses B in the nest")
+
+
+def test_5_one_element_an_instance() -> None:
+    half = "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n"
+    text = function(block("C", half + copy("A", "C", to="%x")))
+    refused(lambda: schedule(text).reindex("C", ("write", 0)), 5, "(v=0) and (v=1) store")
+
+
+def test_6_extents_at_the_top() -> None:
+    text = function(
+        """tir.for %i in 12 { %n = affine.apply affine_map<(d0) -> (d0 + 1)>(%i)
+        tir.for %j in %n { tir.block "C" iters(%v: spatial<%n>) = [%j] {\n"""
+        + copy("A", "C")
+        + "\n} } }",
+    )
+    refused(lambda: schedule(text).reindex("C", "A"), 6, "the extent of %v is not")
+
+
+def test_7_independence() -> None:
+    """Each iteration of the parallel loop copies for itself, in the block there."""
+    A = te.placeholder((8, 12), name="A")
+    module = te.create_func([A, te.compute((12, 8), lambda i, j: A[j, 11 - i] * 2, name="C")])
+    sch = weft.Schedule(module)
+    i, j = sch.get_loops("C")
+    sch.blockize(j)
+    sch.parallel(i)
+    sch.reindex("C", ("write", 0))
+    check_schedule(module, sch)
