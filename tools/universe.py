@@ -88,6 +88,8 @@ TARGETS: Mapping[str, str] = {
     "cuda": "weft.backends.cuda.targets:CudaTarget",
     "dot": "weft.backends.picture.targets:DotTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
+    "opencl": "weft.backends.opencl.targets:OpenCLTarget",
+    "ptx": "weft.backends.cuda.targets:PtxTarget",
     "svg": "weft.backends.picture.targets:SvgTarget",
 }
 
