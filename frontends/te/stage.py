@@ -19,7 +19,7 @@ from weft.frontends.te.function import create_func
 from weft.frontends.te.places import error
 from weft.frontends.te.tensor import ComputeOp, Operation, Tensor
 from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
-from weft.support.errors import did_you_mean
+from weft.support.errors import CompileError, did_you_mean
 
 
 @dataclass(eq=False)
@@ -49,11 +49,15 @@ class _Run:
 
     def loop(self, axis: AnyAxis) -> LoopHandle:
         if axis not in self.loops:
-            raise error(f"axis '{axis.name}' is not a loop of a stage any more: it was split or fused")
+            raise _gone(axis)
         return self.loops[axis]
 
 
 Request = Callable[[_Run], None]
+
+
+def _gone(axis: AnyAxis) -> CompileError:
+    return error(f"axis '{axis.name}' is not a loop of a stage any more: it was split or fused")
 
 
 class Stage:
@@ -62,15 +66,40 @@ class Stage:
     def __init__(self, schedule: StageSchedule, op: ComputeOp) -> None:
         self._schedule = schedule
         self.op = op
+        self._leaves: list[AnyAxis] = [*op.axis, *op.reduce_axis]
+
+    @property
+    def leaf_iter_vars(self) -> tuple[AnyAxis, ...]:
+        """The axes that are loops now, outermost first."""
+        return tuple(self._leaves)
 
     def _ask(self, request: Request) -> None:
         self._schedule.requests.append(request)
+
+    def _require(self, *axes: AnyAxis) -> None:
+        """An axis that is no loop of this stage is refused when it is named, before anything is recorded."""
+        for axis in axes:
+            if not isinstance(axis, AnyAxis):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise error(f"expected an axis of stage '{self.op.name}', got {axis!r}")
+            if axis not in set(self._leaves):  # a set, for axes are expressions: == builds one
+                if axis in self._schedule.consumed:
+                    raise _gone(axis)
+                raise error(f"axis '{axis.name}' is no axis of stage '{self.op.name}'")
+
+    def _replace(self, old: Sequence[AnyAxis], new: Sequence[AnyAxis]) -> None:
+        gone = set(old)
+        position = next(at for at, axis in enumerate(self._leaves) if axis in gone)
+        self._leaves[position:position] = new
+        self._leaves = [axis for axis in self._leaves if axis not in gone]
+        self._schedule.consumed.update(gone)
 
     def split(self, parent: AnyAxis, factor: int | None = None, nparts: int | None = None) -> tuple[Axis, Axis]:
         """The axis as an outer and an inner one; `factor` is the extent of the inner, `nparts` of the outer one."""
         if (factor is None) == (nparts is None):
             raise error(f"split of axis '{parent.name}' takes either factor or nparts")
+        self._require(parent)
         outer, inner = Axis(f"{parent.name}.outer"), Axis(f"{parent.name}.inner")
+        self._replace([parent], [outer, inner])
 
         def request(run: _Run) -> None:
             run.loops[outer], run.loops[inner] = run.schedule.split(_taken(run, parent), [nparts, factor])
@@ -80,6 +109,7 @@ class Stage:
 
     def tile(self, x_parent: AnyAxis, y_parent: AnyAxis, x_factor: int, y_factor: int) -> tuple[Axis, Axis, Axis, Axis]:
         """Both axes split, in the order x outer, y outer, x inner, y inner."""
+        self._require(x_parent, y_parent)
         x_outer, x_inner = self.split(x_parent, x_factor)
         y_outer, y_inner = self.split(y_parent, y_factor)
         self.reorder(x_outer, y_outer, x_inner, y_inner)
@@ -87,7 +117,11 @@ class Stage:
 
     def fuse(self, *axes: AnyAxis) -> Axis:
         """Nested axes, outermost first, as one."""
+        self._require(*axes)
+        if not axes:
+            raise error("fuse takes at least one axis")
         fused = Axis(".".join(axis.name for axis in axes) + ".fused")
+        self._replace(axes, [fused])
 
         def request(run: _Run) -> None:
             run.loops[fused] = run.schedule.fuse(*(_taken(run, axis) for axis in axes))
@@ -97,23 +131,30 @@ class Stage:
 
     def reorder(self, *axes: AnyAxis) -> None:
         """The axes in this order."""
+        self._require(*axes)
+        places, named = iter(axes), set(axes)
+        self._leaves = [next(places) if axis in named else axis for axis in self._leaves]
         self._ask(lambda run: run.schedule.reorder(*(run.loop(axis) for axis in axes)))
 
     def parallel(self, axis: AnyAxis) -> None:
         """Iterations may run on several threads."""
+        self._require(axis)
         self._ask(lambda run: run.schedule.parallel(run.loop(axis)))
 
     def vectorize(self, axis: AnyAxis) -> None:
         """Iterations become vector lanes."""
+        self._require(axis)
         self._ask(lambda run: run.schedule.vectorize(run.loop(axis)))
 
     def bind(self, axis: AnyAxis, thread: ThreadAxis | str) -> None:
         """Iterations become the threads or blocks of a GPU axis: `te.thread_axis("threadIdx.x")`."""
         tag = thread if isinstance(thread, str) else thread.tag
+        self._require(axis)
         self._ask(lambda run: run.schedule.bind(run.loop(axis), tag))
 
     def unroll(self, axis: AnyAxis) -> None:
         """The body is repeated."""
+        self._require(axis)
         self._ask(lambda run: run.schedule.unroll(run.loop(axis)))
 
     def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
@@ -137,6 +178,8 @@ class StageSchedule:
 
     def __init__(self, ops: Sequence[ComputeOp]) -> None:
         self.requests: list[Request] = []
+        self.consumed: set[AnyAxis] = set()
+        """Axes that were split or fused."""
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
 
     @property

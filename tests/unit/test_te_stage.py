@@ -115,9 +115,14 @@ def test_refusals_and_misuse() -> None:
         weft.lower(s, [a, b, c])
     s = te.create_schedule(c.op)
     s[c].split(c.op.axis[0], 4)
-    s[c].vectorize(c.op.axis[0])
     with pytest.raises(weft.CompileError, match="axis 'i' is not a loop of a stage any more"):
-        weft.lower(s, [a, b, c])
+        s[c].vectorize(c.op.axis[0])
+    assert [axis.name for axis in s[c].leaf_iter_vars] == ["i.outer", "i.inner", "j", "k"]
+    weft.lower(s, [a, b, c])  # what was refused is not recorded
+    with pytest.raises(weft.CompileError, match="axis 'q' is no axis of stage 'C'"):
+        s[c].parallel(te.reduce_axis((0, 4), name="q"))
+    with pytest.raises(weft.CompileError, match="expected an axis of stage 'C', got 3"):
+        s[c].split(3, 4)
     with pytest.raises(weft.CompileError, match="either factor or nparts"):
         s[c].split(c.op.axis[1])
     with pytest.raises(weft.CompileError, match="'A' is not a stage of this schedule"):
