@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects.low import imported_c, params_of, symbols_of
+from weft.dialects.low import facts_of, imported_c, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
@@ -52,7 +52,7 @@ def signature_of(function: FuncOp, results: int = 0) -> Signature:
     callers have no value for.
     """
     args = tuple(_argument(function, param) for param in params_of(function))
-    return Signature(function.sym_name.data, args, symbols_of(function), results)
+    return Signature(function.sym_name.data, args, symbols_of(function), results, facts_of(function))
 
 
 def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
@@ -101,12 +101,16 @@ def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
 
 
 def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | None = None) -> Library:
-    """Compile a module at low level for this process: a library of all its functions.
+    """Compile a module at low level for its target: a library of all its functions.
 
     Raises `CompileError` when the backend lacks something that the module uses.
     """
     if target.kind == "c":
         return load_c_module(module, target)
+    if target.has_kernels:
+        from weft.runtime.gpu_build import load_gpu_module
+
+        return load_gpu_module(module, target)
     from weft.backends.llvm.emit import emit_module
     from weft.runtime.library import Library
 

@@ -141,8 +141,9 @@ class OpenClDevice(Device):
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         _check_shared(self, program)
         cl = self._cl
+        options = ["-cl-std=CL1.2", *(["-cl-opt-disable"] if program.target.opt_level == 0 else [])]
         try:
-            built = cl.Program(self.context, program.text).build(options=["-cl-std=CL1.2"])
+            built = cl.Program(self.context, program.text).build(options=options)
         except cl.Error as error:
             raise CompileError(f"the OpenCL compiler of {self.description} refuses the program:\n{error}") from error
         return {spec.name: Kernel(spec, cl.Kernel(built, spec.symbol), self.limits) for spec in program.kernels}

@@ -58,7 +58,7 @@ def build(
     passes: Insertions | None = None,
     binds: Binds | None = None,
 ) -> Library:
-    """Compile a module of graph, te or tir functions for a target: `"llvm"`, `"llvm -mcpu=znver4"`, `Target(...)`.
+    """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
 
         weft.build(module, target="llvm")
         weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
@@ -95,7 +95,7 @@ def build(
         schedule.detach()
         schedule.erase()
     ctx = context() if passes else Context()
-    lower_tir_to_low(ctx, module, machine.kind, passes or {}, lambda step: _check_inserted(step, module))
+    lower_tir_to_low(ctx, module, str(machine), passes or {}, lambda step: _check_inserted(step, module))
     return load_low_module(module, machine)
 
 

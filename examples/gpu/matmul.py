@@ -50,7 +50,7 @@ def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threa
 
 
 def matmul_shared(
-    m: Extent, n: Extent, k: Extent, threads: tuple[int, int] = (16, 16), tile: tuple[int, int] = (8, 8), step: int = 8
+    m: Extent, n: Extent, k: Extent, threads: tuple[int, int] = (8, 8), tile: tuple[int, int] = (8, 8), step: int = 8
 ) -> weft.Schedule:
     """Blocks of threads share what they read: `step` columns of A and rows of B at a time."""
     sch = product(m, n, k)
@@ -140,8 +140,9 @@ VARIANTS = {
     "in registers": matmul_local,
     "warps, step 8": partial(matmul_warps, step=8),
     "warps, step 16": matmul_warps,
-    "16x16 threads, step 8": matmul_shared,
-    "16x16 threads, step 16": partial(matmul_shared, step=16),
+    "8x8 threads, step 8": matmul_shared,
+    "16x16 threads, step 8": partial(matmul_shared, threads=(16, 16)),
+    "16x16 threads, step 16": partial(matmul_shared, threads=(16, 16), step=16),
     "8x32 threads, step 16": partial(matmul_shared, threads=(8, 32), step=16),
     "16x32 threads, step 16": partial(matmul_shared, threads=(16, 32), tile=(8, 4), step=16),
 }

@@ -26,8 +26,8 @@ def transpose(m: Extent, n: Extent) -> weft.Schedule:
     sch.bind(i0, "blockIdx.x")
     sch.compute_at(tile, i0)
     rows, columns = sch.get_loops(tile)[-2:]
-    _, row = sch.split(rows, factors=[None, 8])
-    for loop, axis in ((row, "threadIdx.y"), (columns, "threadIdx.x"), (j2, "threadIdx.y"), (i1, "threadIdx.x")):
+    (_, row), (_, column) = sch.split(rows, factors=[None, 8]), sch.split(columns, factors=[None, 32])
+    for loop, axis in ((row, "threadIdx.y"), (column, "threadIdx.x"), (j2, "threadIdx.y"), (i1, "threadIdx.x")):
         sch.bind(loop, axis)
     if isinstance(m, int) and isinstance(n, int):  # the strides of arrays of unknown shape are not for schedules
         sch.storage_align(tile, 0, axis=-2, factor=32, offset=1)
