@@ -104,6 +104,8 @@ class FunctionEmitter:
         self.entry: list[str] = []
         """Instructions that stand first in the function: room for local buffers."""
         self.values: dict[SSAValue, str] = {}
+        self.backwards: dict[SSAValue, bool] = {}
+        """Whether elements of a buffer may lie before its first one."""
         self.constants: dict[SSAValue, float] = {}
         """Values that are the same known number in every lane."""
         self.block = "entry"

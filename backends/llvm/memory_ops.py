@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr
 from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
 
 from weft.backends.llvm.metadata import NONTEMPORAL
 from weft.dialects import low
+from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessPtrOp
+from weft.dialects.strides import strides_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -96,11 +99,27 @@ def _access_of(op: Operation, operand: int) -> Access:
 def address(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAValue, *, in_bounds: bool = True) -> str:
     """The pointer to an element. Out of bounds it is undefined, unless `in_bounds` says that it may be."""
     type_, _ = emitter.module.types.buffer(base.type, op)
-    keyword = "inbounds nuw " if in_bounds else ""
+    # Elements of a reversed view lie before its first one.
+    backwards = emitter.backwards.get(base)
+    if backwards is None:
+        backwards = emitter.backwards[base] = may_run_backwards(base)
+    keyword = "" if not in_bounds else "inbounds " if backwards else "inbounds nuw "
     pointer, offset = emitter.text(base), emitter.text(index)
     if offset == "0":
         return pointer
     return emitter.emit(f"getelementptr {keyword}{type_.memory}, ptr {pointer}, i64 {offset}", "at")
+
+
+def may_run_backwards(base: SSAValue) -> bool:
+    """Whether a buffer is a parameter that may be a view with negative strides."""
+    while isinstance(base.owner, memref.CastOp):
+        base = base.owner.source
+    function = base.owner.parent_op() if isinstance(base, BlockArgument) else None
+    if not isinstance(base, BlockArgument) or not isinstance(function, FuncOp) or PARAMS not in function.attributes:
+        return False
+    params = params_of(function)
+    strides = strides_of(params[base.index].type) if base.index < len(params) else None
+    return any(stride is None or stride < 0 for stride in strides or ())
 
 
 def addresses(emitter: FunctionEmitter, op: Operation, base: SSAValue, indices: SSAValue) -> tuple[str, ValueType]:

@@ -14,7 +14,9 @@
 // LOW: scf.for %j
 // LOW-NEXT: %[[AT:.*]] = arith.addi %j, %[[ROW]] : index
 // LOW-NEXT: memref.load %A[%[[AT]]] : memref<?xf32>
+// A stride that calls decide may be negative: addresses may lie before the first element.
 // LLVM: define void @double(ptr noalias {{.*}} %A, ptr noalias {{.*}} %C, i64 %m, i64 %n, i64 %s)
+// LLVM: getelementptr inbounds float, ptr %A
 func.func @double(%A: memref<?x?xf32, strided<[?, 1], offset: ?>>, %C: memref<?x?xf32, strided<[?, 1]>>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -41,6 +43,8 @@ func.func @double(%A: memref<?x?xf32, strided<[?, 1], offset: ?>>, %C: memref<?x
 // LOW: func.func @outer(%A: memref<?xf32>)
 // LOW: %[[S:.*]] = arith.constant 24 : index
 // LOW: func.call @inner(%A, %[[S]]) : (memref<?xf32>, index) -> ()
+// LLVM: define void @inner
+// LLVM: getelementptr inbounds float, ptr %X
 func.func @inner(%X: memref<4x8xf32, strided<[?, 1]>>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 4 { tir.for %j in 8 vectorized {
