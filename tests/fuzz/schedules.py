@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 from index_maps import random_index_map, random_iterator_map
+from intrinsics import copy_intrinsic
 from programs import Program
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
@@ -77,6 +78,15 @@ class Statistics:
         for name in PRIMITIVES:
             lines.append(f"{name:<24}{self.accepted[name]:>9}{self.refused[name]:>9}{self.share(name):>7.0%}")
         return "\n".join(lines)
+
+
+def reason_of(error: ScheduleError | CompileError) -> str:
+    """The number of the requirement, and whether that is refuted; a refutation that does not happen is told apart."""
+    if not isinstance(error, ScheduleError):
+        return "0 error"
+    violation = error.violation
+    kind = violation.kind if violation.kind == violation.claim else "refuted, but it did not happen"
+    return f"{error.requirement} {kind}"
 
 
 def fingerprint(module: ModuleOp) -> list[object]:
@@ -144,10 +154,7 @@ class Fuzzer:
             draw()
         except (ScheduleError, CompileError) as error:
             self.statistics.refused[primitive] += 1
-            number, kind = (
-                (error.requirement, error.violation.kind) if isinstance(error, ScheduleError) else (0, "error")
-            )
-            self.statistics.reasons[f"{primitive} {number} {kind}"] += 1
+            self.statistics.reasons[f"{primitive} {reason_of(error)}"] += 1
             if not str(error).startswith("error: "):  # rendering it may fail too
                 raise AssertionError(f"a refusal that is not told: {error!r}") from error
             if fingerprint(self.sch.mod) != before:
@@ -548,6 +555,24 @@ class Fuzzer:
         loop = self.choose(loops[-2:]) if self.chance(0.8) else self.choose(loops)
         return lambda: self.blocks.append(self.sch.blockize(loop))
 
+    def tensorize(self) -> Callable[[], object] | None:
+        """The innermost loop of a block that copies, or of any block when the draw is wild."""
+        loops = [(block, loops) for block in self.live_blocks() if (loops := self.sch.get_loops(block))]
+        copies = [(block, own[-1]) for block, own in loops if self._copied_by(block, own[-1]) is not None]
+        if not copies:
+            return None
+        block, loop = self.choose(copies)
+        name = self._copied_by(block, loop)
+        if name is None or self.chance(WILD):
+            loop = self.choose(loops)[1][-1]
+        return lambda: self.sch.tensorize(loop, name or "")
+
+    def _copied_by(self, block: BlockHandle, loop: LoopHandle) -> str | None:
+        """An intrinsic for the innermost loop of a block."""
+        op = self.op(loop)
+        extent = op.extent if isinstance(op, ForOp) else None
+        return copy_intrinsic(self.block_op(block), extent) if isinstance(extent, int) else None
+
     def _first_reduce_loop(self, block: BlockHandle) -> int:
         """The position of the outermost loop that a reduce iterator is bound to."""
         op = self.block_op(block)
@@ -629,6 +654,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "decompose_reduction": Fuzzer.decompose_reduction,
     "rfactor": Fuzzer.rfactor,
     "blockize": Fuzzer.blockize,
+    "tensorize": Fuzzer.tensorize,
     "storage_align": Fuzzer.storage_align,
     "reindex": Fuzzer.reindex,
     "transform_layout": Fuzzer.transform_layout,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from cases import Outcome, outcome_of, replay_kept
 from checking import Failure, check
+from intrinsics import register_intrinsics_in
 from program_text import Binary, Buffer, Group, Guarded, ProgramText, Stage, Value, loads_of
 from programs import Array, Draw, Program, Run
 from random_programs import program_of
@@ -195,6 +196,7 @@ def _array_line(number: int, role: str, array: Array) -> str:
 
 def rerun(text: str) -> Failure | None:
     """Check a case that `report` wrote."""
+    register_intrinsics_in(text)
     module = weft.parse(text)
     steps = next(op for op in module.ops if isinstance(op, sched.FuncOp))
     steps.detach()
