@@ -26,9 +26,10 @@ from weft.analysis.privacy import uncovered_element
 from weft.analysis.replay import is_missed, is_outside, run_one, runs_twice
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
-from weft.analysis.threads import nested_binding
+from weft.analysis.threads import axis_of, nested_binding
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.low_gpu import THREAD_AXES
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
 from weft.support.errors import CompileError
 
@@ -62,10 +63,11 @@ def check_independence(loop: ForOp) -> None:
     """The iterations of a loop that may run at once do not depend on each other.
 
     Lanes of a vectorized loop may accumulate into one element: they become a reduction of the vector, or run in order.
-    Threads may too.
+    Threads of a block may too: each reduces for itself, and then they combine what they have.
     """
     try:
-        conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL)
+    threads = axis_of(loop) in THREAD_AXES
+        conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL, inits=not threads)
     except NotProved:
         return
     if conflict is not None and conflict.exact and conflict.may_happen():

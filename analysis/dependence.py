@@ -233,6 +233,17 @@ def is_accumulation(first: Access, second: Access) -> bool:
     )
 
 
+def is_reduction_step(first: Access, second: Access) -> bool:
+    """Whether both belong to one reduction, be it to its init or its update, and the order of updates is free."""
+    return (
+        first.block is not None
+        and first.block is second.block
+        and first.indices == second.indices
+        and IterKind.REDUCE in first.block.kinds
+        and combines_freely(first.block)
+    )
+
+
 def is_exact(access: Access) -> bool:
     """Whether the instances of an access are known exactly: affine in loop values and symbols."""
     return _is_made_of(access, lambda v: is_loop_value(v) or is_symbol(v))

@@ -12,6 +12,7 @@ from weft.analysis.dependence import (
     conflict_between,
     conflicting_pairs,
     is_accumulation,
+    is_reduction_step,
     undecided,
 )
 from weft.analysis.privacy import is_private
@@ -22,16 +23,16 @@ from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
 
 
-def carried_conflict(loop: ForOp, *, reductions: bool = True) -> Conflict | None:
+def carried_conflict(loop: ForOp, *, reductions: bool = True, inits: bool = True) -> Conflict | None:
     """Two different iterations of `loop` that touch one element, one of them writing. Raises `NotProved`.
 
     Buffers whose values never cross an iteration are left out: each iteration can have its own. Without `reductions`,
-    updates of one accumulator are left out too.
+    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block.
     """
     found = accesses(loop)
     private: dict[SSAValue, bool] = {}
     for first, second in conflicting_pairs(found):
-        if not reductions and is_accumulation(first, second):
+        if not reductions and (is_accumulation if inits else is_reduction_step)(first, second):
             continue
         # First, and once a buffer: one question instead of one for each pair of accesses.
         if first.buffer not in private:
@@ -52,10 +53,11 @@ def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
     return None
 
 
-def dependent_iterations(loop: ForOp, consequence: str) -> Violation | None:
-    """Why the iterations of `loop` are not independent, or None when they are proved to be."""
+def dependent_iterations(loop: ForOp, consequence: str, *, reductions: bool = True) -> Violation | None:
+    """Why the iterations of `loop` are not independent, or None when they are proved to be. Without `reductions`, they
+    may combine into one accumulator, in any order."""
     try:
-        conflict = carried_conflict(loop)
+        conflict = carried_conflict(loop, reductions=reductions, inits=reductions)
     except NotProved as error:
         return undecided(error)
     if conflict is None:

@@ -57,6 +57,9 @@ PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""
 
+ACROSS_THREADS = "tir.across_threads"
+"""String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""
+
 IN_STEP = "tir.threads_in_step"
 """Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
 wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""

@@ -11,11 +11,13 @@ from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
+from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
+from weft.passes.tir.tir_lower_thread_reductions import LowerThreadReductionsPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
@@ -61,7 +63,9 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
     """From scheduled tir to low for targets whose programs are kernels: bound loops become functions of their own."""
     return (
-        # First, as for CPUs: which temporaries are private is asked while loops say what the program means.
+        # First, for what it makes are blocks and temporaries as others.
+        FactorThreadReductionsPass(),
+        # As for CPUs: which temporaries are private is asked while loops say what the program means.
         PlaceBuffersPass(),
         # While loops and blocks are there, which carry code along as annotations.
         CollectImportsPass(),
@@ -69,6 +73,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         BindThreadsPass(target),
         # After it, for a temporary may belong to a thread, but be used in several nests over the threads.
         AssignSpacesPass(),
+        # After it, which gives partial results to threads; before inits go their own ways.
+        LowerThreadReductionsPass(target),
         # Before blocks go: it needs to know which iterators reduce.
         LowerReductionsPass(),
         # From here on there are loops, conditions, loads and stores only.

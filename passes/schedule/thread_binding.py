@@ -14,6 +14,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_towards, function_of
 from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
 from weft.dialects import sched
+from weft.dialects.low_gpu import THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.schedule.loop_kinds import why_not_free
@@ -50,7 +51,8 @@ class Bind(Primitive):
     Requirements:
     1. the axis is one of these
     2. the loop has no other kind yet
-    3. the iterations are independent, as for `parallel`
+    3. the iterations are independent, as for `parallel`; on `threadIdx` they may also combine into one accumulator, by
+       a combiner that is free of order: the threads then do so by shuffles and through shared memory
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
        the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
     5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times
@@ -84,7 +86,7 @@ class Bind(Primitive):
         if axis not in AXES:
             self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
         self.require(2, self._why_not_free(), loop)
-        self.require(3, dependent_iterations(loop, "at the same time"), loop)
+        self.require(3, dependent_iterations(loop, "at the same time", reductions=axis not in THREAD_AXES), loop)
         other = nested_binding(loop, axis)
         if other is not None:
             where = "around it" if loop in other.walk() else "inside"

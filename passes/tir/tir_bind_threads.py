@@ -22,7 +22,7 @@ from weft.analysis.threads import (
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IN_STEP, SOURCE, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import IN_STEP, SOURCE, IterKind, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
@@ -227,7 +227,9 @@ class _Binder:
             extent = extents[axis]
             if extent == 1:
                 continue
-            around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]
+            around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]  # outermost first
+            if axis in BLOCK_AXES and around:
+                _require_no_reduction(block, around[-1])
             if not around:
                 if _writes_own_memory_only(block):
                     continue
@@ -242,11 +244,21 @@ class _Binder:
             if axis in THREAD_AXES and is_cooperative(block, around[-1]):
                 added.append((Index.of(variable), Index({}, 1)))
                 continue
-            least = min((loop.extent for loop in around if isinstance(loop.extent, int)), default=extent)
-            if isinstance(least, int) and isinstance(extent, int) and least < extent:
-                added.append((Index.of(variable), Index({}, least)))
+            own = around[-1].extent
+            if isinstance(own, int) and isinstance(extent, int) and own < extent:
+                added.append((Index.of(variable), Index({}, own)))
         if added:
             add_guards(block, added)
+
+
+def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
+    bindings = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
+    if any(kind is IterKind.REDUCE and index.depends_on([loop.induction_variable]) for index, kind in bindings):
+        raise CompileError.at(
+            block,
+            f'block "{block.label}" is reduced over %{loop.induction_variable.name_hint}, which is bound to '
+            f"{axis_of(loop)}: blocks of threads cannot combine what they have (rfactor makes partial results of each)",
+        )
 
 
 def _labels(root: Operation) -> Iterator[str]:

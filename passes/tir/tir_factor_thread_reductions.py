@@ -1,0 +1,116 @@
+"""tir-factor-thread-reductions: a reduction over threads becomes one of each thread alone, and one across threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
+from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
+
+from weft.analysis.index import Index
+from weft.analysis.structure import loops_around, stored_buffer
+from weft.analysis.threads import axis_of
+from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
+from weft.passes.schedule.factoring import Rfactor
+from weft.passes.schedule.reduction import DecomposeReduction
+from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.support.errors import CompileError, ScheduleError
+
+
+@dataclass(frozen=True)
+class FactorThreadReductionsPass(ModulePass):
+    """Split each reduction block with a reduce iterator over threads (`threadIdx`) in two, as `rfactor` does.
+
+    ```mlir
+    tir.for %ko in 4 { tir.for %t in 64 thread_binding<"threadIdx.x"> {
+      tir.block "B" iters(%vi: spatial<8>, %vk: reduce<256>) = [%i, %ko * 64 + %t] { B[%vi] += A[%vi, %vk] } } }
+    // becomes, in the loops around
+    tir.for %ko in 4 { tir.for %t in 64 thread_binding<"threadIdx.x"> {
+      tir.block "B_rf" iters(%vi: spatial<8>, %vt: spatial<64>, %vko: reduce<4>) = [%i, %t, %ko] {
+        B_rf[%vi, %vt] += A[%vi, %vko * 64 + %vt] } } }
+    tir.for %t in 64 thread_binding<"threadIdx.x"> {
+      tir.block "B" iters(%vi: spatial<8>, %vt: reduce<64>) = [%i, %t]
+        attributes {tir.across_threads = "threadIdx.x"} { B[%vi] += B_rf[%vi, %vt] } }
+    ```
+    The partial results are in memory of space "local"; `tir-lower-thread-reductions` lowers the second block. Raises
+    CompileError for reductions that `rfactor` would refuse, and for those with an init elsewhere.
+    """
+
+    name = "tir-factor-thread-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            for block in [b for b in function.walk() if isinstance(b, BlockOp)]:
+                current = block
+                while (loop := _thread_loop(current)) is not None:
+                    current = _factor(current, loop)
+                if current is not block:
+                    _start_before(current)
+
+
+def _thread_loop(block: BlockOp) -> ForOp | None:
+    """A loop over threads that a reduce iterator of a block is bound to."""
+    if ACROSS_THREADS in block.attributes:
+        return None
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    reduced = {
+        v for index, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.REDUCE for v in index.values()
+    }
+    for loop in loops_around(block):
+        if axis_of(loop) in THREAD_AXES and loop.induction_variable in reduced and loop.extent != 1:
+            return loop
+    return None
+
+
+def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
+    """Factor the reduction of `block` by `loop`; gives the block of partial results."""
+    axis = axis_of(loop) or ""
+    stored = next((buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None), None)
+    rank = 0 if stored is None else buffer_type(stored).get_num_dims()
+    loop.kind, loop.thread_axis = LoopKindAttr(LoopKind.SERIAL), None
+    try:
+        plan = Rfactor(loop, rank).draft()
+    except ScheduleError as error:
+        raise CompileError.at(
+            block,
+            f'block "{block.label}" is reduced over %{loop.induction_variable.name_hint}, which is bound to {axis}, '
+            f"but its parts cannot be combined: {error.violation.detail}",
+        ) from error
+    reduced = {*plan.reduced, loop}
+    first = next(at for at, outer in enumerate(plan.chain) if outer in reduced)
+    plan = replace(plan, chain=plan.chain[first:])
+    (partial,) = plan.rewrite(PatternRewriter(block))
+    again = next(outer for outer in loops_around(block) if _binds_reduction(block, outer))
+    for bound in (loop, again):
+        bound.kind, bound.thread_axis = LoopKindAttr(LoopKind.THREAD_BINDING), StringAttr(axis)
+    block.attributes[ACROSS_THREADS] = StringAttr(axis)
+    written = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
+    for op in list(block.walk()):
+        if isinstance(op, memref.LoadOp) and op.memref not in written:
+            old = buffer_type(op.memref)
+            Rewriter.replace_value_with_new_type(op.memref, MemRefType(old.element_type, old.shape, old.layout, LOCAL))
+    if not isinstance(partial, BlockOp):
+        raise TypeError("rfactor gives the block of partial results")
+    return partial
+
+
+def _start_before(partial: BlockOp) -> None:
+    """Take the init out, for a thread whose loops run not once has a partial result, too."""
+    loops = [loop for loop in loops_around(partial) if _binds_reduction(partial, loop)]
+    if not loops:
+        return
+    plan = DecomposeReduction(partial, loops[0]).plan()
+    (init,) = plan.rewrite(PatternRewriter(partial))
+    for loop, like in zip(reversed(loops_around(init)), reversed(plan.repeated), strict=False):
+        loop.kind, loop.thread_axis = like.kind, like.thread_axis
+
+
+def _binds_reduction(block: BlockOp, loop: ForOp) -> bool:
+    bindings = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
+    return any(kind is IterKind.REDUCE and index.depends_on([loop.induction_variable]) for index, kind in bindings)
