@@ -5,7 +5,8 @@
 All contenders of a program work on the same arrays on torch's stream. Each is captured in a CUDA graph of several
 runs, so that what Python costs does not count; graphs take turns, CUDA events measure, the least time of all rounds
 counts. TF32 is off. A ratio is the peer's time by weft's: more than 1 means that weft is faster. Results are checked
-before they are timed. A contender that fails does not stop the others: its traceback follows.
+before they are timed. Each program has a process of its own; what fails does not stop the others: its traceback
+follows.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from from_checkout import make_importable
+from isolation import isolated
 
 make_importable()
 
@@ -240,6 +243,7 @@ def compare(name: str, make: Callable[[], Benchmark], rounds: int) -> None:
 
 def call_overhead() -> None:
     """What a call costs Python, with arrays on the device."""
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     a, b, c = random(1024), random(1024), random(1024)
     function = compiled(elementwise.vector_add(1024))
     for _ in range(100):
@@ -263,16 +267,22 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}")
     wanted = set(filter(None, arguments.only.split(",")))
-    for name, make in BENCHMARKS.items():
-        if not wanted or name in wanted:
-            compare(name, make, arguments.rounds)
-            torch.cuda.empty_cache()
-    guarded("call overhead", call_overhead)
+    parts = {name: partial(compare, name, make, arguments.rounds) for name, make in BENCHMARKS.items()}
+    parts["call"] = call_overhead
+    failed = sum(
+        isolated(partial(reported, name, run), name) for name, run in parts.items() if not wanted or name in wanted
+    )
+    print(f"{failed} failures")
+    return min(failed, 100)
+
+
+def reported(name: str, run: Callable[[], None]) -> int:
+    """Run a part; then the tracebacks of what failed in it. Returns how many did."""
+    guarded(name, run)
     for failure in failures:
-        print(f"\n==== {failure}")
-    return min(len(failures), 100)
+        print(f"==== {failure}", flush=True)
+    return len(failures)
 
 
 if __name__ == "__main__":

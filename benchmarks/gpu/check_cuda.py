@@ -4,23 +4,27 @@
 
 Each program runs as written, at odd sizes, and compiled for unknown sizes; with NumPy arrays, and where torch is there
 also with its arrays on the device. `--sanitize` runs small sizes under compute-sanitizer (memcheck, racecheck,
-synccheck, initcheck). A program that fails does not stop the others: its traceback follows the table. The exit status
-is the number of failures.
+synccheck, initcheck). Each program has a process of its own, so that one that fails does not stop the others; its
+traceback follows its lines. The exit status is the number of failures.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import shutil
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from from_checkout import make_importable
+from isolation import isolated
 
 make_importable()
 
@@ -82,7 +86,7 @@ def sanitize(tool: str, arguments: argparse.Namespace) -> int:
     if not Path(program).exists():
         print("compute-sanitizer is not on the PATH: it comes with the CUDA toolkit")
         return 1
-    command = [program, "--tool", tool, "--error-exitcode", "99", sys.executable, __file__, "--small"]
+    command = [program, "--tool", tool, "--error-exitcode", "99", sys.executable, __file__, "--small", "--together"]
     return subprocess.run([*command, "--target", arguments.target, "--only", arguments.only], check=False).returncode
 
 
@@ -94,27 +98,38 @@ def guarded(run: Callable[[], str], failures: list[str], name: str) -> str:
         return f"FAILED {type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"
 
 
+def check_all(case: Case, arguments: argparse.Namespace) -> int:
+    """All variants of one program: lines of the table, then what failed. Returns how many failed."""
+    failures: list[str] = []
+    for name, (calls, dynamic) in variants(case, arguments.small).items():
+        result = guarded(lambda: check(case, arguments.target, calls, dynamic), failures, f"{case.name}, {name}")  # noqa: B023
+        print(f"{case.name:15} {name:17} {'x'.join(map(str, calls[0].values())):15} {result}", flush=True)
+    for failure in failures:
+        print(f"==== {failure}", flush=True)
+    return len(failures)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--only", default="", help="names of programs, with commas")
     parser.add_argument("--small", action="store_true", help="small sizes only")
+    parser.add_argument("--together", action="store_true", help="all programs in one process")
     parser.add_argument("--sanitize", metavar="TOOL", help="run small sizes under compute-sanitizer")
     arguments = parser.parse_args()
     if arguments.sanitize:
         return sanitize(arguments.sanitize, arguments)
+    if arguments.target.startswith("cuda"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module("torch")  # once for all processes; this one does not use the device
     wanted = set(filter(None, arguments.only.split(",")))
-    failures: list[str] = []
+    failed = 0
     for case in CASES:
-        if wanted and case.name not in wanted:
-            continue
-        for name, (calls, dynamic) in variants(case, arguments.small).items():
-            result = guarded(lambda: check(case, arguments.target, calls, dynamic), failures, f"{case.name}, {name}")  # noqa: B023
-            print(f"{case.name:15} {name:17} {'x'.join(map(str, calls[0].values())):15} {result}", flush=True)
-    for failure in failures:
-        print(f"\n==== {failure}")
-    print(f"\n{len(failures)} failures")
-    return min(len(failures), 100)
+        if not wanted or case.name in wanted:
+            run = partial(check_all, case, arguments)
+            failed += run() if arguments.together else isolated(run, case.name)
+    print(f"{failed} failures")
+    return min(failed, 100)
 
 
 if __name__ == "__main__":
