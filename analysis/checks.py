@@ -65,8 +65,8 @@ def check_independence(loop: ForOp) -> None:
     Lanes of a vectorized loop may accumulate into one element: they become a reduction of the vector, or run in order.
     Threads of a block may too: each reduces for itself, and then they combine what they have.
     """
-    try:
     threads = axis_of(loop) in THREAD_AXES
+    try:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL, inits=not threads)
     except NotProved:
         return
