@@ -47,6 +47,8 @@ KNOWN = {
     "unannotate": "block_or_loop ann_key",
     "transform_layout": "block buffer index_map pad_value",
     "transform_block_layout": "block index_map",
+    "reindex": "block buffer",
+    "rolling_buffer": "block write_buffer_index",
     "pad_einsum": "block padding",
     "decompose_padding": "block loop",
 }
