@@ -280,9 +280,10 @@ class _Block:
                     )
             meetings = [self.waiting.pop(lane) for lane in lanes]
             answers.update(zip(lanes, _shuffled(cast("low_gpu.ShuffleOp", op), meetings), strict=True))
-        if answers:
-            self._advance(answers)
-        return bool(answers)
+        if not answers:
+            return False
+        self._advance(answers)
+        return True
 
     def _pass_barrier(self) -> None:
         first, meeting = next(iter(self.waiting.items()))

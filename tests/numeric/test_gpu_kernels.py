@@ -1,0 +1,120 @@
+"""Kernels that come out of lowering compute what NumPy says, in every order of their threads."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from weft import te
+from weft.dialects.low_gpu import BarrierOp, kernel_of
+from weft.interp.errors import InterpreterError
+from weft.interp.interpreter import Interpreter
+from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.support.errors import CompileError
+from weft.tools.building import lower_to_tir
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
+SIZES = (19, 21, 13, 7)
+"""No multiples of a tile."""
+
+
+@contextmanager
+def _on_path(folder: Path) -> Iterator[None]:
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+with _on_path(EXAMPLES):
+    CASES = {case.name: case for case in importlib.import_module("programs").CASES}
+SMALL = sorted(name for name, case in CASES.items() if max(case.fitting(*SIZES).values(), default=0) < 64)
+DYNAMIC = [name for name in SMALL if CASES[name].takes_any_size]
+
+
+def lowered(case: Any, sizes: dict[str, int], *, dynamic: bool = False, target: str = "cuda") -> ModuleOp:
+    extents = {n: te.var(n) if dynamic and n not in case.static else v for n, v in {**case.sizes, **sizes}.items()}
+    module = case.schedule(**extents).mod.clone()
+    lower_to_tir(module)
+    lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+    return module
+
+
+def check(case: Any, module: ModuleOp, sizes: dict[str, int], order: str) -> None:
+    arguments, expected = case.arguments(sizes)
+    Interpreter(module, order=order, seed=1).call("main", *arguments)
+    error = case.error(arguments[-1], expected)
+    assert error <= case.tolerance, f"{case.name}, {order}: {error}"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_odd_sizes_in_every_order_of_threads(name: str) -> None:
+    case, sizes = CASES[name], CASES[name].fitting(*SIZES)
+    try:
+        module = lowered(case, sizes)
+    except CompileError as error:  # a schedule for larger tiles than the program has
+        pytest.skip(str(error))
+    for order in ("forward", "reversed", "shuffled"):
+        check(case, module, sizes, order)
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_one_kernel_for_all_sizes(name: str) -> None:
+    case = CASES[name]
+    module = lowered(case, case.fitting(*SIZES), dynamic=True)
+    for numbers in (SIZES, (1, 1, 1, 1), (33, 2, 5, 16)):
+        sizes = {**case.fitting(*numbers), **{n: v for n, v in case.fitting(*SIZES).items() if n in case.static}}
+        check(case, module, sizes, "reversed")
+
+
+@pytest.mark.parametrize("name", ["row_sum", "softmax", "matmul_shared", "transpose"])
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_threads_that_advance_store_by_store(name: str, target: str) -> None:
+    case = CASES[name]
+    module = lowered(case, case.fitting(*SIZES), dynamic=True, target=target)
+    check(case, module, case.fitting(3, 5, 4, 2), "interleaved")
+
+
+@pytest.mark.parametrize("name", ["row_sum", "matmul_shared", "transpose"])
+def test_every_barrier_is_needed(name: str) -> None:
+    """Without one of them, some order of the threads gives another result, or reads what was never written."""
+    case = CASES[name]
+    sizes = case.fitting(*((21, 70, 9, 2) if name == "row_sum" else (37, 35, 19, 2)))
+    count = sum(isinstance(op, BarrierOp) for op in lowered(case, sizes, dynamic=True).walk())
+    assert count > 0
+    unnoticed = 0
+    for number in range(count):
+        module = lowered(case, sizes, dynamic=True)
+        barrier = [op for op in module.walk() if isinstance(op, BarrierOp)][number]
+        barrier.detach()
+        barrier.erase()
+        noticed = False
+        for order in ("forward", "reversed"):
+            arguments, expected = case.arguments(sizes)
+            try:
+                Interpreter(module, order=order).call("main", *arguments)
+            except InterpreterError:
+                noticed = True
+                break
+            noticed = noticed or not case.error(arguments[-1], expected) <= case.tolerance
+        unnoticed += not noticed
+    # Two versions of a kernel (for full blocks and for those at an edge): sizes that no block of one kind has run in.
+    assert unnoticed <= count // 2
+
+
+def test_kernels_are_functions_that_are_only_launched() -> None:
+    module = lowered(CASES["vector_add"], {"n": 19} if "n" in CASES["vector_add"].sizes else {})
+    kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
+    assert [kernel.sym_name.data for kernel in kernels] == ["main_kernel"]
+    kernel = kernel_of(kernels[0])
+    assert kernel is not None and kernel.threads_per_block > 1
