@@ -327,14 +327,12 @@ class LayoutMap:
     def names(self, hints: Sequence[str | None]) -> list[str]:
         """Names for new indices: that of an old index that stays as it is, else `c_o` and `c_i`, or `c_a`, `c_b`, ...
         for parts of c, and `n_c_fused` for several indices together."""
-        bases = [
-            "_".join([*(hints[self.inputs.index(v)] or "v" for v in _own(index, self.inputs))]) or "v"
-            for index in self.results
-        ]
+        used = [sorted(expr.used_dims()) for expr in self.map.results]
+        bases = ["_".join(hints[at] or "v" for at in dims) or "v" for dims in used]
         names: list[str] = []
-        for at, (base, index) in enumerate(zip(bases, self.results, strict=True)):
+        for at, (base, dims) in enumerate(zip(bases, used, strict=True)):
             parts, before = bases.count(base), bases[:at].count(base)
-            name = base if len(_own(index, self.inputs)) < 2 else f"{base}_fused"
+            name = base if len(dims) < 2 else f"{base}_fused"
             suffix = "" if parts == 1 else "_" + ("oi" if parts == 2 else ascii_lowercase)[before % 26]
             names.append(name + suffix)
         return names
@@ -343,12 +341,6 @@ class LayoutMap:
 def substituted(indices: Sequence[Index], mapping: Mapping[SSAValue, Index]) -> list[Index]:
     """Indices over other values, simplified by their ranges."""
     return [index.substitute(mapping, range_of).simplified(range_of) for index in indices]
-
-
-def _own(index: Index, inputs: Sequence[SSAValue]) -> list[SSAValue]:
-    """Those of the inputs that an index depends on, in their order."""
-    used = set(index.values())
-    return [value for value in inputs if value in used]
 
 
 def _is_exact(index: Index) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.combiners import combines_freely
@@ -37,6 +38,8 @@ class TransformBlockLayoutPlan(Plan):
     layout: LayoutMap
     inverse: tuple[Index, ...]
     kinds: tuple[IterKindAttr, ...]
+    whole: tuple[tuple[SSAValue, int], ...]
+    """Old iterators of extent 1 that stay, and their new places: as good as 0, but guards inside may be on them."""
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         block = self.nest.block
@@ -44,6 +47,8 @@ class TransformBlockLayoutPlan(Plan):
         body = new.body.block
         mapping = {old: Index.of(value) for old, value in zip(self.layout.outputs, body.args, strict=True)}
         back: dict[SSAValue, Index] = dict(zip(block.iter_vars, substituted(self.inverse, mapping), strict=True))
+        for variable, place in self.whole:
+            back[variable] = Index.of(body.args[place])
         operations = take_operations(block.body.block)
         first = [op for op in operations if isinstance(op, AccessRegionOp | InitOp)]
         body.add_ops(first)
@@ -73,7 +78,7 @@ class TransformBlockLayout(Primitive):
        may run in any order
     2. each iterator is bound to a serial loop of its own, in a chain of loops that hold nothing else; there is no guard
     3. the index map takes as many indices as the block has iterators, to a box that starts at 0; each new iterator is
-       made of spatial ones or of reduce ones only
+       made of spatial ones or of reduce ones only; one of extent 1 that a guard inside is on stays
     4. no two instances become one
     5. every instance of the new domain is one of the old, and is told by one expression
     6. the init does not use reduce iterators
@@ -125,7 +130,21 @@ class TransformBlockLayout(Primitive):
             self.refuse(5, undecided(error), block, subject)
         if inverse is None:
             self.refuse(5, Violation("the way back is no single expression", "not proved"), block, subject)
-        return TransformBlockLayoutPlan(block, own, layout, inverse, kinds)
+        return TransformBlockLayoutPlan(block, own, layout, inverse, kinds, self._units())
+
+    def _units(self) -> tuple[tuple[SSAValue, int], ...]:
+        """The iterators of extent 1 that stay iterators; guards inside are on no others of them."""
+        block = self.block
+        places = {
+            expr.position: at for at, expr in enumerate(self.index_map.data.results) if isinstance(expr, AffineDimExpr)
+        }
+        units = [variable for variable, extent in zip(block.iter_vars, block.extents, strict=True) if extent == 1]
+        for variable in units:
+            for op in block.body.block.walk() if variable.index not in places else ():
+                if isinstance(op, BlockOp) and any(Index.of(v).depends_on([variable]) for v in op.guard_operands):
+                    detail = f"a guard inside is on %{variable.name_hint or variable.index}, which goes away"
+                    self.refuse(3, Violation(detail, legal="keep it as an iterator"), op, block_text(block))
+        return tuple((variable, places[variable.index]) for variable in units if variable.index in places)
 
     def _require_free_order(self) -> None:
         block, subject = self.block, block_text(self.block)

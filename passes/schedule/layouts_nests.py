@@ -17,7 +17,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
-from weft.passes.schedule.rewriting import become, insert_in, nest, new_loop, rebind
+from weft.passes.schedule.rewriting import become, guards_of, insert_in, nest, new_loop
 from weft.passes.tir.nest import index_before
 from weft.support.errors import InternalError
 
@@ -143,10 +143,20 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
             corner = Index.of_map(op.corner.data, list(op.corner_operands))
             set_corner(op, [index.substitute(mapping, range_of).simplified(range_of) for index in corner])
         elif isinstance(op, BlockOp):
-            rebind(op, mapping)
+            _rebind(op, mapping)
         for at, operand in enumerate(op.operands):
             if operand in mapping:
                 op.operands[at] = known[mapping[operand]]
+
+
+def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
+    """Replace iterators around a block in its bindings and guards. An iterator of extent 1 stays in them: a guard on
+    what is around says what a block leaves out, a constant one would leave out part of its domain always."""
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings]))
+    sides = [side.substitute(mapping, range_of) for guard in guards_of(block) for side in guard]
+    exprs, operands = exprs_of(sides)
+    block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
 
 
 def set_corner(op: AccessRegionOp, corner: Sequence[Index], sizes: Sequence[int] | None = None) -> None:

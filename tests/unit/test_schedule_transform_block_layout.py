@@ -178,6 +178,25 @@ def test_3_to_a_box_and_kinds() -> None:
     )
 
 
+GUARDED = function(
+    """tir.for %i in 12 { tir.for %u in 1 {
+      tir.block "C" iters(%v: spatial<12>, %x: spatial<1>) = [%i, %u] {
+        tir.for %j in 4 { tir.block "inner" iters(%w: spatial<4>) = [%j] where [%x * 4 + %j] < [3] {
+          %a = memref.load %A[%v] : memref<12xf32>
+          memref.store %a, %C[%v, %w] : memref<12x3xf32>
+        } } } } }""",
+    parameters="%A: memref<12xf32>, %C: memref<12x3xf32>",
+)
+
+
+def test_3_guards_inside_are_on_iterators_that_stay() -> None:
+    sch = schedule(GUARDED)
+    refused(lambda: sch.transform_block_layout("C", lambda v, x: v), 3, "a guard inside is on %x, which goes away")
+    sch.transform_block_layout("C", lambda v, x: (x, v))
+    assert "where [%x * 4 + %j] < [3]" in str(sch.mod)
+    check_schedule(weft.parse(GUARDED), sch)
+
+
 def test_4_no_two_instances_become_one() -> None:
     error = refused(
         lambda: schedule(COPY).transform_block_layout("C", lambda i: (i // 2,)),
