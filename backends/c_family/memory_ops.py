@@ -108,8 +108,9 @@ def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
     return emitter.fact(index).divisor % lanes == 0
 
 
-def _copies(emitter: FunctionEmitter, store: vector.StoreOp, lanes: int) -> bool:
-    return is_wide(emitter, store, store.base, store.indices[0], lanes)
+def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes: int) -> bool:
+    """Whether `op` can be one side of a copy of all lanes at once."""
+    return is_wide(emitter, op, op.base, op.indices[0], lanes)
 
 
 def _place(emitter: FunctionEmitter, base: SSAValue, index: SSAValue) -> str:
@@ -157,7 +158,7 @@ def _store_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: 
     element, _ = buffer_type(emitter, base.type, op)
     lanes, source = expr.lanes, op.operands[0].owner
     target = _wide(emitter, op, base, index, lanes)
-    if isinstance(source, vector.LoadOp) and not expr.is_atom:
+    if isinstance(source, vector.LoadOp) and not expr.is_atom and _copies(emitter, source, lanes):
         emitter.line(f"{target} = {_wide(emitter, source, source.base, source.indices[0], lanes, 'const ')};")
         return
     if not expr.is_atom or "[" not in expr.text:

@@ -1,0 +1,77 @@
+"""CUDA C++ of the example programs, run on the CPU: threads are fibers that take turns in several orders, shared memory
+starts as NaN, and each barrier that is taken away shows."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_on_cpu import ORDERS, cuda_on_cpu, needs_compiler
+
+from weft.runtime.devices import DeviceError
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
+sys.path.insert(0, str(EXAMPLES))
+CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("programs").CASES}
+sys.path.remove(str(EXAMPLES))
+
+ODD = (70, 33, 9, 17)
+BARRIER = "__syncthreads();"
+
+
+def errors(name: str, sizes: dict[str, int], change: Any = None) -> list[float]:
+    """The error against NumPy in each order of threads; infinite when threads do not meet."""
+    case = CASES[name]
+    found: list[float] = []
+    with cuda_on_cpu(ORDERS[0], change) as device:
+        function = case.build("cuda -arch=sm_80", sizes)["main"]
+        for device.order in ORDERS:
+            arguments, expected = case.arguments(sizes)
+            try:
+                function(*arguments)
+            except DeviceError:
+                found.append(float("inf"))
+                continue
+            found.append(case.error(arguments[-1], expected))
+    return found
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_program(name: str) -> None:
+    for error in errors(name, CASES[name].fitting(*ODD)):
+        assert error <= CASES[name].tolerance  # NaN is no less
+
+
+# Sizes for which every barrier of the text is reached, by threads that have something to lose.
+PLANTED = {
+    "window_sum": (600,),
+    "transpose": (64, 64),
+    "row_sum": (3, 700),
+    "softmax": (3, 700),
+    "matmul_shared": (128, 128, 128),
+}
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLANTED)
+def test_each_missing_barrier_is_found(name: str) -> None:
+    case = CASES[name]
+    sizes = case.fitting(*PLANTED[name])
+    texts: list[str] = []
+    assert max(errors(name, sizes, lambda text: texts.append(text) or text)) <= case.tolerance
+    count = texts[0].count(BARRIER)
+    assert count > 0
+    for number in range(count):
+
+        def without(text: str, number: int = number) -> str:
+            parts = text.split(BARRIER)
+            return BARRIER.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]])
+
+        assert without(texts[0]).count(BARRIER) == count - 1
+        worst = np.max(errors(name, sizes, without))
+        assert not worst <= case.tolerance, f"{name} without barrier {number} of {count} is right in all orders"

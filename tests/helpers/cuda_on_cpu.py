@@ -1,0 +1,134 @@
+"""A CUDA device that is none: kernels are compiled for the CPU with `tests/gpu/cuda_shim.h`, see there."""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft.runtime import gpu_library
+from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, KernelProgram, Queue
+
+SHIM = Path(__file__).resolve().parents[1] / "gpu" / "cuda_shim.h"
+COMPILER = shutil.which("g++") or shutil.which("c++")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler (g++, c++) is on the PATH")
+ORDERS = (0, 1, 7)
+"""Forwards, backwards, shuffled."""
+
+
+def compiled(text: str, symbols: Sequence[str], optimize: str = "-O1") -> ctypes.CDLL:
+    """CUDA C++ for this CPU. Raises `AssertionError` with the compiler's words."""
+    assert COMPILER is not None
+    text = text.replace("extern __shared__ __align__(16) unsigned char weft_shared[];", "")
+    source = f'#include "{SHIM}"\n{text}\n' + "".join(f"SHIM_KERNEL({symbol})\n" for symbol in symbols)
+    with tempfile.TemporaryDirectory(prefix="weft-cuda-") as folder:
+        path = Path(folder, "kernels.cc")
+        path.write_text(source)
+        library = Path(folder, "kernels.so")
+        flags = [
+            "-std=c++17",
+            optimize,
+            "-w",
+            "-fno-strict-aliasing",
+            "-fwrapv",
+            "-ffp-contract=off",
+            "-fPIC",
+            "-shared",
+        ]
+        command = [COMPILER, *flags, str(path), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{done.stderr[:4000]}\n{text}"
+        return ctypes.CDLL(str(library))
+
+
+def launch(library: ctypes.CDLL, symbol: str, grid: Any, block: Any, order: int, arguments: Sequence[Any]) -> None:
+    """Run a kernel; arguments are ctypes values. Raises `DeviceError` when threads do not meet."""
+    function = getattr(library, f"shim_launch_{symbol}")
+    function.restype = ctypes.c_char_p
+    places = (ctypes.c_void_p * max(len(arguments), 1))(*(ctypes.addressof(argument) for argument in arguments))
+    error = function((ctypes.c_int * 3)(*grid), (ctypes.c_int * 3)(*block), order, places)
+    if error is not None:
+        raise DeviceError(f"kernel '{symbol}': {error.decode()}")
+
+
+NUMBERS = {
+    **{"bool": ctypes.c_bool, "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32},
+    **{"int64": ctypes.c_int64, "float32": ctypes.c_float, "float64": ctypes.c_double},
+}
+
+
+class CpuQueue(Queue):
+    """Work is done at once."""
+
+    def __init__(self, device: "CudaOnCpu") -> None:
+        self.device = device
+
+    def copy_in(self, memory: Any, array: Any) -> None:
+        ctypes.memmove(memory, array.ctypes.data, array.nbytes)
+
+    def copy_out(self, array: Any, memory: Any) -> None:
+        ctypes.memmove(array.ctypes.data, memory, array.nbytes)
+
+    def launch(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> None:
+        values = [
+            ctypes.c_void_p(ctypes.addressof(value)) if kind == "buffer" else NUMBERS[kind](value)
+            for kind, value in zip(kernel.spec.arguments, arguments, strict=True)
+        ]
+        launch(kernel.handle, kernel.spec.symbol, grid, kernel.spec.threads, self.device.order, values)
+
+    def synchronize(self) -> None:
+        """Nothing is left to do."""
+
+    def mark(self) -> Any:
+        return None
+
+    def seconds_between(self, start: Any, end: Any) -> float:
+        return 0.0
+
+
+class CudaOnCpu(Device):
+    """One order of threads. `change` may alter the text before it is compiled."""
+
+    kind = "cuda"
+    description = "CUDA on the CPU"
+    limits = DeviceLimits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 << 10)
+    exact_memory = True
+
+    def __init__(self, order: int, change: Any = None) -> None:
+        self.order = order
+        self._change = change or (lambda text: text)
+        self._queue = CpuQueue(self)
+
+    def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
+        library = compiled(self._change(program.text), [spec.symbol for spec in program.kernels])
+        return {spec.name: Kernel(spec, library, self.limits) for spec in program.kernels}
+
+    def queue(self, stream: int | None = None) -> CpuQueue:
+        return self._queue
+
+    def allocate(self, size: int) -> Any:
+        memory = (ctypes.c_char * (size + 16))()
+        offset = -ctypes.addressof(memory) % 16
+        part = (ctypes.c_char * max(size, 1)).from_buffer(memory, offset)
+        ctypes.memset(part, 0xFF, size)
+        return part
+
+    def release(self, memory: Any) -> None:
+        """Python does that."""
+
+
+@contextmanager
+def cuda_on_cpu(order: int, change: Any = None) -> Iterator[CudaOnCpu]:
+    """While this lasts, CUDA programs are loaded on a CPU."""
+    device = CudaOnCpu(order, change)
+    usual = gpu_library.device_for
+    gpu_library.device_for = lambda target: device
+    try:
+        yield device
+    finally:
+        gpu_library.device_for = usual
