@@ -29,6 +29,9 @@ GIL_THRESHOLD_BYTES: Final = 32 << 10
 """Calls on this many bytes of arrays let other Python threads run meanwhile. Letting go of the interpreter
 lock costs about 0.05 us, and touching 32 KiB takes at least ten times that."""
 
+_FIRST_SYMBOL: Final = -(1 << 63)
+"""Strides may be negative: a symbol among them is its number, counted from the least integer."""
+
 # Kinds of argument in the table.
 _ARRAY, _FLOAT64, _FLOAT32, _INTEGER, _BOOL, _PYTHON = range(6)
 
@@ -59,6 +62,7 @@ class _Argument(ctypes.Structure):
         ("writes", ctypes.c_int64),
         ("least", ctypes.c_int64),
         ("most", ctypes.c_int64),
+        ("strides", ctypes.c_void_p),
     )
 
 
@@ -115,16 +119,18 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
-        if spec.strides is not None:
-            row.kind = _PYTHON
-            return None
         row.kind, row.rank, row.writes = _ARRAY, len(spec.shape), spec.writes
         row.type_class = _CLASSES["uint" if spec.dtype == "bfloat16" else element.kind]
         # A symbol is its number, complemented, so that it is negative.
         extents = [~signature.symbols.index(e) if isinstance(e, str) else e for e in spec.shape]
         shape = (ctypes.c_int64 * len(extents))(*extents)
         row.shape = ctypes.addressof(shape)
-        return shape
+        if spec.strides is None:
+            return shape
+        numbers = [_FIRST_SYMBOL + signature.symbols.index(s) if isinstance(s, str) else s for s in spec.strides]
+        strides = (ctypes.c_int64 * len(numbers))(*numbers)
+        row.strides = ctypes.addressof(strides)
+        return shape, strides
     if spec.symbol:
         row.kind = _PYTHON
         return None

@@ -28,8 +28,8 @@ declare void @Py_IncRef(ptr)
 
 ; function, thunk, slow, arguments, symbols, GIL bytes, table
 %call = type { ptr, ptr, ptr, i64, i64, i64, ptr }
-; kind, rank, itemsize, class, shape, writes, least, most
-%arg = type { i32, i32, i64, i64, ptr, i64, i64, i64 }
+; kind, rank, itemsize, class, shape, writes, least, most, strides
+%arg = type { i32, i32, i64, i64, ptr, i64, i64, i64, ptr }
 ; buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
 %view = type { ptr, ptr, i64, i64, i32, i32, ptr, ptr, ptr, ptr, ptr }
 
@@ -37,6 +37,9 @@ define ptr @weft_call(ptr %self, ptr %args, i64 %given, ptr %names) {
 entry:
   %views = alloca [64 x %view], align 16
   %slots = alloca [128 x i64], align 16
+  ; Where the bytes of an array start, and how many there are up to its last one.
+  %starts = alloca [64 x i64], align 16
+  %spans = alloca [64 x i64], align 16
   %call = call ptr @PyCapsule_GetPointer(ptr %self, ptr null)
   %n.at = getelementptr %call, ptr %call, i64 0, i32 3
   %n = load i64, ptr %n.at
@@ -46,7 +49,8 @@ entry:
   %table = load ptr, ptr %table.at
   %symbol.slots = getelementptr i64, ptr %slots, i64 %n
   %symbol.bytes = shl i64 %symbols, 3
-  call void @llvm.memset.p0.i64(ptr %symbol.slots, i8 -1, i64 %symbol.bytes, i1 false)
+  ; A number that is no extent and no stride stands for a symbol without a value.
+  call void @llvm.memset.p0.i64(ptr %symbol.slots, i8 128, i64 %symbol.bytes, i1 false)
   %all.given = icmp eq i64 %given, %n
   %no.names = icmp eq ptr %names, null
   %plain = and i1 %all.given, %no.names
@@ -151,10 +155,14 @@ buffer:
   %shape = load ptr, ptr %shape.at
   %writes.at = getelementptr %arg, ptr %arg, i64 0, i32 5
   %writes = load i64, ptr %writes.at
+  %wanted.strides.at = getelementptr %arg, ptr %arg, i64 0, i32 8
+  %wanted.strides = load ptr, ptr %wanted.strides.at
+  %strided = icmp ne ptr %wanted.strides, null
 
   %rank.ok = icmp eq i32 %got.rank, %rank
   %size.ok = icmp eq i64 %got.size, %size
   %reads = icmp eq i64 %writes, 0
+  %writable.asked = xor i1 %reads, true
   %writable = icmp eq i32 %readonly, 0
   %access.ok = or i1 %reads, %writable
   %address = ptrtoint ptr %buf to i64
@@ -196,11 +204,14 @@ format.end:
   br i1 %ends, label %dimension, label %fail.view
 
 ; Dimensions from the last to the first; the stride must be the size of what lies within, unless the extent is
-; 1.
+; 1, or what the table says. A stride that is less than the reach of what lies within may bring elements together.
 dimension:
-  %d = phi i64 [ %rank.wide, %format.end ], [ %d.1, %dimension.done ]
-  %inner = phi i64 [ %size, %format.end ], [ %inner.1, %dimension.done ]
-  %gap = phi i1 [ false, %format.end ], [ %gap.1, %dimension.done ]
+  %d = phi i64 [ %rank.wide, %format.end ], [ %d.1, %dimension.next ]
+  %inner = phi i64 [ %size, %format.end ], [ %inner.1, %dimension.next ]
+  %gap = phi i1 [ false, %format.end ], [ %gap.1, %dimension.next ]
+  %below = phi i64 [ 0, %format.end ], [ %below.1, %dimension.next ]
+  %reach = phi i64 [ %size, %format.end ], [ %reach.1, %dimension.next ]
+  %meet = phi i1 [ false, %format.end ], [ %meet.1, %dimension.next ]
   %no.more = icmp eq i64 %d, 0
   br i1 %no.more, label %shape.done, label %extent
 extent:
@@ -220,7 +231,7 @@ symbol:
   %symbol.index = xor i64 %extent.value, -1
   %symbol.at = getelementptr i64, ptr %symbol.slots, i64 %symbol.index
   %known = load i64, ptr %symbol.at
-  %is.new = icmp eq i64 %known, -1
+  %is.new = icmp eq i64 %known, -9187201950435737472
   %agrees = icmp eq i64 %known, %got.extent
   %symbol.ok = or i1 %is.new, %agrees
   store i64 %got.extent, ptr %symbol.at
@@ -232,11 +243,60 @@ dimension.done:
   %stride.bad = xor i1 %stride.ok, true
   %gap.1 = or i1 %gap, %stride.bad
   %inner.1 = mul i64 %inner, %got.extent
+  %others = sub i64 %got.extent, 1
+  %extends = mul i64 %stride, %others
+  %is.back = icmp slt i64 %stride, 0
+  %back = select i1 %is.back, i64 %extends, i64 0
+  %below.1 = add i64 %below, %back
+  %stride.minus = sub i64 0, %stride
+  %stride.length = select i1 %is.back, i64 %stride.minus, i64 %stride
+  %extends.length = mul i64 %stride.length, %others
+  %reach.1 = add i64 %reach, %extends.length
+  %is.beyond = icmp sge i64 %stride.length, %reach
+  %is.apart = or i1 %is.beyond, %is.one
+  %is.near = xor i1 %is.apart, true
+  %meet.1 = or i1 %meet, %is.near
+  %stride.free = xor i1 %strided, true
+  %stride.unused = or i1 %stride.free, %is.one
+  br i1 %stride.unused, label %dimension.next, label %stride.used
+stride.used:
+  %steps = sdiv i64 %stride, %size
+  %rest = srem i64 %stride, %size
+  %is.whole = icmp eq i64 %rest, 0
+  %wanted.at = getelementptr i64, ptr %wanted.strides, i64 %d.1
+  %wanted = load i64, ptr %wanted.at
+  br i1 %is.whole, label %stride.kind, label %fail.view
+stride.kind:
+  %is.stride.symbol = icmp slt i64 %wanted, -4611686018427387904
+  br i1 %is.stride.symbol, label %stride.symbol, label %stride.fixed
+stride.fixed:
+  %stride.agrees = icmp eq i64 %steps, %wanted
+  br i1 %stride.agrees, label %dimension.next, label %fail.view
+stride.symbol:
+  %stride.index = and i64 %wanted, 4611686018427387903
+  %stride.symbol.at = getelementptr i64, ptr %symbol.slots, i64 %stride.index
+  %stride.known = load i64, ptr %stride.symbol.at
+  %stride.is.new = icmp eq i64 %stride.known, -9187201950435737472
+  %stride.is.known = icmp eq i64 %stride.known, %steps
+  %stride.symbol.ok = or i1 %stride.is.new, %stride.is.known
+  store i64 %steps, ptr %stride.symbol.at
+  br i1 %stride.symbol.ok, label %dimension.next, label %fail.view
+dimension.next:
   br label %dimension
 shape.done:
   %is.empty = icmp eq i64 %length, 0
   %contiguous = xor i1 %gap, true
-  %strides.ok = or i1 %is.empty, %contiguous
+  %dense.ok = or i1 %is.empty, %contiguous
+  %may.meet = and i1 %meet, %writable.asked
+  %unclear = or i1 %is.empty, %may.meet
+  %clear = xor i1 %unclear, true
+  %strides.ok = select i1 %strided, i1 %clear, i1 %dense.ok
+  %start = add i64 %address, %below
+  %start.at = getelementptr i64, ptr %starts, i64 %i
+  store i64 %start, ptr %start.at
+  %span = select i1 %is.empty, i64 0, i64 %reach
+  %span.at = getelementptr i64, ptr %spans, i64 %i
+  store i64 %span, ptr %span.at
   br i1 %strides.ok, label %done.array, label %fail.view
 done.array:
   %total.array = add i64 %total, %length
@@ -252,17 +312,17 @@ done.argument:
 overlap:
   %o = phi i64 [ 0, %next ], [ %o.1, %overlap.done ]
   %o.finished = icmp eq i64 %o, %n
-  br i1 %o.finished, label %run, label %overlap.argument
+  br i1 %o.finished, label %unset, label %overlap.argument
 overlap.argument:
   %o.arg = getelementptr %arg, ptr %table, i64 %o
   %o.writes.at = getelementptr %arg, ptr %o.arg, i64 0, i32 5
   %o.writes = load i64, ptr %o.writes.at
-  %o.view = getelementptr %view, ptr %views, i64 %o
   %is.output = icmp ne i64 %o.writes, 0
   br i1 %is.output, label %overlap.output, label %overlap.done
 overlap.output:
-  %o.start = load i64, ptr %o.view
-  %o.length.at = getelementptr %view, ptr %o.view, i64 0, i32 2
+  %o.start.at = getelementptr i64, ptr %starts, i64 %o
+  %o.start = load i64, ptr %o.start.at
+  %o.length.at = getelementptr i64, ptr %spans, i64 %o
   %o.length = load i64, ptr %o.length.at
   %o.end = add i64 %o.start, %o.length
   br label %other
@@ -278,9 +338,9 @@ other.argument:
   %p.matters = and i1 %p.array, %p.other
   br i1 %p.matters, label %other.range, label %other.done
 other.range:
-  %p.view = getelementptr %view, ptr %views, i64 %p
-  %p.start = load i64, ptr %p.view
-  %p.length.at = getelementptr %view, ptr %p.view, i64 0, i32 2
+  %p.start.at = getelementptr i64, ptr %starts, i64 %p
+  %p.start = load i64, ptr %p.start.at
+  %p.length.at = getelementptr i64, ptr %spans, i64 %p
   %p.length = load i64, ptr %p.length.at
   %p.end = add i64 %p.start, %p.length
   %starts.before = icmp ult i64 %o.start, %p.end
@@ -293,6 +353,20 @@ other.done:
 overlap.done:
   %o.1 = add i64 %o, 1
   br label %overlap
+
+; A stride that no array tells is left to Python.
+unset:
+  %u = phi i64 [ 0, %overlap ], [ %u.1, %unset.next ]
+  %u.finished = icmp eq i64 %u, %symbols
+  br i1 %u.finished, label %run, label %unset.symbol
+unset.symbol:
+  %u.at = getelementptr i64, ptr %symbol.slots, i64 %u
+  %u.value = load i64, ptr %u.at
+  %is.unset = icmp eq i64 %u.value, -9187201950435737472
+  br i1 %is.unset, label %fail, label %unset.next
+unset.next:
+  %u.1 = add i64 %u, 1
+  br label %unset
 
 run:
   %function = load ptr, ptr %call

@@ -11,6 +11,7 @@ import pytest
 import weft
 from weft.interp.compare import compare_modules
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
+from weft.runtime.arguments import bind_arguments
 from weft.tools.programs import context
 
 ADD = """
@@ -188,3 +189,56 @@ def test_interleaved_outputs_do_not_overlap() -> None:
     room[:, 1::2] = x
     add(room[:, 1::2], x, room[:, ::2])
     np.testing.assert_array_equal(room[:, ::2], 2 * x)
+
+
+def random_view(rng: np.random.Generator, room: Any, shape: tuple[int, int]) -> Any:
+    """A view of `room` of this shape: sliced with steps of either sign, maybe transposed."""
+    transposed = bool(rng.integers(2))
+    wanted = shape[::-1] if transposed else shape
+    slices: list[slice] = []
+    for extent, size in zip(wanted, room.shape, strict=True):
+        step = int(rng.integers(1, max(2, (size - 1) // max(extent - 1, 1) + 1)))
+        first = int(rng.integers(0, size - step * (extent - 1)))
+        indices = [first + step * at for at in range(extent)]
+        if rng.integers(2):
+            slices.append(slice(first, indices[-1] + 1, step))
+        else:
+            last = first - 1 if first else None
+            slices.append(slice(indices[-1], last, -step))
+    view = room[tuple(slices)]
+    return view.T if transposed else view
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_ways_of_checking_a_call_agree(seed: int) -> None:
+    """Random views through the native checks: they compute what NumPy does, or are refused as Python refuses them."""
+    rng = np.random.default_rng(seed)
+    tie = f"%s = low.stride %A {{dimension = 0}} : {ANY}\n%t = low.stride %A {{dimension = 1}} : {ANY}\n"
+    programs = [
+        program(),
+        program(ROWS, ANY, ANY),
+        program(ANY, ANY, ANY, tie + f"tir.assume_strides %B[%s, %t] : {ANY}"),
+    ]
+    functions = [weft.build(module)["add"] for module in programs]
+    ran = 0
+    for _ in range(150):
+        shape = (int(rng.integers(1, 5)), int(rng.integers(1, 5)))
+        rooms = [numbers(11, 11, seed=int(n)) for n in rng.integers(0, 99, 3)]
+        if not rng.integers(4):
+            rooms[2] = rooms[0]
+        x, y, out = (random_view(rng, room, shape) for room in rooms)
+        for function in functions:
+            try:
+                bind_arguments(function.signature, (x, y, out), {})
+            except ValueError:
+                with pytest.raises(ValueError, match="expected"):
+                    function(x, y, out)
+                continue
+            rest, expected = rooms[2].copy(), x + y
+            function(x, y, out)
+            np.testing.assert_array_equal(out, expected)
+            out[...] = 0
+            changed = rooms[2] != rest
+            assert changed.sum() <= out.size
+            ran += 1
+    assert ran > 100
