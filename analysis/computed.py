@@ -15,6 +15,7 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
+from weft.analysis.facts import assumed_range, is_parameter
 from weft.analysis.index import Index, Quotient
 from weft.dialects.index_map import Interval
 from weft.dialects.tir import AssumeShapeOp, range_of_index
@@ -161,11 +162,12 @@ def range_of(value: SSAValue) -> Interval:
     """The range of an index value: loops and iterators lie in their extents, extents of buffers are not negative, and
     what is computed from these is followed."""
     if isinstance(value, BlockArgument):
-        low, high = range_of_index(value)
-        return (0, high) if low is None and _is_extent(value) else (low, high)
+        if is_parameter(value):
+            return _range_of_symbol(value, 0 if _is_extent(value) else None)
+        return range_of_index(value)
     op = value.owner
     if isinstance(op, memref.DimOp):
-        return 0, None
+        return _range_of_symbol(value, 0)
     if not isinstance(value.type, IndexType):
         return None, None
     if isinstance(op, arith.MuliOp | arith.MaxSIOp | arith.MinSIOp):
@@ -175,6 +177,11 @@ def range_of(value: SSAValue) -> Interval:
         if _not_below(numerator, 0) and _not_below(divisor, 0):
             return _range_of_division(op, numerator, divisor)
     return range_of_index(value)
+
+
+def _range_of_symbol(symbol: SSAValue, least: int | None) -> Interval:
+    low, high = assumed_range(symbol)
+    return max((bound for bound in (low, least) if bound is not None), default=None), high
 
 
 def _is_extent(parameter: BlockArgument) -> bool:

@@ -314,7 +314,7 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
         place = _declare_place(system, at, extent, naming)
         system.positives.append(Row({place: 1}, 0))
     for symbol in symbols:
-        system.declare(symbol, *range_of(symbol))
+        system.row(Index({symbol: 1}), naming)  # with the facts about it
     system.positives.extend(system.row(index, naming) for index in assumed)
     return system
 

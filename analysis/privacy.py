@@ -186,6 +186,9 @@ def _touched(
         place: Variable = ("place", d)
         system.bounds.setdefault(place, (None, None))
         system.equal(Row({place: 1}, 0), system.row(index, naming))
+    for value in keep:
+        if isinstance(value, SSAValue) and is_symbol(value):
+            system.row(Index({value: 1}), naming)  # with the facts about it
     for value in settled:
         system.bounds.setdefault(value, (None, None))
         system.equal(Row({value: 1}, 0), system.row(Index({value: 1}), naming))

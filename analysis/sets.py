@@ -15,8 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import SSAValue
 
-from weft.analysis.computed import Choice, Division, Product, is_fixed, is_not_negative, meaning_of, without_clamp
+from weft.analysis.computed import (
+    Choice,
+    Division,
+    Product,
+    is_fixed,
+    is_not_negative,
+    is_symbol,
+    meaning_of,
+    without_clamp,
+)
 from weft.analysis.divisions import Divisions, Part, Row, Variable
+from weft.analysis.facts import facts_about
 from weft.analysis.index import Index, Quotient
 from weft.dialects.index_map import Interval
 
@@ -54,6 +64,7 @@ class System:
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
     _chosen: bool = False
+    _learned: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
         """`low <= variable <= high`."""
@@ -72,6 +83,9 @@ class System:
         return result
 
     def _value_row(self, value: SSAValue, naming: Naming) -> Row:
+        if value not in self._learned:
+            self._learned.add(value)
+            self._learn(value, naming)
         number = self.values.get(value)
         if number is not None:
             return Row({}, number)
@@ -83,6 +97,12 @@ class System:
         if isinstance(meaning, Choice):
             return self._choice(value, meaning, naming)
         return self._variable(value, naming)
+
+    def _learn(self, value: SSAValue, naming: Naming) -> None:
+        """Note the facts of the function in which a symbol occurs."""
+        for fact in facts_about(value) if is_symbol(value) else ():
+            row = self.row(fact.index, naming)
+            (self.zeros if fact.is_equality else self.positives).append(row)
 
     def _variable(self, value: SSAValue, naming: Naming) -> Row:
         variable = naming(value)

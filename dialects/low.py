@@ -53,11 +53,15 @@ from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
 from weft.dialects.low_gpu import GPU_OPS, KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.strides import dynamic_extents
+from weft.support.facts import CallFact
 
 PARAMS = "low.params"
 """Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
 SYMBOLS = "low.symbols"
 """Function attribute: an array of strings, the names of the trailing index parameters."""
+ASSUME = "low.assume"
+"""Function attribute: an array of strings, facts about symbols and index parameters that calls check
+(`weft.support.facts`)."""
 IMPORT_LLVM = "low.import_llvm"
 """Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
 IMPORT_C = "low.import_c"
@@ -123,6 +127,30 @@ def stride_symbols(function: FuncOp) -> frozenset[str]:
             extents.update(names[:first_stride])
             strides.update(names[first_stride:])
     return frozenset(strides - extents)
+
+
+def facts_of(function: FuncOp) -> tuple[CallFact, ...]:
+    """What calls of a low function check of its symbols and index parameters. Raises `VerifyException` for text that is
+    no fact, or that names something else."""
+    attribute = function.attributes.get(ASSUME)
+    texts = (
+        [text.data for text in attribute if isinstance(text, StringAttr)] if isinstance(attribute, ArrayAttr) else []
+    )
+    known = {*symbols_of(function), *(p.label.data for p in params_of(function))} if texts else set[str]()
+    facts: list[CallFact] = []
+    for text in texts:
+        try:
+            fact = CallFact(text)
+        except ValueError as error:
+            raise VerifyException(f"{ASSUME} of @{function.sym_name.data}: {error}") from None
+        unknown = [name for name in fact.names if name not in known]
+        if unknown:
+            raise VerifyException(
+                f"{ASSUME} of @{function.sym_name.data}: '{text}' names '{unknown[0]}', which is no "
+                f"symbol or parameter of it"
+            )
+        facts.append(fact)
+    return tuple(facts)
 
 
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ from weft.dialects.index_map import (
     parse_index_map,
     print_index_map,
 )
+from weft.dialects.tir_assume import AssumeOp as AssumeOp
 from weft.dialects.tir_kinds import PART_OF, IterKind, IterKindAttr, LoopKindAttr
 from weft.dialects.tir_loop import ForOp, verify_single_block
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
@@ -395,6 +396,6 @@ class InitOp(IRDLOperation):
 
 TIR = Dialect(
     "tir",
-    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeStridesOp],
+    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp],
     [IterKindAttr, LoopKindAttr],
 )

@@ -33,3 +33,7 @@ class InterpreterError(CompileError):
         self.buffer = buffer
         self.index = tuple(index)
         self.shape = tuple(shape)
+
+
+class AssumptionError(InterpreterError, ValueError):
+    """A call does not meet what the function assumes of its extents and index parameters."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, cast
@@ -15,10 +16,12 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
-from weft.dialects.low import PARAMS, ParallelForOp, symbols_of
+from weft.dialects.low import PARAMS, ParallelForOp, facts_of, symbols_of
 from weft.dialects.te import ComputeOp, ReduceOp
 from weft.dialects.tir import ForOp
+from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import Signature
+from weft.support.facts import near_numbers
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
@@ -73,6 +76,7 @@ class ConcreteShapes:
             if isinstance(argument.type, IndexType):
                 self.numbers[argument] = next(self._next)
         self._choose_names()
+        self._choose_assumed()
         for op in self.function.body.block.ops:
             if op.name in ("tir.assume_shape", "te.assume_shape"):
                 self._tie(op.operands[0], op.operands[1:])
@@ -85,14 +89,54 @@ class ConcreteShapes:
         names: dict[str, int] = {}
         for parameter, shape in zip(parameters, self.shapes, strict=True):
             symbols = iter(parameter.symbols)
+            for extent in shape or ():
+                if extent == DYNAMIC_INDEX and (name := next(symbols, "")):
+                    names.setdefault(name, next(self._next))
+        facts = facts_of(self.function)
+        free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
+        defined = [fact for fact in facts if fact.defines in names]
+
+        def completed(numbers: Mapping[str, int]) -> dict[str, int]:
+            result = dict(numbers)
+            for fact in defined:
+                result[fact.defines or ""] = fact.defined(result) or 0
+            return result
+
+        def holds(numbers: Mapping[str, int]) -> bool:
+            known = completed(numbers)
+            return all(fact.holds(known) for fact in facts if all(name in known for name in fact.names))
+
+        names = completed(near_numbers(names, list(dict.fromkeys(free)), holds))
+        for parameter, shape in zip(parameters, self.shapes, strict=True):
+            symbols = iter(parameter.symbols)
             for axis, extent in enumerate(shape or ()):
                 if shape is not None and extent == DYNAMIC_INDEX:
                     name = next(symbols, "")
-                    shape[axis] = names.setdefault(name, next(self._next)) if name else next(self._next)
+                    shape[axis] = names[name] if name else next(self._next)
         symbols = symbols_of(self.function)
         arguments = self.function.body.block.args
         for name, argument in zip(symbols, arguments[len(arguments) - len(symbols) :], strict=True):
             self.numbers[argument] = names.get(name, 1)
+
+    def _choose_assumed(self) -> None:
+        """Numbers that meet what the function assumes of its symbols."""
+        assumed = assumptions_of(self.function)
+        symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
+        if not symbols:
+            return
+        start = {symbol: self.numbers.get(symbol) or next(self._next) for symbol in symbols}
+
+        def holds(numbers: Mapping[SSAValue, int]) -> bool:
+            tried = replace_numbers(self, numbers)
+            return all(_is_true(op, [tried.number(value) for value in op.symbols]) for op in assumed)
+
+        for symbol, number in near_numbers(start, symbols, holds).items():
+            self.numbers[symbol] = number
+            op = symbol.owner
+            if isinstance(op, Operation) and (shape := self._shape(op.operands[0])) is not None:
+                axis = self.number(op.operands[1])
+                if axis is not None and 0 <= axis < len(shape) and shape[axis] == DYNAMIC_INDEX:
+                    shape[axis] = number
 
     def _choose_names(self) -> None:
         """The extents that tensor types name."""
@@ -200,6 +244,31 @@ class ConcreteShapes:
             return extent
         number = self.number(extent)
         return _UNKNOWN_EXTENT if number is None else max(number, 0)
+
+
+def _leaves(value: SSAValue) -> Iterator[SSAValue]:
+    """The parameters and extents that a value is computed from."""
+    op = value.owner
+    if not isinstance(op, Operation) or isinstance(op, memref.DimOp) or op.name == "tensor.dim":
+        yield value
+        return
+    for operand in op.operands:
+        yield from _leaves(operand)
+
+
+def replace_numbers(shapes: ConcreteShapes, numbers: Mapping[SSAValue, int]) -> ConcreteShapes:
+    """The same with these numbers for symbols, to try them."""
+    tried = copy(shapes)
+    tried.numbers = {**shapes.numbers, **numbers}
+    return tried
+
+
+def _is_true(op: AssumeOp, numbers: Sequence[int | None]) -> bool:
+    known = [number for number in numbers if number is not None]
+    if len(known) != len(numbers):
+        return True
+    left, right = op.left.eval(known, []), op.right.eval(known, [])
+    return {Relation.EQUAL: left == right, Relation.AT_MOST: left <= right, Relation.LESS: left < right}[op.kind]
 
 
 _UNKNOWN_EXTENT = 8

@@ -12,7 +12,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.traits import SymbolTable
 
 from weft.dialects.graph_shapes import DimsAttr, show_extent
-from weft.dialects.low import PARAMS, params_of, symbols_of
+from weft.dialects.low import PARAMS, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.dialects.low_gpu import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
@@ -190,6 +190,7 @@ class Binding:
             else:
                 values.append(_scalar(parameter, argument))
             self._buffers.append(buffer)
+        self._check_facts(values)
         for symbol in self.signature.symbols:
             if symbol not in self._symbols:
                 raise CompileError.at(
@@ -197,6 +198,18 @@ class Binding:
                 )
             values.append(self._symbols[symbol][0])
         return tuple(values)
+
+    def _check_facts(self, values: Sequence[Any]) -> None:
+        """What a low function assumes of its symbols and integer parameters."""
+        if not self.signature.flat:
+            return
+        facts = facts_of(self.signature.function)
+        numbers = {p.name: v for p, v in zip(self.signature.parameters, values, strict=True) if isinstance(v, int)}
+        numbers.update((name, extent) for name, (extent, _) in self._symbols.items())
+        for fact in facts:
+            problem = fact.problem(numbers)
+            if problem is not None:
+                raise ValueError(f"@{self.signature.function.sym_name.data}: {problem}")
 
     def write_back(self) -> None:
         """Copy what the function wrote into the caller's arrays."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from weft.dialects import tir
 from weft.dialects.low_access import StrideOp
+from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
-from weft.interp.errors import InterpreterError
+from weft.interp.errors import AssumptionError, InterpreterError
 from weft.interp.low_gpu import refuse_threads_in_step
 from weft.interp.registry import emits
 
@@ -135,6 +136,21 @@ def emit_stride(emitter: Emitter, op: StrideOp) -> None:
     for use in op.stride.uses:
         if not isinstance(use.operation, AssumeStridesOp):
             raise emitter.unsupported(op.stride)
+
+
+@emits(AssumeOp)
+def emit_assume(emitter: Emitter, op: AssumeOp) -> None:
+    left, right = (emitter.affine(side, op.symbols) for side in (op.left, op.right))
+    values = ", ".join(emitter.value(value) for value in op.symbols)
+    call = f"{emitter.helper(wrong_assumption)}({emitter.operation_name(op)}, [{values}])"
+    emitter.line(f"if not ({left} {op.kind.value} {right}): {call}", op)
+
+
+def wrong_assumption(op: AssumeOp, values: list[int]) -> None:
+    names = [value.name_hint or f"#{at}" for at, value in enumerate(op.symbols)]
+    sides = (affine_text(side, names) for side in (op.left, op.right))
+    got = ", ".join(f"{name} = {value}" for name, value in zip(names, values, strict=True))
+    raise AssumptionError(op, f"expected {f' {op.kind.value} '.join(sides)}, got {got}")
 
 
 def wrong_shape(op: Operation, buffer: str, actual: list[int], wanted: list[int]) -> None:

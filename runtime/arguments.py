@@ -49,9 +49,12 @@ def bind_arguments(
     symbols: dict[str, tuple[int, str]] = {}
     arrays: dict[int, Array] = {}
     slots: list[int] = []
+    numbers: dict[str, int] = {}
     for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
         if isinstance(spec, ScalarSpec):
             slots.append(_scalar_bits(signature, position, spec, value))
+            if signature.facts and spec.element.kind == "int":
+                numbers[spec.name] = operator.index(cast("Any", value))
             if spec.symbol:
                 _check_symbol(signature, position, spec, slots[-1], symbols)
             continue
@@ -59,6 +62,8 @@ def bind_arguments(
         _check_array(signature, position, spec, array, symbols)
         arrays[position] = array
         slots.append(array.ctypes.data)
+    if signature.facts:
+        _check_facts(signature, numbers, symbols)
     results: list[Array] = []
     for spec in signature.result_specs if len(values) < len(signature.args) else ():
         array = _allocate(signature, spec, symbols)
@@ -259,6 +264,23 @@ def _check_symbol(
     if value != number:
         expected = f"{spec.symbol} = {value} (from '{giver}')"
         raise _fail(ValueError, signature, position, expected, number)
+
+
+def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: dict[str, tuple[int, str]]) -> None:
+    """Check what must hold of the numbers of a call; extents of results that are left out are computed from others."""
+    values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
+    for fact in signature.facts:
+        if fact.defines is not None and fact.defines not in values:
+            value = fact.defined(values)
+            if value is not None and value >= 0:
+                values[fact.defines] = value
+                symbols[fact.defines] = (value, fact.text)
+    for fact in signature.facts:
+        problem = fact.problem(values) if all(name in values for name in fact.names) else None
+        if problem is not None:
+            givers = dict.fromkeys(symbols[name][1] for name in fact.names if name in symbols)
+            given = " (from " + ", ".join(f"'{giver}'" for giver in givers) + ")" if givers else ""
+            raise ValueError(f"{signature.name}: {problem}{given}: {signature}")
 
 
 def _dtype_name(array: Array) -> str:

@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 import ctypes
+import operator
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from weft.runtime.arguments import BoundArguments, bind_arguments, empty_array
 from weft.runtime.native_call import native_entry
-from weft.runtime.signature import ArraySpec
+from weft.runtime.signature import ArraySpec, ScalarSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +43,9 @@ class Caller:
             signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
         )
         self.call: Callable[..., Any] = self._native or self.call_in_python
+        if self._native is not None and signature.facts:
+            self._sources = _number_sources(signature)
+            self.call = self._call_with_facts
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
         """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see
@@ -54,6 +58,18 @@ class Caller:
     def bind(self, *positional: object, **keywords: object) -> BoundArguments:
         """Check the arguments of a call without calling."""
         return bind_arguments(self.signature, positional, keywords)
+
+    def _call_with_facts(self, *positional: object, **keywords: object) -> Any:
+        """The native way where the facts are seen to hold; else Python finds out what is wrong."""
+        native = self._native
+        try:
+            values = {name: source(positional) for name, source in self._sources.items()}
+            holds = all(fact.holds(values) for fact in self.signature.facts)
+        except (AttributeError, IndexError, KeyError, TypeError):
+            holds = False
+        if native is None or not holds:
+            return self.call_in_python(*positional, **keywords)
+        return native(*positional, **keywords)
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
         """What the native way could not take: make plain arrays in the right order of it and try once more,
@@ -106,6 +122,24 @@ class Caller:
             )
         except (AttributeError, IndexError, KeyError, TypeError):
             return None
+
+
+def _number_sources(signature: Signature) -> dict[str, Callable[[tuple[object, ...]], int]]:
+    """How to find the symbols and integers of a call in its arguments given by position."""
+
+    def extent(argument: int, dimension: int) -> Callable[[tuple[object, ...]], int]:
+        return lambda values: cast("Any", values[argument]).shape[dimension]
+
+    def scalar(argument: int) -> Callable[[tuple[object, ...]], int]:
+        return lambda values: operator.index(cast("Any", values[argument]))
+
+    sources = {name: extent(argument, dimension) for name, (argument, dimension) in _symbol_sources(signature).items()}
+    for position, spec in enumerate(signature.args):
+        if isinstance(spec, ScalarSpec) and spec.element.kind == "int":
+            sources[spec.name] = scalar(position)
+            if spec.symbol:
+                sources.setdefault(spec.symbol, scalar(position))
+    return sources
 
 
 def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.facts import CallFact
 
 Access: TypeAlias = Literal["read", "write", "readwrite"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
@@ -127,6 +128,8 @@ class Signature:
     args: tuple[ArraySpec | ScalarSpec, ...]
     symbols: tuple[str, ...] = ()
     results: int = 0
+    facts: tuple[CallFact, ...] = ()
+    """What must hold of the symbols and integer arguments."""
 
     def __post_init__(self) -> None:
         names = [arg.name for arg in self.args]

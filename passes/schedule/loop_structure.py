@@ -14,7 +14,9 @@ from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses, range_of
 from weft.analysis.computed import is_not_negative
+from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
+from weft.analysis.sets import NotProved, System
 from weft.analysis.structure import child_blocks, is_inside
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
@@ -22,6 +24,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import index_op, materialize
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.schedule.reorder import permute_chain, sink_indices, why_not_chain, why_not_tileable
+from weft.passes.schedule.repetitions import repeated_reduction
 from weft.passes.schedule.rewriting import (
     guards_of,
     insert_in,
@@ -40,6 +43,26 @@ def why_not_serial(loop: ForOp) -> str | None:
     if loop.kind.data is LoopKind.SERIAL:
         return None
     return f"loop %{loop.induction_variable.name_hint or '?'} is {loop.kind.data.value}"
+
+
+def always_divides(factor: int, extent: Index) -> bool:
+    """Whether an extent is surely a multiple of a positive factor, by what the function assumes if need be."""
+    rest = extent % factor
+    if rest.is_constant:
+        return rest.constant == 0
+    if not any(facts_about(value) for value in rest.values()):
+        return False
+    system = System()
+
+    def naming(value: SSAValue) -> SSAValue:
+        system.declare(value, *range_of(value))
+        return value
+
+    system.positives.append(system.row(rest - 1, naming))
+    try:
+        return system.is_empty()
+    except NotProved:
+        return False
 
 
 def unguarded_access(loop: ForOp) -> Operation | None:
@@ -98,10 +121,12 @@ class Split(Primitive):
     1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
     2. at most one factor is 0 (inferred) and the others are positive
     3. the product of the factors covers the extent
-    4. when the product is more than the extent, all that touches memory below the loop is in blocks, which get a guard
+    4. when the product is more than the extent (or may be), all that touches memory below the loop is in blocks, which
+       get a guard
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
-    below gets a guard. Annotations stay on the outermost new loop.
+    below gets a guard; an extent that is known at run time only needs none where `tir.assume` says that it is a
+    multiple. Annotations stay on the outermost new loop.
 
     ```mlir
     tir.for %j in 127 { tir.block "C" iters(%v: spatial<127>) = [%j] {...} }
@@ -149,10 +174,11 @@ class Split(Primitive):
                 ),
                 self.loop,
             )
-        if known > 1:
+        divides = always_divides(known, Index.of(extent))
+        if not divides:
             self._require_guardable()
-        outer = (Index.of(extent) + (known - 1)) // known
-        return SplitPlan(self.loop, (outer, *self.factors[1:]), guarded=known > 1)
+        outer = (Index.of(extent) + (0 if divides else known - 1)) // known
+        return SplitPlan(self.loop, (outer, *self.factors[1:]), guarded=not divides)
 
     def _static_plan(self, extent: int, known: int, inferred: list[int]) -> SplitPlan:
         factors = list(self.factors)
@@ -254,6 +280,7 @@ class Fuse(Primitive):
     1. the loops form a perfect nest in the given order: each holds only the next
     2. the loops are serial
     3. the extent of an inner loop does not depend on an outer one
+    4. no loop that runs a reduction again, from its start, is fused with a loop of that reduction
 
     The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
     time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
@@ -272,6 +299,7 @@ class Fuse(Primitive):
         "the loops form a perfect nest in the given order",
         "the loops are serial",
         "the extent of an inner loop does not depend on an outer one",
+        "no loop that runs a reduction again is fused with a loop of it",
     )
 
     loops: tuple[ForOp, ...]
@@ -286,6 +314,7 @@ class Fuse(Primitive):
         for loop in self.loops[1:]:
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
                 self.refuse(3, f"the extent of %{loop.induction_variable.name_hint} depends on an outer loop", loop)
+        self.require(4, repeated_reduction(self.loops), self.loops[0])
         return FusePlan(self.loops[0], self.loops)
 
 
@@ -350,7 +379,7 @@ class Tile(Primitive):
             self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
         self.require(4, why_not_tileable(self.loops), self.loops[0])
         for loop, factor in zip(self.loops, self.factors, strict=True):
-            divides = factor == 1 or (isinstance(loop.extent, int) and loop.extent % factor == 0)
+            divides = always_divides(factor, Index.of(loop.extent))
             access = None if divides else unguarded_access(loop)
             if access is not None:
                 self.refuse(5, f"{access.name} is in no block below %{loop.induction_variable.name_hint}", access)

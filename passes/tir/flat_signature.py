@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from weft.dialects.low import PARAMS, ParamAttr, params_of, symbols_of
+from weft.dialects.low import PARAMS, ParamAttr, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
@@ -27,7 +27,7 @@ class Quantity(NamedTuple):
     is_stride: bool = False
 
 
-def _quantity_of(value: SSAValue) -> Quantity | None:
+def quantity_of(value: SSAValue) -> Quantity | None:
     """The extent or stride of a parameter that `value` is, through `memref.dim` or `low.stride`."""
     op = value.owner
     if isinstance(op, StrideOp) and isinstance(op.buffer, BlockArgument):
@@ -54,6 +54,8 @@ class FlatSignature:
     """Index parameter -> the symbol that it must equal, for those that state extents or strides."""
     memrefs: list[int]
     access: dict[int, Access] = field(default_factory=dict[int, Access])
+    facts: list[str] = field(default_factory=list[str])
+    """What calls check besides shapes (`call_facts`)."""
 
     @staticmethod
     def of(function: FuncOp) -> FlatSignature:
@@ -91,7 +93,9 @@ class FlatSignature:
                     zip(quantities_of(position, param.type), (n.data for n in param.symbols), strict=True)
                 )
         labels = [p.label.data for p in params]
-        return FlatSignature([p.type for p in params], labels, list(symbols_of(function)), of_quantity, {}, [])
+        facts = [fact.text for fact in facts_of(function)]
+        symbols = list(symbols_of(function))
+        return FlatSignature([p.type for p in params], labels, symbols, of_quantity, {}, [], facts=facts)
 
     def params(self) -> ArrayAttr[ParamAttr]:
         params: list[ParamAttr] = []
@@ -144,18 +148,19 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
         if not isinstance(op, AssumeShapeOp | AssumeStridesOp) or not isinstance(op.buffer, BlockArgument):
             continue
         for own, value in zip(_stated(op, op.buffer), op.operands[1:], strict=True):
-            source = _quantity_of(value)
+            source = quantity_of(value)
             if source is not None:
                 same: SSAValue | Quantity = resolve(source)
             elif isinstance(value, BlockArgument):
                 same = value
-            else:
-                what = "stride" if own.is_stride else "extent"
+            elif own.is_stride:
                 raise CompileError.at(
                     op,
-                    f"{what} {own.dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim or "
+                    f"stride {own.dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim or "
                     "low.stride of a parameter or by an index parameter, so that calls can check it",
                 )
+            else:
+                continue  # computed from others: a symbol of its own, and a fact (`call_facts`)
             mine = resolve(own)
             if mine != same and isinstance(mine, Quantity):
                 shared[mine] = same

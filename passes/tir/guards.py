@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
+from weft.analysis.sets import NotProved, System
+from weft.dialects.tir import ForOp
 from weft.passes.tir.nest import (
     bool_constant,
     conjunction_before,
@@ -101,7 +104,31 @@ def _truth_of(constraint: Constraint) -> bool | None:
         return constraint.negated if excluded else None
     if low is not None and low >= 0:
         return True
-    return False if high is not None and high < 0 else None
+    if high is not None and high < 0:
+        return False
+    return True if _follows_from_facts(constraint.index) else None
+
+
+def _follows_from_facts(index: Index) -> bool:
+    """Whether what the function assumes of its symbols (`tir.assume`) proves that an index is not negative."""
+    if not any(fact for value in index.values() for fact in facts_about(value)):
+        return False
+    system = System()
+
+    def naming(value: SSAValue) -> SSAValue:
+        system.declare(value, *range_of(value))
+        return value
+
+    for value in dict.fromkeys(index.values()):
+        loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
+        if isinstance(loop, ForOp) and loop.dynamic_extent is not None:
+            extent = system.row(Index.of(loop.dynamic_extent), naming)
+            system.less(system.row(Index({value: 1}), naming), extent)
+    system.positives.append(system.row(-index - 1, naming))
+    try:
+        return system.is_empty()
+    except NotProved:
+        return False
 
 
 def decide_ifs(root: Operation) -> None:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
+from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
@@ -178,11 +179,11 @@ def range_of(value: SSAValue) -> Interval:
             high = Index.of(owner.dynamic_extent).range(range_of)[1]
             return 0, None if high is None else max(high - 1, 0)
         if isinstance(owner, FuncOp):
-            return _range_of_parameter(owner, value)
+            return _assumed(value, _range_of_parameter(owner, value))
         return range_of_index(value)
     op = value.owner
     if isinstance(op, memref.DimOp):
-        return 0, None
+        return _assumed(value, (0, None))
     if isinstance(op, ThreadIdOp):
         return 0, None if op.static_extent is None else op.static_extent - 1
     if isinstance(op, arith.MinSIOp | arith.MaxSIOp) and isinstance(value.type, IndexType):
@@ -193,6 +194,14 @@ def range_of(value: SSAValue) -> Interval:
             high = None if left[1] is None or right[1] is None else left[1] * right[1]
             return left[0] * right[0], high
     return None, None
+
+
+def _assumed(symbol: SSAValue, known: Interval) -> Interval:
+    """What is known of a symbol, and what the function assumes of it."""
+    lows, highs = zip(known, assumed_range(symbol), strict=True)
+    return max((low for low in lows if low is not None), default=None), min(
+        (high for high in highs if high is not None), default=None
+    )
 
 
 def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:

@@ -29,12 +29,13 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.dialects.low import PARAMS, SYMBOLS
+from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.strides import layout_problem, strides_of
-from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
+from weft.passes.tir.call_facts import call_facts
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
 from weft.passes.tir.nest import (
     LOCAL,
@@ -48,6 +49,7 @@ from weft.passes.tir.nest import (
     tir_functions,
 )
 from weft.support.errors import CompileError
+from weft.support.facts import CallFact
 
 _LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
@@ -93,6 +95,7 @@ class FlattenPass(ModulePass):
         for function in functions:
             signature = signatures[function.sym_name.data]
             signature.access = {p: accesses.of(function, p) for p in signature.memrefs}
+            signature.facts = call_facts(function, signature)
         for other in op.ops:
             if isinstance(other, FuncOp) and PARAMS in other.attributes:
                 signatures[other.sym_name.data] = FlatSignature.of_low(other)
@@ -194,6 +197,8 @@ class _Flattener:
         # Before the body: from these attributes it is known that extents are not negative.
         self.function.attributes[PARAMS] = self.signature.params()
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
+        if self.signature.facts:
+            self.function.attributes[ASSUME] = ArrayAttr([StringAttr(fact) for fact in self.signature.facts])
         self.function.update_function_type()
         for op in list(self.function.walk()):
             self._flatten_op(op)
@@ -215,7 +220,7 @@ class _Flattener:
                 self._flatten_alloc(op)
             case memref.DimOp():
                 self._replace_dim(op)
-            case AssumeShapeOp() | AssumeStridesOp():
+            case AssumeShapeOp() | AssumeStridesOp() | AssumeOp():
                 op.detach()
                 op.erase()
             case AccessPtrOp():
@@ -387,7 +392,20 @@ class _Flattener:
                 buffer = op.arguments[position]
                 given = self._stride(buffer, dimension, op) if is_stride else self.shapes[buffer][dimension]
                 values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
+        _check_call_facts(op, callee, values)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
+
+
+def _check_call_facts(op: CallOp, callee: FlatSignature, symbols: dict[str, SSAValue]) -> None:
+    """A call inside of the module meets what its callee assumes, by numbers that are known now."""
+    given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
+    for text in callee.facts:
+        fact = CallFact(text)
+        numbers = {name: number for name in fact.names if (number := static_value(given[name])) is not None}
+        known = len(numbers) == len(fact.names)
+        problem = fact.problem(numbers) if known else f"whether {text} is only known at run time"
+        if problem is not None:
+            raise CompileError.at(op, f"call of @{op.callee.root_reference.data}, which assumes {text}: {problem}")
 
 
 def _as_index(number: int | Index) -> Index:

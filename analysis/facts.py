@@ -1,0 +1,98 @@
+"""What is known of the symbols of a function: `tir.assume`, and extents that `tir.assume_shape` ties together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from weft.analysis.index import Index
+from weft.dialects.index_map import Interval
+from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.tir_regions import AssumeShapeOp
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`index == 0`, or `index >= 0`."""
+
+    index: Index
+    is_equality: bool
+
+
+def facts_about(symbol: SSAValue) -> list[Fact]:
+    """The facts of the function of `symbol`, a parameter or a value at its top, in which `symbol` occurs."""
+    owner = symbol.owner
+    entry = owner if isinstance(owner, Block) else owner.parent
+    if entry is None or not isinstance(entry.parent_op(), FuncOp):
+        return []
+    return [fact for fact in _facts_of(entry) if fact.index.depends_on([symbol])]
+
+
+def assumed_range(symbol: SSAValue) -> Interval:
+    """The interval that facts about nothing but `symbol` leave it."""
+    low: int | None = None
+    high: int | None = None
+    for fact in facts_about(symbol):
+        factor = fact.index.coefficient(symbol)
+        if len(fact.index.terms) != 1 or factor not in (1, -1):
+            continue
+        bound = -fact.index.constant * factor
+        if fact.is_equality or factor == 1:
+            low = bound if low is None else max(low, bound)
+        if fact.is_equality or factor == -1:
+            high = bound if high is None else min(high, bound)
+    return low, high
+
+
+def fact_of(op: AssumeOp) -> Fact:
+    """What an op states, over the values that its own are computed from."""
+    operands = [Index.of(value) for value in op.symbols]
+    difference = Index.of_expr(op.right, operands) - Index.of_expr(op.left, operands)
+    return Fact(difference - (1 if op.kind is Relation.LESS else 0), op.kind is Relation.EQUAL)
+
+
+def _facts_of(entry: Block) -> Iterator[Fact]:
+    """The facts that stand at the top of a function, before its loops; an extent that is asked for twice is one."""
+    extents: dict[tuple[SSAValue, int], Index] = {}
+
+    def same(buffer: SSAValue, dimension: int, value: SSAValue) -> Iterator[Fact]:
+        index = Index.of(value)
+        known = extents.setdefault((buffer, dimension), index)
+        if known != index:
+            yield Fact(index - known, True)
+
+    op: Operation | None = entry.first_op
+    while op is not None and op.name not in ("tir.for", "tir.block"):
+        if isinstance(op, AssumeOp):
+            yield fact_of(op)
+        elif isinstance(op, AssumeShapeOp):
+            for dimension, extent in zip(_dynamic_dimensions(op.buffer), op.extents, strict=False):
+                yield from same(op.buffer, dimension, extent)
+        elif isinstance(op, memref.AllocOp):
+            for dimension, extent in zip(_dynamic_dimensions(op.memref), op.dynamic_sizes, strict=False):
+                yield from same(op.memref, dimension, extent)
+        elif isinstance(op, memref.DimOp) and (constant := _constant(op.index)) is not None:
+            yield from same(op.source, constant, op.result)
+        op = op.next_op
+
+
+def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
+    shape = buffer.type.get_shape() if isinstance(buffer.type, MemRefType) else ()
+    return [dimension for dimension, extent in enumerate(shape) if extent == DYNAMIC_INDEX]
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.op if isinstance(value, OpResult) else None
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def is_parameter(value: SSAValue) -> bool:
+    """Whether a value is a parameter of a function."""
+    return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), FuncOp)

@@ -1,0 +1,136 @@
+"""What a function may rely on: relations between its symbols that calls check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, var_operand_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.index_map import canonical_map, parse_index_map, print_index_map
+
+
+class Relation(StrEnum):
+    """How the two sides of a fact compare."""
+
+    EQUAL = "=="
+    AT_MOST = "<="
+    LESS = "<"
+
+
+@irdl_op_definition
+class AssumeOp(IRDLOperation):
+    """States a fact about extents and index parameters of the function; calls check it.
+
+    ```mlir
+    tir.assume [%n mod 32] == [0]
+    tir.assume [%m] <= [1024]
+    tir.assume [%n] == [%m * 2]
+    ```
+    Both sides are index expressions over values that are computed from parameters and extents of parameters. Stands at
+    the top of the function, before its loops.
+    """
+
+    name = "tir.assume"
+
+    symbols = var_operand_def(IndexType)
+    sides = prop_def(AffineMapAttr)
+    """The left and the right side, over `symbols`."""
+    relation = prop_def(StringAttr)
+
+    def __init__(self, left: AffineExpr, relation: Relation, right: AffineExpr, operands: Sequence[SSAValue]) -> None:
+        """Both sides are over `operands`."""
+        map_, values = canonical_map([left, right], operands)
+        super().__init__(
+            operands=[values], properties={"sides": AffineMapAttr(map_), "relation": StringAttr(relation.value)}
+        )
+
+    @property
+    def kind(self) -> Relation:
+        return Relation(self.relation.data)
+
+    @property
+    def left(self) -> AffineExpr:
+        return self.sides.data.results[0]
+
+    @property
+    def right(self) -> AffineExpr:
+        return self.sides.data.results[1]
+
+    def verify_(self) -> None:
+        if self.relation.data not in set(Relation):
+            raise VerifyException(f"tir.assume compares by {', '.join(Relation)}, got {self.relation.data!r}")
+        map_ = self.sides.data
+        if len(map_.results) != 2 or map_.num_symbols or map_.num_dims != len(self.symbols):
+            raise VerifyException("tir.assume has two sides over its symbols")
+        if not isinstance(self.parent_op(), FuncOp):
+            raise VerifyException("tir.assume stands at the top of a function, not in a loop or block")
+        op = self.prev_op
+        while op is not None:
+            if op.name in ("tir.for", "tir.block"):
+                raise VerifyException("tir.assume stands before the loops of a function")
+            op = op.prev_op
+
+    @classmethod
+    def parse(cls, parser: Parser) -> AssumeOp:
+        left, left_values = parse_index_map(parser)
+        relation = cls._parse_relation(parser)
+        at = parser.pos
+        right, right_values = parse_index_map(parser)
+        if len(left.results) != 1 or len(right.results) != 1:
+            parser.raise_error("tir.assume compares one expression with one", at, parser.pos)
+        shift = [AffineExpr.dimension(d + left.num_dims) for d in range(right.num_dims)]
+        moved = right.results[0].replace_dims_and_symbols(shift, ())
+        return cls(left.results[0], relation, moved, (*left_values, *right_values))
+
+    @staticmethod
+    def _parse_relation(parser: Parser) -> Relation:
+        if parser.parse_optional_punctuation("<") is not None:
+            return Relation.AT_MOST if parser.parse_optional_punctuation("=") is not None else Relation.LESS
+        parser.parse_punctuation("=", " in a relation (==, <= or <)")
+        parser.parse_punctuation("=", " in a relation (==, <= or <)")
+        return Relation.EQUAL
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_index_map(printer, [self.left], self.symbols)
+        printer.print_string(f" {self.relation.data} ")
+        print_index_map(printer, [self.right], self.symbols)
+
+
+_SIGNS = {
+    AffineBinaryOpKind.Add: "+",
+    AffineBinaryOpKind.Mul: "*",
+    AffineBinaryOpKind.FloorDiv: "//",
+    AffineBinaryOpKind.Mod: "%",
+}
+
+
+def affine_text(expr: AffineExpr, names: Sequence[str], *, inner: bool = False) -> str:
+    """An index expression as in Python, with names for its dimensions: `n % 32`."""
+    if isinstance(expr, AffineDimExpr):
+        return names[expr.position]
+    if not isinstance(expr, AffineBinaryOpExpr):
+        return str(expr)
+    left, right = (affine_text(side, names, inner=True) for side in (expr.lhs, expr.rhs))
+    sign = _SIGNS.get(expr.kind)
+    text = f"-(-{left} // {right})" if sign is None else f"{left} {sign} {right}"
+    return f"({text})" if inner else text
+
+
+def assumptions_of(function: FuncOp) -> list[AssumeOp]:
+    """The facts of a function, in order. They stand before its loops, so that few ops are looked at."""
+    found: list[AssumeOp] = []
+    op = function.body.block.first_op if function.body.blocks else None
+    while op is not None and op.name not in ("tir.for", "tir.block"):
+        if isinstance(op, AssumeOp):
+            found.append(op)
+        op = op.next_op
+    return found
