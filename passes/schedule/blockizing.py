@@ -178,9 +178,14 @@ class BlockizePlan(Plan):
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
         bound = {v for at in spatial for v in (self.divisions[at].inner or Index({})).values()}
         copies: dict[SSAValue, ForOp] = {}
+        holder = Block()
         for loop in _inner_loops(self.loop, block):
             if loop.induction_variable in bound:
-                copies[loop.induction_variable] = empty_copy(loop, loop.extent, f"{_hint(loop)}_init")
+                extent = loop.extent
+                if isinstance(extent, OpResult) and self.loop.is_ancestor(extent.op):
+                    extent, operations = materialize(Index.of(extent))
+                    holder.add_ops(operations)
+                copies[loop.induction_variable] = empty_copy(loop, extent, f"{_hint(loop)}_init")
         body, inner_values = self._inner_args(spatial)
         moved = {old: Index.of(new.induction_variable) for old, new in copies.items()}
         init_block = self._inner_block(f"{block.label}_init", spatial, body, moved)
@@ -194,7 +199,6 @@ class BlockizePlan(Plan):
         body.add_ops([op.clone(mapping) for op in init.body.block.ops])
         erase_if_unused([op for op in body.ops if op.name in ("affine.apply", "arith.constant")])
         outermost = nest(list(copies.values()), [init_block])
-        holder = Block()
         holder.add_op(init_block if outermost is None else outermost)
         result = InitOp(Region(holder))
         result.location = init.location
@@ -299,7 +303,8 @@ class Blockize(MovingPrimitive):
         """Values that are computed in the loop and are no index expressions, such as the digits of a loop that was
         fused with an extent known at run time."""
         guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
-        values = {*(value for index in bindings for value in index.values()), *guards}
+        extents = (Index.of(loop.extent) for loop in _inner_loops(self.loop, block))
+        values = {*(value for index in (*bindings, *extents) for value in index.values()), *guards}
         found: set[SSAValue] = {v for v in values if isinstance(v, OpResult) and self.loop.is_ancestor(v.op)}
         for value in found:
             if block.init is not None:
@@ -349,9 +354,11 @@ class Blockize(MovingPrimitive):
             self.refuse(3, detail, block, subject)
         part = Index({atom: f // extent for atom, f in outer.terms.items()}, outer.constant // extent)
         whole = block.extents[at]
-        return Division(
-            part, -(-whole // extent) if isinstance(whole, int) else _parts(whole, extent, part), inner, extent
-        )
+        if not isinstance(whole, int):
+            return Division(part, _parts(whole, extent, part), inner, extent)
+        if whole <= extent:  # one part, of which guards leave out what is more than the domain
+            return Division(part, 1, inner, whole)
+        return Division(part, -(-whole // extent), inner, extent)
 
     def _inner_extent(self, inner: Index, inside: set[SSAValue]) -> int | SSAValue | None:
         """How many values the part over inner loops takes, when these are all from 0 on."""

@@ -510,3 +510,63 @@ sched.func @steps {
   %q0, %q1 = sched.loop_partition %q {factors = [1, 0]} : loop, loop
 }"""
     )
+
+
+def test_blockize_leaves_no_instances_of_one_short_part_to_guards() -> None:
+    """With one outer instance, the guard on both became one on the inner iterator alone, which then left out some."""
+    check(
+        """
+func.func @main(%A: memref<2xi32>, %B: memref<2xi32>) {
+  tir.for %p in 1 { tir.for %q in 4 {
+    tir.block "B" iters(%v: spatial<2>) = [%p * 4 + %q] where [%p * 4 + %q] < [2] {
+      %a = memref.load %A[%v] : memref<2xi32>
+      memref.store %a, %B[%v] : memref<2xi32>
+    }
+  } }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %p, %q = sched.get_loops %b : loop, loop
+  %outer = sched.blockize %q : block
+  %inner = sched.get_loops %b : loop
+  %q0, %q1, %q2 = sched.split %inner {factors = [1, 1, 4]} : loop, loop, loop
+}"""
+    )
+
+
+def test_blockize_computes_the_extents_of_its_init_again() -> None:
+    module, steps = parsed(
+        """
+func.func @main(%A: memref<?xf32>, %B: memref<2x?xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<2x?xf32>
+  tir.for %p in 1 { tir.for %i in 2 {
+    %half = affine.apply affine_map<(d0) -> (d0 ceildiv 2)>(%n)
+    tir.for %j0 in %half { tir.for %j1 in 2 { tir.for %r in 3 {
+      tir.block "B" iters(%vi: spatial<2>, %vj: spatial<%n>, %vr: reduce<3>) = [%i, %j0 * 2 + %j1, %r]
+          where [%j0 * 2 + %j1] < [%n] {
+        tir.init { memref.store %zero, %B[%vi, %vj] : memref<2x?xf32> }
+        %b = memref.load %B[%vi, %vj] : memref<2x?xf32>
+        %a = memref.load %A[%vj] : memref<?xf32>
+        %s = arith.addf %b, %a : f32
+        memref.store %s, %B[%vi, %vj] : memref<2x?xf32>
+      }
+    } } }
+  } }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %p, %i, %j0, %j1, %r = sched.get_loops %b : loop, loop, loop, loop, loop
+  %outer = sched.blockize %i : block
+}"""
+    )
+    apply_schedule(module, steps)
+    verify_level(module, "tir")
+    for n in (1, 4):
+        a, b = np.arange(n, dtype=np.float32), np.zeros((2, n), np.float32)
+        weft.build(module)["main"](a, b)
+        assert np.array_equal(b, np.stack([3 * a, 3 * a]))
