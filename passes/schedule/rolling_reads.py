@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, is_fixed, range_of
 from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, undecided
 from weft.analysis.index import Index
+from weft.analysis.replay import instance_at, tried
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import precedes
 from weft.dialects.tir import BlockOp, ForOp
@@ -41,8 +43,21 @@ def outside_of(read: Access, window: Window) -> Violation | None:
             f"iteration ({text}) reads index {element} of dimension {window.dimension}, "
             f"its window is {first}..{first + window.extent - 1}"
         )
-        return Violation(detail, "refuted", {"iteration": iteration})
+        return Violation(
+            detail, "refuted", {"iteration": iteration}, replay=partial(_really_outside, read, window, point)
+        )
     return None
+
+
+def _really_outside(read: Access, window: Window, point: Point) -> bool:
+    """Whether a read runs at a point, and leaves the window of that iteration."""
+
+    def question() -> bool:
+        instance = instance_at(point, "", read.loops)
+        place = instance.element(read)[1][window.dimension] - instance.number(window.lower)
+        return instance.runs(read.op) and not 0 <= place < window.extent
+
+    return tried(question)
 
 
 def _point_where(read: Access, positive: Index) -> Point | None:
@@ -112,7 +127,34 @@ def _changed(block: BlockOp, read: Access, write: Access, window: Window, outsid
         f"{buffer_name(read.buffer)}[{place}], which {owner} writes in iteration {name}={values[1]}"
     )
     roles = ("computed", "written", "computed again")
-    return Violation(detail, "refuted", {role: {name: v} for role, v in zip(roles, values, strict=True)})
+    return Violation(
+        detail,
+        "refuted",
+        {role: {name: v} for role, v in zip(roles, values, strict=True)},
+        replay=lambda: _really_changed(block, read, write, values, point),
+    )
+
+
+def _really_changed(block: BlockOp, read: Access, write: Access, iterations: Sequence[int], point: Point) -> bool:
+    """Whether two runs of an instance of a block read what is written in between, or at the same time, as the
+    iterations of the loop say."""
+
+    def question() -> bool:
+        kept, again = (instance_at(point, role, read.loops) for role in ("kept", "again"))
+        writer = instance_at(point, "writer", write.loops)
+        is_first = precedes(write.op, block)
+        first, between, last = iterations
+        in_order = first < between <= last if is_first else first <= between < last
+        return (
+            in_order
+            and all(kept.value(variable) == again.value(variable) for variable in block.iter_vars)
+            and kept.runs(read.op)
+            and again.runs(read.op)
+            and writer.runs(write.op)
+            and again.element(read) == writer.element(write)
+        )
+
+    return tried(question)
 
 
 def _named(system: System, role: str, shared: Collection[SSAValue]) -> Callable[[SSAValue], Variable]:

@@ -142,6 +142,20 @@ func.func @f(%A: memref<8xf32>, %C: memref<8xf32>) {
 
 
 # fmt: off
+# Three times a sum, each time from its start.
+REPEATED = """
+func.func @f(%A: memref<4x6xf32>, %S: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 4 { tir.for %r in 3 { tir.for %k in 6 {
+    tir.block "S" iters(%v: spatial<4>, %vk: reduce<6>) = [%i, %k] {
+      tir.init { memref.store %zero, %S[%v] : memref<4xf32> }
+      %a = memref.load %A[%v, %vk] : memref<4x6xf32>
+      %s = memref.load %S[%v] : memref<4xf32>
+      %t = arith.addf %s, %a : f32
+      memref.store %t, %S[%v] : memref<4xf32>
+    } } } }
+  func.return
+}"""
 LOOPS = [
     Refusal("split", 1, PLAIN, lambda s: s.split(loop(s, "X"), [None, 4]), "loop %i is parallel",
             prepare=lambda s: s.parallel(loop(s, "X"))),
@@ -160,6 +174,9 @@ LOOPS = [
     Refusal("fuse", 2, PLAIN, lambda s: s.fuse(*s.get_loops("X")), "loop %j is vectorized",
             prepare=lambda s: s.vectorize(loop(s, "X", 1))),
     Refusal("fuse", 3, DEPENDENT, lambda s: s.fuse(*s.get_loops("X")), "the extent of %j depends on an outer loop"),
+    Refusal("fuse", 4, REPEATED, lambda s: s.fuse(*s.get_loops("S")[1:]),
+            r'iterations \(i=0, r=0, k=0\) and \(i=0, r=1, k=0\) run the same instance of the reduction "S"',
+            {"first iteration": {"i": 0, "r": 0, "k": 0}, "second iteration": {"i": 0, "r": 1, "k": 0}}),
     Refusal("tile", 1, TRIANGLE, lambda s: s.tile(*s.get_loops("X"), factors=[2, 2]), "holds more than loop %j"),
     Refusal("tile", 2, PLAIN, lambda s: s.tile(*s.get_loops("X"), factors=[2, 2]), "loop %i is unrolled",
             prepare=lambda s: s.unroll(loop(s, "X"))),
