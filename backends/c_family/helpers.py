@@ -143,8 +143,8 @@ $inline $u16 weft_round_f64($f64 x, int m, int emin, $u64 inf) {
   const int least = exponent < emin ? emin : exponent;
   const int shift = 52 - m + least - exponent > 63 ? 63 : 52 - m + least - exponent;
   $u64 rounded = mantissa >> shift;
-  const $u64 rest = mantissa & ((one << shift) - 1), half = one << shift >> 1;
-  rounded += (rest > half || (rest == half && (rounded & 1) != 0)) ? 1 : 0;
+  const $u64 rest = mantissa & ((one << shift) - 1), middle = one << shift >> 1;
+  rounded += (rest > middle || (rest == middle && (rounded & 1) != 0)) ? 1 : 0;
   const $u64 encoded = (($u64)(least - emin) << m) + rounded;
   return ($u16)(sign | (encoded > inf ? inf : encoded));
 }""",

@@ -202,6 +202,7 @@ CUDA: Final = Language(
     spaces={"shared": "__shared__ "},
     constant="static __device__ const",
     aligned="__align__({0}) ",
+    pointer_types={"i1": "unsigned char"},
     unroll=lambda trips: "#pragma unroll",
     unroll_lanes=True,
     wide_types=_WIDE,

@@ -21,7 +21,7 @@ CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("pr
 sys.path.remove(str(EXAMPLES))
 
 
-SMALLER = {"attention": {"n": 128}}
+SMALLER = {"attention": {"n": 32}}
 """Sizes for which a block's rows fit the shared memory of all architectures."""
 
 

@@ -1,0 +1,80 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'low-legalize{target=cuda}' | filecheck %s
+
+// 16-bit floats are computed as f32, constants are widened at once, and every operation rounds.
+// CHECK-LABEL: @small
+// CHECK:         %[[A:.*]] = memref.load %A
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[A]] : f16 to f32
+// CHECK-NEXT:    %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[WIDE]], %[[TWO]] : f32
+// CHECK-NEXT:    %[[P16:.*]] = arith.truncf %[[P]] : f32 to f16
+// CHECK-NEXT:    %[[AGAIN:.*]] = arith.extf %[[P16]] : f16 to f32
+// CHECK-NEXT:    %[[E:.*]] = math.exp %[[AGAIN]] : f32
+// CHECK-NEXT:    %[[E16:.*]] = arith.truncf %[[E]] : f32 to f16
+// CHECK-NEXT:    memref.store %[[E16]]
+func.func @small(%A: memref<4xf16>) attributes {
+    low.params = [#low.param<"A", memref<4xf16>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %two = arith.constant 2.0 : f16
+  %a = memref.load %A[%c0] : memref<4xf16>
+  %p = arith.mulf %a, %two : f16
+  %e = math.exp %p : f16
+  memref.store %e, %A[%c0] : memref<4xf16>
+  func.return
+}
+
+// -----
+
+// Integers become bf16 through f64, which is rounded once; lanes keep their number.
+// CHECK-LABEL: @integers
+// CHECK:         low.sitofp %{{.*}} : vector<4xi32> to vector<4xf64>
+// CHECK-NEXT:    arith.truncf %{{.*}} : vector<4xf64> to vector<4xbf16>
+func.func @integers(%A: memref<4xi32>, %B: memref<4xbf16>) attributes {
+    low.params = [#low.param<"A", memref<4xi32>, read, []>, #low.param<"B", memref<4xbf16>, write, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<4xi32>, vector<4xi32>
+  %b = low.sitofp %a : vector<4xi32> to vector<4xbf16>
+  vector.store %b, %B[%c0] : memref<4xbf16>, vector<4xbf16>
+  func.return
+}
+
+// -----
+
+// Loops whose counters index local buffers are unrolled, so that these become registers; others stay.
+// CHECK-LABEL: @local
+// CHECK:         scf.for %i =
+// CHECK-NEXT:      %[[AT:.*]] = arith.muli %i
+// CHECK-NEXT:      memref.store %{{.*}}, %T[%[[AT]]]
+// CHECK-NEXT:    } {low.unroll}
+// CHECK-NEXT:    scf.for %k =
+// CHECK-NEXT:      memref.load %A[%k]
+// CHECK-NEXT:      memref.store %{{.*}}, %T[%c0]
+// CHECK-NEXT:    }
+// CHECK-NOT:     low.unroll
+// CHECK:         scf.for %n =
+func.func @local(%A: memref<1024xf32>) attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c1024 = arith.constant 1024 : index
+  %zero = arith.constant 0.0 : f32
+  %T = memref.alloca() : memref<8xf32, "local">
+  %U = memref.alloca() : memref<8192xf32, "local">
+  scf.for %i = %c0 to %c4 step %c1 {
+    %at = arith.muli %i, %c2 : index
+    memref.store %zero, %T[%at] : memref<8xf32, "local">
+  }
+  scf.for %k = %c0 to %c4 step %c1 {
+    %a = memref.load %A[%k] : memref<1024xf32>
+    memref.store %a, %T[%c0] : memref<8xf32, "local">
+  }
+  scf.for %n = %c0 to %c1024 step %c1 {
+    %a = memref.load %A[%n] : memref<1024xf32>
+    %b = arith.addf %a, %a : f32
+    %c = arith.addf %b, %a : f32
+    %d = arith.addf %c, %a : f32
+    memref.store %d, %U[%n] : memref<8192xf32, "local">
+  }
+  func.return
+}

@@ -1,0 +1,52 @@
+"""Every scalar and lane-wise op in kernels, against what the LLVM backend computes on edge values: CUDA C++ on the CPU,
+and OpenCL C on PoCL."""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_on_cpu import compiled, launch, needs_compiler
+from kernel_ops import kernel_source
+from numpy.typing import NDArray
+from recorded_ops import RecordedOp, recorded_ops
+
+from weft.support.target import Target
+
+PRECISION = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-19, "f64": 2.0**-49}
+
+
+@cache
+def records() -> list[RecordedOp]:
+    # Whether a product and a sum are fused is up to the compiler.
+    return [record for record in recorded_ops() if "are_fused" not in record.name]
+
+
+def agree(record: RecordedOp, actual: NDArray[Any]) -> bool:
+    """Equal, signs of zeros included; mathematical functions may differ in the last bits."""
+
+    def values(array: NDArray[Any]) -> NDArray[Any]:
+        return (array.astype(np.uint32) << 16).view(np.float32) if record.output == "bf16" else array
+
+    a, b = values(actual), values(record.result)
+    if a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    numbers = ~np.isnan(b)
+    if "maxnum" not in record.name and not np.array_equal(np.signbit(a[numbers]), np.signbit(b[numbers])):
+        return False
+    if "function" in record.name:
+        return bool(np.allclose(a.astype(float), b.astype(float), rtol=PRECISION[record.output], equal_nan=True))
+    return bool(np.array_equal(a, b, equal_nan=True))
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_cuda_on_the_cpu() -> None:
+    source = kernel_source(records(), Target("cuda"))
+    library = compiled(source.text, [kernel.symbol for kernel in source.kernels], "-O0")
+    for kernel, record in zip(source.kernels, records(), strict=True):
+        arrays = [*(np.ascontiguousarray(array) for array in record.arrays), np.zeros_like(record.result)]
+        arguments = [*(ctypes.c_void_p(array.ctypes.data) for array in arrays), ctypes.c_longlong(len(arrays[-1]))]
+        launch(library, kernel.symbol, (1, 1, 1), (1, 1, 1), 0, arguments)
+        assert agree(record, arrays[-1]), f"{record.name}\n{record.text}"
