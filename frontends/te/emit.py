@@ -189,6 +189,11 @@ class ElementEmitter:
                 self._remember(apply_key, result)
         return self._remember(key, result)
 
+    def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
+        """Integer expressions as affine expressions over values, which are returned too."""
+        operands: list[SSAValue] = []
+        return [self._affine(expr, operands) for expr in exprs], operands
+
     def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
         """`expr` as an affine expression over `operands`, to which it adds what it needs."""
         if isinstance(expr, Const):

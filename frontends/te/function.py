@@ -23,7 +23,8 @@ from weft.dialects.te import ComputeOp as TeComputeOp
 from weft.frontends.te.buffers import Binds, set_strides
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.emit import ElementEmitter
-from weft.frontends.te.expr import Var
+from weft.frontends.te.expr import Compare, Var
+from weft.frontends.te.facts import Facts, checked_facts, state_facts
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.shapes import items, value_name
 from weft.frontends.te.tensor import ComputeOp, PlaceholderOp, Tensor
@@ -31,14 +32,14 @@ from weft.frontends.te.tensor import ComputeOp, PlaceholderOp, Tensor
 _INDEX = IndexType()
 
 
-def create_te_func(args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp:
+def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: Facts = ()) -> ModuleOp:
     """A module with one function of tensor expressions, from its inputs and outputs; see `create_func`.
 
     ```mlir
     func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> { ... te.compute ... }
     ```
     """
-    function = _te_function(args, name)
+    function = _te_function(args, name, assume)
     for tensor in items(args):
         if isinstance(tensor, Tensor) and tensor.strides is not None:
             raise error(
@@ -47,21 +48,24 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main") -> ModuleOp
     return ModuleOp([function])
 
 
-def create_func(args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> ModuleOp:
+def create_func(
+    args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None, assume: Facts = ()
+) -> ModuleOp:
     """A module with one function of block loops that computes the tensors in `args` from the placeholders in `args`.
 
     The parameters are in the order of the list, under the names of the tensors: `memref` buffers, also for results.
     What the results need and the list does not name becomes a temporary; computed tensors that others in the list use
     are passed buffers too. Variables in the list become scalar parameters. Extents that are variables are dynamic, and
     equal wherever the variable is the same. `binds` says how the arrays of parameters lie in memory, where they are not
-    dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`; so do strides of placeholders.
+    dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`; so do strides of placeholders. `assume` states facts about
+    variables that schedules rely on and calls check: `[n % 32 == 0, m <= 1024]`.
 
     Raises CompileError for placeholders that are read and not listed, for two parameters of one name, for variables
     that no listed extent or parameter gives, and for reduce axes outside their reduction.
     """
     from weft.passes.te.lower_te_to_tir import lower_te_function
 
-    function = _te_function(args, name)
+    function = _te_function(args, name, assume)
     module = ModuleOp([function])
     lower_te_function(function)
     set_strides(function, cast("Sequence[Tensor | Var]", items(args)), binds)
@@ -71,12 +75,12 @@ def create_func(args: Sequence[Tensor | Var], name: str = "main", *, binds: Bind
 create_prim_func = create_func
 
 
-def _te_function(args: object, name: object) -> FuncOp:
+def _te_function(args: object, name: object, assume: object) -> FuncOp:
     if not isinstance(name, str) or not name:
         raise error(f"the name of a function is a word, got {name!r}")
     parameters = _checked_parameters(items(args))
     try:
-        return _Function(parameters, name).finish()
+        return _Function(parameters, name, checked_facts(assume)).finish()
     except RecursionError:
         raise error("an expression is nested too deeply: compute parts of it as tensors of their own") from None
 
@@ -104,8 +108,9 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
 class _Function:
     """A function while it is written."""
 
-    def __init__(self, parameters: list[Tensor | Var], name: str) -> None:
+    def __init__(self, parameters: list[Tensor | Var], name: str, facts: Sequence[Compare]) -> None:
         self._name = name
+        self._facts = facts
         self._parameters = parameters
         self._inputs = [p for p in parameters if isinstance(p, Var) or isinstance(p.op, PlaceholderOp)]
         self._outputs = [p for p in parameters if isinstance(p, Tensor) and isinstance(p.op, ComputeOp)]
@@ -122,6 +127,7 @@ class _Function:
 
     def finish(self) -> FuncOp:
         self._bind_extents()
+        state_facts(self._emitter, self._facts)
         for op in _in_order([tensor.op for tensor in self._outputs]):
             self._compute(op)
         self._emitter.place = None

@@ -14,7 +14,8 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.frontends.te.buffers import Binds
-from weft.frontends.te.expr import IterVar, Var
+from weft.frontends.te.expr import Expr, IterVar, Var
+from weft.frontends.te.facts import checked_facts
 from weft.frontends.te.function import create_func
 from weft.frontends.te.places import error
 from weft.frontends.te.tensor import ComputeOp, Operation, Tensor
@@ -178,9 +179,14 @@ class StageSchedule:
 
     def __init__(self, ops: Sequence[ComputeOp]) -> None:
         self.requests: list[Request] = []
+        self.facts: list[Expr | bool] = []
         self.consumed: set[AnyAxis] = set()
         """Axes that were split or fused."""
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
+
+    def assume(self, *facts: Expr | bool) -> None:
+        """State facts about variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
+        self.facts.extend(checked_facts(facts))
 
     @property
     def stages(self) -> list[Stage]:
@@ -196,7 +202,7 @@ class StageSchedule:
 
     def schedule(self, args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> Schedule:
         """The function of `args` with every request run. Raises `ScheduleError` for one that is refused."""
-        run = _Run(Schedule(create_func(args, name, binds=binds)))
+        run = _Run(Schedule(create_func(args, name, binds=binds, assume=self.facts)))
         for op in self._stages:
             compute = cast("ComputeOp", op)
             block = run.schedule.get_block(compute.outputs[0].name, name)

@@ -1,0 +1,49 @@
+"""Facts about variables that programs rely on and calls check: `te.create_func([A, B], assume=[n % 32 == 0])`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.frontends.te.emit import ElementEmitter
+from weft.frontends.te.expr import Compare, Expr, Predicate, is_extent
+from weft.frontends.te.places import error
+from weft.frontends.te.shapes import items
+
+Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
+"""Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
+
+_RELATIONS = {
+    Predicate.EQ: Relation.EQUAL,
+    Predicate.LE: Relation.AT_MOST,
+    Predicate.LT: Relation.LESS,
+    Predicate.GE: Relation.AT_MOST,
+    Predicate.GT: Relation.LESS,
+}
+_TURNED = (Predicate.GE, Predicate.GT)
+"""What is stated from right to left."""
+
+
+def checked_facts(assume: object) -> tuple[Compare, ...]:
+    """The facts of `assume`. Raises CompileError for what is no comparison of extents."""
+    return tuple(_checked(fact) for fact in items(assume))
+
+
+def _checked(fact: object) -> Compare:
+    if not isinstance(fact, Compare):
+        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {fact!r}")
+    if fact.predicate not in _RELATIONS:
+        raise error(f"assume compares by ==, <=, <, >= or >, got {fact}")
+    for side in (fact.left, fact.right):
+        if not is_extent(side):
+            raise error(f"assume compares extents, made of integers and integer variables, got {side} in {fact}")
+    return fact
+
+
+def state_facts(emitter: ElementEmitter, facts: Sequence[Compare]) -> None:
+    """Write the facts into the entry block of a function, after its extents are known."""
+    for fact in facts:
+        left, right = (fact.right, fact.left) if fact.predicate in _TURNED else (fact.left, fact.right)
+        (first, second), operands = emitter.affine_forms([left, right])
+        emitter.finish(AssumeOp(first, _RELATIONS[fact.predicate], second, operands))
