@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.index import Index
 from weft.dialects import low_lanes
 from weft.dialects.low import GatherOp, ScatterOp
+from weft.dialects.low_gpu import SHARED
 from weft.dialects.tir import ForOp
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
@@ -174,12 +175,12 @@ class Vectorizer(LaneValues):
             self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
-        """Whether all lanes from `base` on lie in a buffer of the stack frame, which nobody else sees.
+        """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.
 
         Then inactive lanes may touch memory as well, if they leave it as it was. LLVM keeps such a buffer in registers
         only when no masked access to it is left.
         """
-        if not isinstance(buffer.owner, memref.AllocaOp):
+        if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
         low, high = base.range(range_of)
         size = buffer_type(buffer).get_shape()[0]
