@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from schedule_checks import check_schedule
+from schedule_checks import check_schedule, refused
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
@@ -158,6 +158,37 @@ def test_a_dynamic_reduction() -> None:
     sch = weft.Schedule(module)
     sch.transform_layout("Y", "Y", lambda i, j: (i // 4, j, i % 4), pad_value=0)
     check_schedule(module, sch)
+
+
+def test_what_is_assumed_of_extents_leaves_no_padding() -> None:
+    text = """
+    func.func @main(%A: memref<?x12xf32>, %C: memref<?x12xf32>) {
+      %c0 = arith.constant 0 : index
+      %n = memref.dim %A, %c0 : memref<?x12xf32>
+      tir.assume_shape %C[%n] : memref<?x12xf32>
+      tir.assume [%n mod 4] == [0]
+      %T = memref.alloc(%n) : memref<?x12xf32>
+      tir.for %i in %n { tir.for %j in 12 {
+        tir.block "T" iters(%vi: spatial<%n>, %vj: spatial<12>) = [%i, %j] {
+          %a = memref.load %A[%vi, %vj] : memref<?x12xf32>
+          memref.store %a, %T[%vi, %vj] : memref<?x12xf32>
+        } } }
+      tir.for %i in %n { tir.for %j in 12 {
+        tir.block "C" iters(%vi: spatial<%n>, %vj: spatial<12>) = [%i, %j] {
+          %a = memref.load %T[%vi, %vj] : memref<?x12xf32>
+          memref.store %a, %C[%vi, %vj] : memref<?x12xf32>
+        } } }
+      func.return
+    }"""
+    module = weft.parse(text, "assumed.mlir")
+    sch = weft.Schedule(module)
+    pack = lambda i, j: (i // 4, j, i % 4)  # noqa: E731
+    sch.transform_layout("T", "T", pack)
+    sch.transform_block_layout("T", pack)
+    assert "memref.store %a, %T[%vi_o, %vj, %vi_i] : memref<?x12x4xf32>" in str(sch.mod)
+    check_schedule(module, sch)
+    other = weft.Schedule(weft.parse(text.replace("mod 4", "mod 2"), "assumed.mlir"))
+    refused(lambda: other.transform_layout("T", "T", pack), 4, "no element comes to lie at [0, 0, 2]")
 
 
 def called(module: ModuleOp, *arrays: np.ndarray[Any, Any]) -> None:
