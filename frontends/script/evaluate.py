@@ -19,6 +19,7 @@ from weft.frontends.script import tir
 from weft.frontends.script.attributes import AttributeText
 from weft.frontends.script.constructs import Construct, DType
 from weft.frontends.script.emit import ScriptEmitter
+from weft.frontends.script.flat_views import FlatView, indices_in
 from weft.frontends.script.python_rules import (
     BUILTINS,
     COMPARISONS,
@@ -300,7 +301,7 @@ class Evaluator:
     def _subscript(self, node: ast.Subscript) -> object:
         value = self.evaluate(node.value)
         if isinstance(value, Buffer):
-            return BufferLoad(value, self.indices(node, value), value.dtype)
+            return BufferLoad(value.stored, self.indices(node, value), value.dtype)
         if isinstance(value, Expr):
             raise self.source.error(node, f"`{value}` is a number and has no elements")
         if isinstance(node.slice, ast.Slice):
@@ -315,7 +316,7 @@ class Evaluator:
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element. Raises CompileError for slices and for a wrong number."""
+        """The indices of an element, in the buffer that has it. Raises CompileError for slices and a wrong number."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(nodes) != buffer.rank:
             raise self.source.error(
@@ -326,7 +327,16 @@ class Evaluator:
                 raise self.source.error(
                     node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices"
                 )
-        return tuple(self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes))
+        indices = tuple(self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes))
+        if not isinstance(buffer, FlatView):
+            return indices
+        found = self.apply(node, indices_in, buffer.whole, indices[0])
+        if found is None:
+            raise self.source.error(
+                node,
+                f"which element of {buffer.whole.name} this is cannot be told: `{indices[0]}` is no sum of its strides",
+            )
+        return found
 
     # Calls
 

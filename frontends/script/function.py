@@ -20,6 +20,7 @@ from weft.frontends.script.attributes import parse_attribute, to_attributes
 from weft.frontends.script.constructs import DType, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator
+from weft.frontends.script.flat_views import FlatView
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.te.dtypes import type_of
@@ -355,6 +356,21 @@ class FunctionParser:
         type = buffer_type(shape, self.dtype(options.get("dtype")), self.scope(options.get("scope")))
         dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
         return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
+
+    def flat_view(self, node: ast.Call, name: str) -> FlatView:
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: the memory of a parameter, element after element."""
+        more = ("data", "scope")
+        options = self.options(node, node.args, node.keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
+        whole = self.evaluator.evaluate(options["data"]) if "data" in options else None
+        if not isinstance(whole, Buffer):
+            raise self.error(node, f"a buffer that is declared here is another's memory: `{tir.decl_buffer.usage}`")
+        shape = items(self.evaluator.evaluate(options["shape"])) if "shape" in options else ()
+        if len(shape) != 1:
+            raise self.error(node, f"{name} is the memory of {whole.name}: it has one dimension, got {len(shape)}")
+        dtype = self.dtype(options.get("dtype"))
+        if dtype != whole.dtype:
+            raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
+        return FlatView(whole.stored, name, None)
 
     def flush(self) -> None:
         """State the extents of the buffers that were declared since the last time."""

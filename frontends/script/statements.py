@@ -138,7 +138,7 @@ class StatementParser:
         if isinstance(target, ast.Subscript):
             buffer = self._buffer(target)
             indices = self.evaluator.indices(target, buffer)
-            self.store(buffer, indices, self.evaluator.element(value, buffer.dtype, f"buffer {buffer.name}"))
+            self.store(buffer.stored, indices, self.evaluator.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
         word = self._word(value)
         if isinstance(word, Construct) and word is not tir.attr:
@@ -213,6 +213,8 @@ class StatementParser:
             self.evaluator.bind(name, self.function.match_buffer(node, name))
         elif word is tir.alloc_buffer:
             self.evaluator.bind(name, self.function.alloc_buffer(node, name))
+        elif word in (tir.Buffer, tir.decl_buffer):
+            self.evaluator.bind(name, self.function.flat_view(node, name))
         elif word in (tir.op, tir.call_extern):
             op = self._calls_of.by_name(node) if word is tir.op else self._calls_of.outside(node)
             if len(op.results) != 1:
@@ -254,7 +256,7 @@ class StatementParser:
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
         buffer = self._buffer(node.target)
         indices = self.evaluator.indices(node.target, buffer)
-        old = self.evaluator.note(node.target, BufferLoad(buffer, indices, buffer.dtype))
+        old = self.evaluator.note(node.target, BufferLoad(buffer.stored, indices, buffer.dtype))
         new = self.evaluator.operate(node, node.op, old, self.evaluator.evaluate(node.value))
         value = self.evaluator.scalar(node, new)
         expr = value if isinstance(value, Expr) else self.evaluator.expression(node.value)
@@ -262,7 +264,7 @@ class StatementParser:
             raise self.error(
                 node, f"buffer {buffer.name} is {buffer.dtype}, and the new value is {expr.dtype}: cast it"
             )
-        self.store(buffer, indices, self.evaluator.note(node, expr))
+        self.store(buffer.stored, indices, self.evaluator.note(node, expr))
 
     # Threads, blocks and conditions
 

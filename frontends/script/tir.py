@@ -75,6 +75,7 @@ func_attr = Construct("func_attr", 'T.func_attr({"global_symbol": "main"})')
 match_buffer = Construct("match_buffer", 'A = T.match_buffer(a, (m, n), "float32")')
 alloc_buffer = Construct("alloc_buffer", 'Y = T.alloc_buffer((128, 128), "float32", scope="global")')
 sblock_alloc_buffer = alloc_buffer
+decl_buffer = Construct("decl_buffer", "A_2 = T.decl_buffer((A.strides[0] * m,), data=A.data)")
 
 # Loops
 

@@ -62,6 +62,11 @@ class Buffer:
         """Names for strides, by dimension."""
 
     @property
+    def stored(self) -> Buffer:
+        """The buffer that has the elements: this one, unless it is another name for one."""
+        return self
+
+    @property
     def type(self) -> MemRefType[Attribute]:
         return cast("MemRefType[Attribute]", self.value.type)
 
