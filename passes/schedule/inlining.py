@@ -30,6 +30,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
+from weft.passes.schedule.inlining_order import overwritten_before_use, overwritten_by_consumer
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
@@ -150,7 +151,7 @@ class ComputeInline(Primitive):
     1. the block is complete
     2. it stores once, unconditionally, to a temporary that only blocks of its scope read
     3. the indices of the store can be inverted: each is one iterator plus a constant, and every iterator has one
-    4. nothing between the block and a reader writes what the block reads
+    4. nothing between the block and a reader writes what the block reads; nor does the reader, before it needs it
     5. every read of the temporary comes after the block
     6. what the block uses is known at every read
 
@@ -193,19 +194,20 @@ class ComputeInline(Primitive):
             if not precedes(block, reader):
                 self.refuse(5, f'block "{reader.label}" reads it before', reader, subject)
         require_uses_inside(self, 2, store.memref, [block, *readers], subject)
-        self._require_same_inputs(readers, subject)
+        self._require_same_inputs(readers, store.memref, subject)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
         for load in loads:
             self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load, subject)
         return ComputeInlinePlan(block, block, store, inverse, loads)
 
-    def _require_same_inputs(self, readers: Sequence[BlockOp], subject: str) -> None:
+    def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
         """Between producer and reader nobody overwrites what the producer read."""
         block, scope = self.block, scope_of(self.block)
-        passed: dict[Operation, None] = {}
         for reader in readers:
-            passed.update(dict.fromkeys(actions_between(block, scope, child_towards(scope, reader))))
-        self.require(4, passing_conflict(block, list(passed), (), flow_to=True), block, subject)
+            passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
+            self.require(4, passing_conflict(block, passed, (), flow_to=True), block, subject)
+            if passing_conflict(block, [reader], (), flow_to=True) is not None:
+                self.require(4, overwritten_before_use(block, reader, buffer), block, subject)
 
 
 def require_uses_inside(
@@ -337,7 +339,7 @@ class ReverseComputeInline(MovingPrimitive):
         passed = [op for op in actions_between(block, scope, child_towards(scope, producer)) if op is not producer]
         violation = passing_conflict(block, passed, (), flow_to=False)
         self.require(6, violation or passing_conflict(block, passed, (), flow_to=True), block, subject)
-        self._require_no_overlap(producer, subject)
+        self._require_no_overlap(producer, buffer, subject)
         self.require(7, why_not_visible(values_used_by(block), Place.before_op(store)), block, subject)
         return ReverseComputeInlinePlan(block, block, producer, store, inverse)
 
@@ -390,13 +392,8 @@ class ReverseComputeInline(MovingPrimitive):
                 detail = f"in dimension {dimension} the producer runs {texts[0]}, the block {texts[1]}"
                 self.refuse(5, detail, self.block, subject)
 
-    def _require_no_overlap(self, producer: BlockOp, subject: str) -> None:
-        """The block's own reads and writes do not touch what the producer reads or writes in other instances."""
-        written = set(buffers_written(self.block))
-        for other in buffers_loaded(producer):
-            if other in written:
-                self.refuse(
-                    6, f'block "{producer.label}" reads {buffer_name(other)}, which the block writes', producer, subject
-                )
-        if not written.isdisjoint(buffers_written(producer)):
+    def _require_no_overlap(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
+        """The block writes nothing that the producer reads in a later instance."""
+        self.require(6, overwritten_by_consumer(producer, self.block, buffer), producer, subject)
+        if not set(buffers_written(self.block)).isdisjoint(buffers_written(producer)):
             raise InternalError("a complete block is the only writer of what it writes")
