@@ -23,6 +23,7 @@ from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.support.gpu_machine import GPU_KINDS
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         FlattenPass(),
         # While loops still have kinds.
         LowerVectorizedPass(),
+        # After vectors, which need no loop any more.
+        UnrollRegistersPass(),
         # While loops tell which thread axis they are.
         OutlineKernelsPass(target),
         # Last: indices are read and simplified by the ranges of tir loops up to here.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.context import Context
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
-from xdsl.ir import Block, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient
@@ -16,6 +16,7 @@ from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
+from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
@@ -34,9 +35,9 @@ class CompactBuffersPass(ModulePass):
       %t = memref.alloc() : memref<4x64xf32>
       tir.for %r in 4 { tir.for %j in 64 { ACCESS %t[%r, %j] } }
     ```
-    A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range;
-    it keeps its extent otherwise. The rank stays. Of a buffer of space "shared", it is the region that all threads of a
-    block touch. Blocks must have been lowered (`tir-lower-blocks`).
+    A dimension shrinks when every index into it is one value that is fixed in the scope plus a part of constant range,
+    as far as loops and conditions around tell; it keeps its extent otherwise. The rank stays. Of a buffer of space
+    "shared", it is the region that all threads of a block touch. Blocks must have been lowered (`tir-lower-blocks`).
     """
 
     name = "tir-compact-buffers"
@@ -76,7 +77,12 @@ def compact(alloc: memref.AllocOp) -> None:
     indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
     boxes = [
-        _union([_widened(fixed.box(index[d]), op, d) for op, index in zip(uses, indices, strict=True)])
+        _union(
+            [
+                _widened(_clipped(fixed.box(index[d]), index[d], op), op, d)
+                for op, index in zip(uses, indices, strict=True)
+            ]
+        )
         for d in range(old.get_num_dims())
     ]
     boxes = [
@@ -88,6 +94,35 @@ def compact(alloc: memref.AllocOp) -> None:
     _shrink(alloc, old, boxes)
     for op, index in zip(uses, indices, strict=True):
         _rebase(op, index, boxes)
+
+
+def _clipped(box: _Box | None, index: Index, op: _Use) -> _Box | None:
+    """A box without what the conditions around a load or store exclude: `c - part >= 0` says that the part of the index
+    that varies is at most c."""
+    if box is None or isinstance(op, AccessPtrOp):
+        return box
+    part = index - box.base
+    low, high = box.low, box.high
+    for constraint in _conditions_around(op):
+        _, most = (constraint + part).simplified(range_of).range(range_of)
+        _, least = (constraint - part).simplified(range_of).range(range_of)
+        high = high if most is None else min(high, most)
+        low = low if least is None else max(low, -least)
+    return _Box(box.base, low, high) if low <= high else box
+
+
+def _conditions_around(op: Operation) -> list[Index]:
+    """Indices that are not negative where `op` runs, by the conditions around it."""
+    found: list[Index] = []
+    inner: Operation = op
+    parent = op.parent_op()
+    while parent is not None:
+        if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(inner):
+            for _, constraint in comparisons(parent.cond):
+                if not constraint.equality and not constraint.negated:
+                    found.append(constraint.index)
+        inner, parent = parent, parent.parent_op()
+    return found
 
 
 def _widened(box: _Box | None, op: _Use, dimension: int) -> _Box | None:

@@ -1,0 +1,80 @@
+"""tir-unroll-registers: loops over what a thread has of its own are unrolled, so that it can be in registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors
+from weft.analysis.threads import axis_of
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IN_STEP, LoopKind, LoopKindAttr
+from weft.passes.tir.nest import LOCAL, buffer_type
+
+_LARGEST = 256
+"""Elements up to which a buffer may become registers: a thread has no more."""
+_COPIES = 1024
+"""How often a body is repeated at most."""
+
+
+@dataclass(frozen=True)
+class UnrollRegistersPass(ModulePass):
+    """Unroll the serial loops of kernels that pick elements of small buffers of space "local".
+
+    ```mlir
+    %C = memref.alloca() : memref<8xf32, "local">
+    tir.for %i in 8 { memref.store %zero, %C[%i] }
+    // becomes
+    tir.for %i in 8 unrolled { memref.store %zero, %C[%i] }
+    ```
+    Registers have no addresses: a buffer whose indices are all constants needs no memory. Only loops of static extent,
+    and no more than 1024 copies of a body. Requires `tir-flatten`.
+    """
+
+    name = "tir-unroll-registers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
+            for alloca in [inner for inner in function.walk() if isinstance(inner, memref.AllocaOp)]:
+                type_ = buffer_type(alloca.memref)
+                if type_.memory_space == LOCAL and type_.get_shape()[0] <= _LARGEST:
+                    unroll_loops_over(alloca.memref)
+
+
+def unroll_loops_over(buffer: SSAValue) -> None:
+    """Unroll the loops that pick elements of one buffer, the innermost first."""
+    for use in list(buffer.uses):
+        user = use.operation
+        indices = [operand for operand in user.operands if operand is not buffer]
+        picking = {v for operand in indices for v in Index.of(operand).values() if _loop_of(v) is not None}
+        loops = [loop for loop in ancestors(user) if isinstance(loop, ForOp) and loop.induction_variable in picking]
+        for loop in loops:
+            if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int) and _copies(loop) <= _COPIES:
+                loop.kind = LoopKindAttr(LoopKind.UNROLLED)
+
+
+def _loop_of(value: SSAValue) -> ForOp | None:
+    parent: Operation | None = value.block.parent_op() if isinstance(value, BlockArgument) else None
+    return parent if isinstance(parent, ForOp) and axis_of(parent) is None else None
+
+
+def _copies(loop: ForOp) -> int:
+    """How often the innermost body would be repeated with this loop unrolled."""
+    inner = [op for op in loop.body.walk() if isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLLED]
+    most = 1
+    for op in inner:
+        count = op.extent if isinstance(op.extent, int) else 1
+        for parent in ancestors(op):
+            if parent is loop:
+                break
+            if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED and isinstance(parent.extent, int):
+                count *= parent.extent
+        most = max(most, count)
+    return most * (loop.extent if isinstance(loop.extent, int) else 1)
