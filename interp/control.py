@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects import affine, func, scf
 from xdsl.dialects.builtin import MemRefType
 
-from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.values import Buffer
@@ -141,7 +141,11 @@ def bad_step(op: Operation, step: int) -> None:
 def emit_loop(
     emitter: Emitter, variable: SSAValue, body: Block, extent: int | SSAValue, op: Operation, *, free: bool
 ) -> None:
-    """A loop from 0 to `extent`; `free` when its iterations may run in any order."""
+    """A loop from 0 to `extent`; `free` when its iterations may run in any order.
+
+    Threads that reduce together run one after the other: how they combine what they have is the business of lowering.
+    """
+    free = free and not combines_threads(op)
     interval: Interval
     if isinstance(extent, int):
         count, interval, below = str(extent), (0, max(extent - 1, 0)), None
@@ -160,6 +164,24 @@ def emit_loop(
     with emitter.loop(variable, iterable, op) as name:
         emitter.bind(variable, name, interval, below)
         emitter.region(body)
+
+
+def combines_threads(loop: Operation) -> bool:
+    """Whether a loop over threads is one of the steps of a reduction: a reduce iterator is bound to it."""
+    if not isinstance(loop, ForOp) or loop.kind.data is not LoopKind.THREAD_BINDING:
+        return False
+    values: list[SSAValue] = [loop.induction_variable]
+    for value in values:
+        for use in value.uses:
+            user = use.operation
+            if not isinstance(user, BlockOp):
+                values.extend(result for result in user.results if result not in values)
+                continue
+            for expr, kind in zip(user.bindings.data.results, user.kinds, strict=True):
+                used = (user.binding_operands[dimension] for dimension in expr.used_dims())
+                if kind is IterKind.REDUCE and value in used:
+                    return True
+    return False
 
 
 def _emit_interleaved(

@@ -178,3 +178,17 @@ def test_low_parallel_loops() -> None:
     }"""
     np.testing.assert_array_equal(run(text, "forward"), [1] * 9)
     np.testing.assert_array_equal(run(text, "reversed"), [1, *range(1, 9)])
+
+
+@pytest.mark.parametrize("order", ["reversed", "shuffled", "interleaved", "privatised"])
+def test_threads_that_reduce_together_combine_in_every_order(order: str) -> None:
+    text = """tir.for %i in 3 { tir.for %k in 4 thread_binding<"threadIdx.x"> {
+      tir.block "S" iters(%vi: spatial<3>, %vk: reduce<4>) = [%i, %k] {
+        tir.init { memref.store %c5, %A[%vi] : memref<9xi64> }
+        %s = memref.load %A[%vi] : memref<9xi64>
+        %t = arith.addi %s, %c5 : i64
+        memref.store %t, %A[%vi] : memref<9xi64>
+      }
+    } }"""
+    text = "%c5 = arith.constant 5 : i64\n" + text
+    np.testing.assert_array_equal(run(text, order)[:3], [25] * 3)
