@@ -371,7 +371,8 @@ def _verify_map(op: BlockOp, what: str, attribute: AffineMapAttr, operands: Sequ
 @irdl_op_definition
 class InitOp(IRDLOperation):
     """The start value of a reduction block: runs before the block's first instance of each spatial point, that is when
-    all reduce iterators are at their start. Stands first in the body of a block and sees its iterators."""
+    all reduce iterators are at their start; in front of the reduction when that runs over nothing (`tir_empty.py`).
+    Stands first in the body of a block and sees its iterators."""
 
     name = "tir.init"
 

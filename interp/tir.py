@@ -1,16 +1,18 @@
 """`tir`: loops and blocks.
 
 A block instance runs when its guards hold. Its iterators must then lie in their domain, and the init runs in the
-instances where all reduce iterators are 0.
+instances where all reduce iterators are 0, or, for a reduction over nothing, in front of it (`dialects/tir_empty.py`).
 """
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
 from weft.dialects.low_access import StrideOp
 from weft.dialects.tir_assume import AssumeOp, affine_text
+from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
@@ -26,9 +28,49 @@ if TYPE_CHECKING:
 
 @emits(tir.ForOp)
 def emit_for(emitter: Emitter, op: tir.ForOp) -> None:
+    for start in _empty_starts(op):
+        _emit_empty_start(emitter, start, op)
     free = op.kind.data in FREE_KINDS
     refuse_threads_in_step(op)
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=free)
+
+
+def _empty_starts(loop: tir.ForOp) -> list[EmptyStart]:
+    """The reductions that `loop` is the outermost loop of, and that may be over nothing."""
+    blocks = [op for op in loop.body.walk() if isinstance(op, tir.BlockOp) and op.extent_operands]
+    return [start for block in blocks if (start := empty_start(block)) is not None and start.anchor is loop]
+
+
+def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: tir.ForOp) -> None:
+    """The init for every spatial point, when an extent of the reduction is 0."""
+    block, init = start.block, start.block.init
+    if init is None:
+        return
+    condition = " or ".join(f"{emitter.written(extent, anchor)} <= 0" for extent in start.extents)
+    with ExitStack() as stack:
+        stack.enter_context(emitter.nested(f"if {condition}:", anchor))
+        for loop in start.kept:
+            count = emitter.written(loop.extent, loop) if not isinstance(loop.extent, int) else str(loop.extent)
+            name = stack.enter_context(emitter.loop(loop.induction_variable, f"range({count})", loop))
+            emitter.bind(loop.induction_variable, name, (0, None))
+        guards = [
+            f"{emitter.affine(left, block.guard_operands)} < {emitter.affine(right, block.guard_operands)}"
+            for left, right in start.guards
+        ]
+        if guards:
+            stack.enter_context(emitter.nested(f"if {' and '.join(guards)}:", block))
+        operands = list(block.binding_operands)
+        for at, (variable, kind) in enumerate(zip(block.iter_vars, block.kinds, strict=True)):
+            extent = block.extents[at]
+            if kind is IterKind.REDUCE:
+                emitter.bind(variable, "0", (0, 0))
+            elif at in start.whole:
+                count = str(extent) if isinstance(extent, int) else emitter.written(extent, block)
+                name = stack.enter_context(emitter.loop(variable, f"range({count})", block))
+                emitter.bind(variable, name, (0, None))
+            else:
+                assign_affine(emitter, variable, block.bindings.data.results[at], operands, block)
+        emitter.region(init.body.block)
 
 
 @emits(tir.BlockOp)

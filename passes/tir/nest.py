@@ -100,6 +100,16 @@ def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSA
     return result
 
 
+def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
+    """Any of `conditions` (at least one), computed just before `anchor`."""
+    result = conditions[0]
+    for condition in conditions[1:]:
+        op = arith.OrIOp(result, condition)
+        insert_before(anchor, [op])
+        result = op.result
+    return result
+
+
 def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
     """A detached `scf.if` without results that holds `ops`, which are detached."""
     body = Block()

@@ -15,6 +15,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
+from weft.passes.tir.empty_reductions import start_when_empty
 from weft.passes.tir.nest import (
     compare_before,
     conjunction_before,
@@ -47,7 +48,9 @@ class LowerReductionsPass(ModulePass):
     ```
     Elsewhere the init stays in the body, under a condition that all reduce iterators are 0.
 
-    A reduction over no iterations (a dynamic extent of 0) yields its start value where the init was hoisted.
+    A reduction over no iterations (a dynamic extent of 0) yields its start value: where the init was not hoisted out of
+    all loops of the reduction, it also stands in front of them under the condition that an extent is 0
+    (`dialects/tir_empty.py`).
     """
 
     name = "tir-lower-reductions"
@@ -82,9 +85,18 @@ def lower_init(block: BlockOp) -> None:
     if all(binding == Index({}) for binding in reduce):
         _inline_init(block)
     elif (hoist := _plan_hoist(block, bindings, reduce)) is not None:
+        if hoist.conditions or _guards_depend_on(block, hoist.dropped):
+            start_when_empty(block)
         _hoist_init(block, bindings, hoist)
     else:
+        start_when_empty(block)
         _guard_init(block)
+
+
+def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
+    """Whether a guard says something about the steps of a reduction: there is none for it to hold when it is empty."""
+    variables = [loop.induction_variable for loop in loops]
+    return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
 
 def _inline_init(block: BlockOp) -> None:

@@ -1,0 +1,131 @@
+"""Reductions over nothing: where the init of a block runs when an extent of its reduction is 0 at run time.
+
+An init runs in the first instance of a reduction. When there is none, each element still gets its start value: the sum
+of nothing is 0. The init then runs just before the outermost loop that a reduce iterator is bound to, once for each
+spatial point that the loops reach. The interpreter and the lowering both follow this plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
+
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
+
+
+@dataclass(frozen=True)
+class EmptyStart:
+    """How the init of a block runs when one of `extents`, those of its reduction, is 0."""
+
+    block: BlockOp
+    anchor: ForOp
+    """The loop before which it runs."""
+    kept: tuple[ForOp, ...]
+    """The loops from `anchor` inwards that the reduction does not use, which run around it."""
+    whole: tuple[int, ...]
+    """The iterators that run over all of their domain, since their loops are those of the reduction too."""
+    guards: tuple[tuple[AffineExpr, AffineExpr], ...]
+    """The guards of the block, over its guard operands, that apply."""
+    extents: tuple[SSAValue, ...]
+
+
+def empty_start(block: BlockOp) -> EmptyStart | None:
+    """The plan for a block whose reduction has an extent that is known at run time only.
+
+    None for other blocks, and where what the init needs is not known in front of the reduction.
+    """
+    extents = [
+        e
+        for e, kind in zip(block.extents, block.kinds, strict=True)
+        if kind is IterKind.REDUCE and isinstance(e, SSAValue)
+    ]
+    if block.init is None or not extents:
+        return None
+    chain = _loops_around(block)
+    operands = list(block.binding_operands)
+    bindings = list(zip(block.bindings.data.results, block.kinds, strict=True))
+    reduced = _loop_values([v for e, kind in bindings if kind is IterKind.REDUCE for v in _used(e, operands)], chain)
+    inside = chain[next((at for at, loop in enumerate(chain) if loop.induction_variable in reduced), len(chain)) :]
+    if not inside:
+        return None
+    anchor = inside[0]
+    kept = tuple(loop for loop in inside if loop.induction_variable not in reduced)
+    known = {loop.induction_variable for loop in kept}
+    outside = [loop for loop in chain if loop not in inside]
+    whole: list[int] = []
+    needed: list[SSAValue] = [*extents, *(loop.extent for loop in kept if isinstance(loop.extent, SSAValue))]
+    for at, (expr, kind) in enumerate(bindings):
+        values = _used(expr, operands)
+        if kind is IterKind.REDUCE:
+            continue
+        if reduced.isdisjoint(_loop_values(values, chain)):
+            needed.extend(values)
+            continue
+        if _loop_values(values, outside):
+            return None
+        whole.append(at)
+        extent = block.extents[at]
+        needed.extend([extent] if isinstance(extent, SSAValue) else [])
+    guards: list[tuple[AffineExpr, AffineExpr]] = []
+    for guard in block.guards:
+        values = [v for side in guard for v in _used(side, list(block.guard_operands))]
+        if reduced.isdisjoint(_loop_values(values, chain)):
+            guards.append(guard)
+            needed.extend(values)
+    needed.extend(_captured(block, block.init))
+    if any(value not in known and _is_defined_in(value, anchor) for value in needed):
+        return None
+    return EmptyStart(block, anchor, kept, tuple(whole), tuple(guards), tuple(extents))
+
+
+def _loops_around(block: BlockOp) -> list[ForOp]:
+    """The loops of the scope of a block, outermost first."""
+    loops: list[ForOp] = []
+    parent = block.parent_op()
+    while isinstance(parent, ForOp):
+        loops.append(parent)
+        parent = parent.parent_op()
+    return loops[::-1]
+
+
+def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
+    return [operands[node.position] for node in expr.dfs() if isinstance(node, AffineDimExpr)]
+
+
+def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
+    """The variables of `loops` that `values` are computed from."""
+    variables = {loop.induction_variable for loop in loops}
+    found: set[SSAValue] = set()
+    pending, seen = list(values), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in variables:
+            found.add(value)
+        elif isinstance(value.owner, Operation):
+            pending.extend(value.owner.operands)
+    return found
+
+
+def _captured(block: BlockOp, init: Operation) -> Collection[SSAValue]:
+    """The values from outside of the block that its init uses."""
+    used = dict.fromkeys(operand for op in init.walk() for operand in op.operands)
+    return [value for value in used if not _is_defined_in(value, block)]
+
+
+def _is_defined_in(value: SSAValue, op: Operation) -> bool:
+    owner: Block | Operation = value.owner
+    parent = owner.parent_op()
+    if isinstance(value, BlockArgument) and parent is op:
+        return True
+    while parent is not None:
+        if parent is op:
+            return True
+        parent = parent.parent_op()
+    return False
