@@ -46,7 +46,7 @@ def _emit_empty_start(emitter: Emitter, start: EmptyStart, anchor: tir.ForOp) ->
     block, init = start.block, start.block.init
     if init is None:
         return
-    condition = " or ".join(f"{emitter.written(extent, anchor)} <= 0" for extent in start.extents)
+    condition = " or ".join(f"{emitter.written(extent, anchor)} < 1" for extent in start.extents)
     with ExitStack() as stack:
         stack.enter_context(emitter.nested(f"if {condition}:", anchor))
         for loop in start.kept:
