@@ -116,7 +116,7 @@ class TransformBlockLayout(Primitive):
             self.refuse(2, own, block, subject)
         self._require_free_order()
         layout = self._layout()
-        kinds = tuple(self._kind(layout, at) for at in range(len(layout.outputs)))
+        kinds = tuple(self._kind(at) for at in range(len(layout.outputs)))
         self._require_onto(layout)
         init = block.init
         for variable, kind in zip(block.iter_vars, block.kinds, strict=True):
@@ -173,17 +173,17 @@ class TransformBlockLayout(Primitive):
         self.require(4, meeting_points(layout, points), block, subject)
         return layout
 
-    def _kind(self, layout: LayoutMap, at: int) -> IterKindAttr:
-        """The kind of a new iterator: that of all the iterators that it is made of."""
+    def _kind(self, at: int) -> IterKindAttr:
+        """The kind of a new iterator: that of all that it is made of, where those of extent 1 do not count besides
+        others."""
         block = self.block
-        used = {kind for v, kind in zip(layout.inputs, block.iter_kinds, strict=True) if self._uses(layout, at, v)}
-        if len(used) > 1:
+        used = sorted(self.index_map.data.results[at].used_dims())
+        moving = [dim for dim in used if block.extents[dim] != 1]
+        kinds = {block.iter_kinds.data[dim] for dim in moving or used}
+        if len(kinds) > 1 and moving:
             detail = f"new iterator {at} would be made of spatial and reduce iterators"
             self.refuse(3, detail, block, block_text(block))
-        return used.pop() if used else SPATIAL
-
-    def _uses(self, layout: LayoutMap, at: int, value: SSAValue) -> bool:
-        return layout.results[at].depends_on([value])
+        return kinds.pop() if len(kinds) == 1 else SPATIAL
 
     def _require_onto(self, layout: LayoutMap) -> None:
         block, subject = self.block, block_text(self.block)

@@ -160,6 +160,17 @@ def test_a_dynamic_reduction() -> None:
     check_schedule(module, sch)
 
 
+def test_a_scalar_becomes_a_row() -> None:
+    A = te.placeholder((6,), name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    T = te.compute((), lambda: te.sum(A[k], axis=k), name="T")
+    module = te.create_func([A, te.compute((6,), lambda i: A[i] + T(), name="C")])
+    sch = weft.Schedule(module)
+    sch.transform_layout("T", "T", lambda: (2, 0), pad_value=1)
+    assert "memref<3x1xf32>" in str(sch.mod)
+    check_schedule(module, sch)
+
+
 def test_what_is_assumed_of_extents_leaves_no_padding() -> None:
     text = """
     func.func @main(%A: memref<?x12xf32>, %C: memref<?x12xf32>) {

@@ -78,6 +78,19 @@ def test_under_a_loop_of_the_consumer_and_in_a_block() -> None:
     check_schedule(module, sch)
 
 
+def test_iterators_of_one_iteration_keep_their_kind() -> None:
+    module = matmul(n=1, m=10, length=1)
+    sch = weft.Schedule(module)
+    c = sch.get_block("C")
+    sch.transform_block_layout(c, lambda i, j, k: (k, j // 5, i, j % 5))
+    op = sch.get(c)
+    assert isinstance(op, BlockOp)
+    assert [kind.value for kind in op.kinds] == ["reduce", "spatial", "spatial", "spatial"]
+    check_schedule(module, sch)
+    sch.transform_block_layout(c, lambda k, jo, i, ji: jo * 5 + ji + k + i)
+    check_schedule(module, sch)
+
+
 def test_stated_regions_follow() -> None:
     text = COPY.replace("%a = memref.load", "tir.reads %A[%v] : memref<12xf32>\n%a = memref.load")
     sch = schedule(text)
