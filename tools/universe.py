@@ -91,6 +91,7 @@ TARGETS: Mapping[str, str] = {
     "cuda": "weft.backends.cuda.targets:CudaTarget",
     "dot": "weft.backends.picture.targets:DotTarget",
     "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
+    "metal": "weft.backends.metal.targets:MetalTarget",
     "opencl": "weft.backends.opencl.targets:OpenCLTarget",
     "ptx": "weft.backends.cuda.targets:PtxTarget",
     "svg": "weft.backends.picture.targets:SvgTarget",

@@ -108,7 +108,8 @@ def _buffer_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
     emitter.values[argument] = Expr(name, "ptr")
     const = "const " if access is Access.READ else ""
     space = language.spaces.get("global", "") if emitter.kernel_threads else ""
-    return f"{space}{const}{memory_type(emitter, element, function)} *{language.restrict} {name}"
+    restrict = f"{language.restrict} " if language.restrict else ""
+    return f"{space}{const}{memory_type(emitter, element, function)} *{restrict}{name}"
 
 
 def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAValue, name: str) -> str:

@@ -131,7 +131,8 @@ def _wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAVal
 def _wide_place(emitter: FunctionEmitter, element: str, lanes: int, variable: Expr) -> str:
     """The room of a vector as one value."""
     name = variable.text.partition("[")[0]
-    return f"*({emitter.language.wide_type(element, lanes)} *){name}"
+    space = emitter.language.pointer_spaces.get("local", "")
+    return f"*({space}{emitter.language.wide_type(element, lanes)} *){name}"
 
 
 def emit_store(emitter: FunctionEmitter, op: Operation) -> None:

@@ -5,6 +5,7 @@ import inspect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,7 @@ class RecordedOp:
     """Element type of the result."""
 
 
+@cache
 def recorded_ops(only: str = "test_") -> list[RecordedOp]:
     """Every kernel that the tests whose names start with `only` run."""
     module = load_tests("test_llvm_ops")
@@ -55,10 +57,8 @@ def recorded_ops(only: str = "test_") -> list[RecordedOp]:
 
     module.run = run
     for name, test in inspect.getmembers(module, inspect.isfunction):
-        if (
-            not name.startswith(only)
-            or ("run(" not in inspect.getsource(test)
-            and "cast(" not in inspect.getsource(test))
+        if not name.startswith(only) or (
+            "run(" not in inspect.getsource(test) and "cast(" not in inspect.getsource(test)
         ):
             continue
         for values in parameters_of(test):

@@ -1,0 +1,1 @@
+"""The Metal target: kernels of a low module as Metal Shading Language text, which nothing here compiles."""

@@ -1,0 +1,117 @@
+"""The Metal Shading Language 3, as the printer of the C family spells it. There is no f64."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.backends.c.language import MATH_H
+from weft.backends.c_family.language import KEYWORDS, Language
+
+_MISSING: Final = ("cbrt", "erf", "expm1", "log1p")
+"""Functions of math.h that Metal lacks."""
+_WORDS: Final = """
+    kernel device threadgroup thread constant float2 float4 int2 int4 long2 short2 short4 char2 char4 ushort2 ushort4
+    vertex fragment texture sampler metal using namespace template class new delete this operator private public
+    threadIdx blockIdx lane_in_warp signbit select clamp mix step popcount clz ctz as_type min max any all and or not
+"""
+_NAMES: Final = {"absf": "fabs", "powf": "pow", "roundeven": "rint", "maxnumf": "fmax", "minnumf": "fmin"}
+_PLAIN: Final = ("fabs", "ceil", "copysign", "floor", "fma", "rint", "round", "trunc", "fmax", "fmin")
+"""Functions that have no fast and precise forms."""
+
+
+def _function(op: str, name: str) -> tuple[str, str]:
+    if op in _MISSING:
+        return "", ""
+    spelled = _NAMES.get(op, name)
+    return (spelled if spelled in _PLAIN else f"precise::{spelled}"), ""
+
+
+_SOURCES: Final = {
+    "down": "group_lane + offset < width ? lane + offset : lane",
+    "up": "group_lane - offset >= 0 ? lane - offset : lane",
+    "xor": "lane - group_lane + (group_lane ^ offset)",
+    "idx": "lane - group_lane + (offset & (width - 1))",
+}
+
+
+def _shuffle(mode: str, element: str) -> str:
+    return f"""\
+// The value of another thread of the SIMD group.
+$inline ${element} weft_shuffle_{mode}_{element}(int lane, ${element} value, int offset, int width) {{
+  const int group_lane = lane & (width - 1);
+  return simd_shuffle(value, ushort({_SOURCES[mode]}));
+}}"""
+
+
+def _atomic(kind: str, element: str, space: str) -> str:
+    place = "threadgroup" if space == "shared" else "device"
+    type_ = {"i32": "int", "f32": "float"}[element]
+    if element == "i32" or kind == "add":
+        function = "atomic_fetch_" + {"add": "add", "min": "min", "max": "max"}[kind] + "_explicit"
+        body = f"  return {function}(({place} atomic_{type_} *)place, value, memory_order_relaxed);"
+    else:
+        better = "value < old" if kind == "min" else "value > old"
+        body = (
+            f"  {place} atomic_int *bits = ({place} atomic_int *)place;\n"
+            "  int seen = atomic_load_explicit(bits, memory_order_relaxed);\n"
+            "  for (;;) {\n"
+            "    const float old = as_type<float>(seen);\n"
+            f"    if (!({better})) return old;\n"
+            "    if (atomic_compare_exchange_weak_explicit(\n"
+            "            bits, &seen, as_type<int>(value), memory_order_relaxed, memory_order_relaxed)) return old;\n"
+            "  }"
+        )
+    return (
+        "// Combines a value into memory at once; gives what stood there.\n"
+        f"$inline {type_} weft_atomic_{kind}_{element}_{space}({place} {type_} *place, {type_} value) {{\n{body}\n}}"
+    )
+
+
+_RESERVED: Final = KEYWORDS | frozenset(_WORDS.split()) | frozenset(name for pair in MATH_H.values() for name in pair)
+_COMBINED: Final = [(kind, element) for kind in ("add", "min", "max") for element in ("i32", "f32")]
+
+METAL: Final = Language(
+    name="Metal",
+    kind="metal",
+    types={
+        **{"i1": "bool", "i8": "char", "i16": "short", "i32": "int", "i64": "long"},
+        **{"f16": "weft_f16", "bf16": "weft_bf16", "f32": "float", "idx32": "int", "idx64": "long"},
+    },
+    unsigned={
+        **{"i8": "uchar", "i16": "ushort", "i32": "uint", "i64": "ulong"},
+        **{"idx32": "uint", "idx64": "ulong"},
+    },
+    functions={op: _function(op, name) for op, (_, name) in MATH_H.items()},
+    fast_functions={
+        **{name: f"fast::{name}" for name in ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "sqrt")},
+        "rsqrt": "fast::rsqrt",
+    },
+    helpers={
+        **{f"weft_shuffle_{mode}_{t}": _shuffle(mode, t) for mode in _SOURCES for t in ("i32", "f32")},
+        **{
+            f"weft_atomic_{k}_{t}_{space}": _atomic(k, t, space) for k, t in _COMBINED for space in ("global", "shared")
+        },
+        "weft_f32_as_i32": "$inline int weft_f32_as_i32(float x) {\n  return as_type<int>(x);\n}",
+        "weft_i32_as_f32": "$inline float weft_i32_as_f32(int x) {\n  return as_type<float>(x);\n}",
+        "weft_f16_to_f32": "$inline float weft_f16_to_f32(weft_f16 x) {\n  return float(as_type<half>(x));\n}",
+        "weft_f32_to_f16": "$inline weft_f16 weft_f32_to_f16(float x) {\n  return as_type<ushort>(half(x));\n}",
+    },
+    reserved=_RESERVED,
+    reserved_symbols=_RESERVED,
+    restrict="",
+    spaces={"global": "device ", "shared": "threadgroup "},
+    pointer_spaces={"global": "device ", "shared": "threadgroup ", "local": "thread "},
+    constant="constant",
+    aligned="__attribute__((aligned({0}))) ",
+    unroll=lambda trips: "#pragma unroll",
+    unroll_lanes=True,
+    by_value="constant {type} &{name}",
+    pointer_types={"i1": "uchar"},
+    wide_types={
+        **{("f32", 2): "float2", ("f32", 4): "float4", ("i32", 2): "int2", ("i32", 4): "int4"},
+        **{("i64", 2): "long2", ("i16", 2): "short2", ("i16", 4): "short4", ("i8", 2): "char2", ("i8", 4): "char4"},
+        **{(kind, lanes): f"ushort{lanes}" for kind in ("f16", "bf16") for lanes in (2, 4)},
+    },
+    axes={f"{axis}Idx.{d}": f"{axis}Idx.{d}" for axis in ("thread", "block") for d in "xyz"},
+    barrier="threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device)",
+)
