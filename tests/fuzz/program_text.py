@@ -63,6 +63,25 @@ class Affine:
             return f"({text}) floordiv {self.floordiv}"
         return f"({text}) mod {self.mod}" if self.mod else text
 
+    def index_text(self) -> str:
+        """The expression as it stands in brackets, over values."""
+        text = " + ".join([*(f"%{name} * {factor}" for name, factor in self.terms), str(self.constant)])
+        if self.floordiv:
+            return f"({text}) floordiv {self.floordiv}"
+        return f"({text}) mod {self.mod}" if self.mod else text
+
+
+@dataclass(frozen=True)
+class Fact:
+    """`left relation right` over symbols: `==`, `<=` or `<`."""
+
+    left: Affine
+    relation: str
+    right: Affine
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        return bool(eval(f"{self.left.python()} {self.relation} {self.right.python()}", dict(sizes)))
+
 
 def iterator(name: str) -> Affine:
     return Affine(((name, 1),))
@@ -202,6 +221,8 @@ class ProgramText:
     dtype: str
     below: tuple[tuple[str, Extent], ...] = ()
     """Inputs that hold indices, and the extent that these stay below."""
+    facts: tuple[Fact, ...] = ()
+    """What calls keep to, and schedules may rely on."""
 
     def stages(self) -> list[Stage]:
         return [stage for group in self.groups for stage in group.stages]
@@ -326,6 +347,8 @@ class TirPrinter:
                 name = f"%{extent.symbol}_{'less' if extent.offset < 0 else 'more'}{abs(extent.offset)}"
                 self.line(1, f"{name} = affine.apply affine_map<(d0) -> (d0 + {extent.offset})>(%{extent.symbol})")
                 self.known[extent] = name
+        for fact in self.program.facts:
+            self.line(1, f"tir.assume [{fact.left.index_text()}] {fact.relation} [{fact.right.index_text()}]")
         for buffer in (*self.program.inputs, *self.program.outputs):
             if any(e.symbol and (buffer.name, at) not in sources for at, e in enumerate(buffer.shape)):
                 sizes = ", ".join(self.extent(e) for e in buffer.shape if e.symbol)

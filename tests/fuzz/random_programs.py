@@ -14,6 +14,7 @@ from program_text import (
     Buffer,
     Constant,
     Extent,
+    Fact,
     Gathered,
     Group,
     Guarded,
@@ -72,12 +73,27 @@ class Generator:
         return self._finished()
 
     def _may_be_output(self, buffer: Buffer) -> bool:
-        """Not where guards leave instances out, and not with extents such as n - 1, which calls cannot check."""
-        whole = all(extent.symbol is None or extent.offset == 0 for extent in buffer.shape)
-        return whole and not any(stage.guards for stage in self.stages if stage.target == buffer)
+        """Not where guards leave instances out."""
+        return not any(stage.guards for stage in self.stages if stage.target == buffer)
 
     def _read_all(self, buffers: list[Buffer]) -> None:
-        """Stages that copy buffers that nobody reads, with zeros around where an extent is less than a symbol."""
+        """Stages that copy buffers that nobody reads."""
+        read = {load.buffer for stage in self.stages for load in self._own_loads(stage)}
+        for buffer in buffers:
+            if buffer in read:
+                continue
+            iters = tuple(Iter(f"v{at}", extent) for at, extent in enumerate(buffer.shape))
+            indices = tuple(iterator(it.name) for it in iters)
+            target = self._new_buffer(buffer.shape)
+            stage = Stage(f"S{len(self.stages)}", iters, target, indices, Load(buffer, indices))
+            self._add(stage, self.bounds[buffer.name])
+
+    def _may_be_output(self, buffer: Buffer) -> bool:
+        """Not where guards leave instances out."""
+        return not any(stage.guards for stage in self.stages if stage.target == buffer)
+
+    def _read_all(self, buffers: list[Buffer]) -> None:
+        """Stages that copy buffers that nobody reads."""
         read = {load.buffer for stage in self.stages for load in self._own_loads(stage)}
         for buffer in buffers:
             if buffer in read:
@@ -121,7 +137,23 @@ class Generator:
             tuple(self._groups()),
             self.dtype,
             tuple((buffer.name, extent) for buffer, extent in self.gathers),
+            tuple(fact for symbol in symbols for fact in self._facts(symbol)),
         )
+
+    def _facts(self, symbol: str) -> list[Fact]:
+        """Now and then, something that holds for a symbol."""
+        if not self.draw.chance(0.3):
+            return []
+        multiple = self.draw.choose((2, 3, 4))
+        return [
+            self.draw.choose(
+                (
+                    Fact(Affine(((symbol, 1),), mod=multiple), "==", Affine(())),
+                    Fact(Affine(((symbol, 1),)), "<=", Affine((), LARGEST_SYMBOL)),
+                    Fact(Affine((), 1), "<", Affine(((symbol, 1),))),
+                )
+            )
+        ]
 
     def _own_loads(self, stage: Stage) -> list[Load]:
         return [load for load in loads_of(stage.value) if load.buffer != stage.target]
@@ -285,7 +317,7 @@ class Generator:
         return found
 
     def _gather(self, index: Affine, extent: Extent, below: Extent) -> Gathered:
-        whole = Extent(0, extent.symbol) if extent.symbol else extent
+        whole = Extent(0, extent.symbol) if extent.symbol and self.draw.chance(0.5) else extent
         buffer = Buffer(f"X{len(self.gathers)}", (whole,), self.draw.choose(("int32", "int64")))
         self.gathers.append((buffer, below))
         return Gathered(buffer, index)
@@ -329,7 +361,8 @@ class Generator:
                 return found, self.bounds[buffer.name]
         count = draw.choose((1, 2, 2, len(iters)))
         picked = [iters[int(at)] for at in draw.random.permutation(len(iters))[:count]]
-        whole = tuple(Extent(0, it.extent.symbol) if it.extent.symbol else it.extent for it in picked)
+        exact = draw.chance(0.5)
+        whole = tuple(Extent(0, it.extent.symbol) if it.extent.symbol and not exact else it.extent for it in picked)
         buffer = self._input(whole)
         return self._load(buffer, iters) or Load(buffer, tuple(iterator(it.name) for it in picked)), 3
 
@@ -449,12 +482,18 @@ def program_of(text: ProgramText, draw: Draw) -> Program:
     return Program("random", module, first.inputs, first.expected, others=tuple(others), text=text)
 
 
+def _is_about(fact: Fact, symbol: str) -> bool:
+    return symbol in dict((*fact.left.terms, *fact.right.terms))
+
+
 def make_run(draw: Draw, text: ProgramText, small: bool) -> Run:
     """Arguments for the sizes of this call, and what they give."""
     sizes: dict[str, int] = {}
     for symbol in text.symbols:
         least = max(1, *(1 - e.offset for e in text.extents() if e.symbol == symbol))
         sizes[symbol] = draw.number(least, max(least, 4 if small else LARGEST_SYMBOL))
+        while not all(fact.holds({symbol: sizes[symbol]}) for fact in text.facts if _is_about(fact, symbol)):
+            sizes[symbol] = draw.number(least, LARGEST_SYMBOL)
     below = dict(text.below)
     inputs: list[Array] = []
     for buffer in text.inputs:

@@ -91,6 +91,10 @@ def test_random_programs_have_every_feature() -> None:
         "dynamic": [bool(text.symbols) for text in texts],
         "two symbols": [len(text.symbols) == 2 for text in texts],
         "gather": [bool(text.below) for text in texts],
+        "facts": [bool(text.facts) for text in texts],
+        "computed extents of parameters": [
+            any(e.symbol and e.offset for b in (*text.inputs, *text.outputs) for e in b.shape) for text in texts
+        ],
         "reduction": ["tir.init" in text for text in printed],
         "guarded read": ["scf.if" in text for text in printed],
         "predicate": [" where [" in text for text in printed],
