@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
@@ -100,6 +101,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerLoopsPass(),
         # Emitters print what they get.
         LowCanonicalizePass(),
+        # After it, which lets equal indices be one value. Compilers of kernels need not see through buffers then.
+        ForwardStoresPass(),
         # Last, for what it widens is computed only where it was left.
         LowLegalizePass(target.partition(" ")[0]),
     )

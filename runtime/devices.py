@@ -50,6 +50,8 @@ class KernelProgram:
     text: str
     kernels: tuple[KernelSpec, ...]
     target: Target
+    barriers_in_branches: bool = False
+    """Whether barriers stand in branches that whole blocks of threads take or do not take."""
 
 
 @dataclass(frozen=True)

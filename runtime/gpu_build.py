@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from xdsl.dialects import scf
+
+from weft.dialects.low_gpu import BarrierOp
 from weft.runtime.build import signature_of
 from weft.runtime.devices import KernelProgram, KernelSpec
 from weft.runtime.gpu_library import GpuLibrary, HostCode
@@ -40,8 +43,13 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
         )
         for kernel in source.kernels
     )
-    program = KernelProgram(source.text, kernels, target)
+    program = KernelProgram(source.text, kernels, target, _barriers_in_branches(module))
     return GpuLibrary(program, host, [signature_of(function) for function in functions])
+
+
+def _barriers_in_branches(module: ModuleOp) -> bool:
+    branches = (op for op in module.walk() if isinstance(op, scf.IfOp))
+    return any(isinstance(inner, BarrierOp) for branch in branches for inner in branch.walk())
 
 
 def _emitted(module: ModuleOp, target: Target) -> KernelSource:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from weft.runtime.devices import Array, Dimensions, KernelProgram
 
 _INSTALL = "pip install 'weft[opencl]' brings pyopencl and PoCL, which runs OpenCL on the processor"
+_PORTABLE = "Portable Computing Language"
+"""PoCL. When it optimises, version 3 mixes up what threads keep across barriers on both sides of a branch."""
 _SIMULATOR = "Oclgrind"
 """The platform that is used when it is asked for by name only: it is slow."""
 
@@ -141,7 +143,9 @@ class OpenClDevice(Device):
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         _check_shared(self, program)
         cl = self._cl
-        options = ["-cl-std=CL1.2", *(["-cl-opt-disable"] if program.target.opt_level == 0 else [])]
+        mixes_up = program.barriers_in_branches and self._device.platform.name.strip() == _PORTABLE
+        plain = program.target.opt_level == 0 or mixes_up
+        options = ["-cl-std=CL1.2", *(["-cl-opt-disable"] if plain else [])]
         try:
             built = cl.Program(self.context, program.text).build(options=options)
         except cl.Error as error:

@@ -27,6 +27,7 @@ PASSES: Mapping[str, str] = {
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
     "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
+    "low-forward-stores": "weft.passes.low.low_forward_stores:ForwardStoresPass",
     "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
     "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",

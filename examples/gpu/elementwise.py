@@ -29,17 +29,22 @@ def vector_add(n: Extent) -> weft.Schedule:
     return _per_thread(te.create_func([A, B, C]), "C", 128)
 
 
-def vector_add4(n: Extent) -> weft.Schedule:
-    """C = A + B, four elements a thread, loaded and stored at once."""
-    A, B = (te.placeholder((n,), "float32", name=name) for name in "AB")
-    C = te.compute((n,), lambda i: A[i] + B[i], name="C")
-    sch = weft.Schedule(te.create_func([A, B, C]))
-    (i,) = sch.get_loops("C")
-    blocks, thread, lanes = sch.split(i, factors=[None, 256, 4])
+def _four_per_thread(module: object, block: str, threads: int = 256) -> weft.Schedule:
+    """The same, four neighbours a thread, loaded and stored at once."""
+    sch = weft.Schedule(module)
+    (i,) = sch.get_loops(block)
+    blocks, thread, lanes = sch.split(i, factors=[None, threads, 4])
     sch.bind(blocks, "blockIdx.x")
     sch.bind(thread, "threadIdx.x")
     sch.vectorize(lanes)
     return sch
+
+
+def vector_add4(n: Extent) -> weft.Schedule:
+    """C = A + B, four elements a thread."""
+    A, B = (te.placeholder((n,), "float32", name=name) for name in "AB")
+    C = te.compute((n,), lambda i: A[i] + B[i], name="C")
+    return _four_per_thread(te.create_func([A, B, C]), "C")
 
 
 def multiply(m: Extent, n: Extent) -> weft.Schedule:
@@ -56,10 +61,10 @@ def multiply(m: Extent, n: Extent) -> weft.Schedule:
 
 
 def sigmoid(n: Extent) -> weft.Schedule:
-    """B = 1 / (1 + exp(-A))."""
+    """B = 1 / (1 + exp(-A)), four elements a thread: memory is kept busy while lanes compute."""
     A = te.placeholder((n,), "float32", name="A")
     B = te.compute((n,), lambda i: 1.0 / (1.0 + te.exp(0.0 - A[i])), name="B")
-    return _per_thread(te.create_func([A, B]), "B", 64)
+    return _four_per_thread(te.create_func([A, B]), "B")
 
 
 def _two(rng: np.random.Generator, **sizes: int) -> list[np.ndarray]:

@@ -6,6 +6,8 @@ python examples/gpu/matmul.py [target]
 from __future__ import annotations
 
 from functools import partial
+from math import gcd
+from typing import Any
 
 import numpy as np
 from running import Case, Extent, floats, run
@@ -73,53 +75,79 @@ def matmul_shared(
     return sch
 
 
-def matmul_warps(m: int, n: int, k: int, step: int = 16) -> weft.Schedule:
-    """Tiles of 128 x 128 by 256 threads, laid out for the hardware.
+def tile_for_warps(sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), step: int = 16) -> None:
+    """Block a product, or a batch of them, so that the hardware is busy; extents are multiples of the tiles.
 
-    The 8 warps of a block stand 4 x 2, the 32 threads of a warp 4 x 8, and a thread owns 2 x 2 patches of 4 x 4
-    elements: threads of a warp then read few different places of shared memory, four neighbours at a time, without two
-    of them meeting in a bank. A is transposed on its way into shared memory, so that it is read along rows, too. `m`
-    and `n` are multiples of 128, `k` of `step`.
+    A thread owns 2 x 2 patches of 4 x 4 elements, the 32 threads of a warp stand 4 x 8, and the warps of a block as
+    asked (2 x 2 warps: tiles of 64 x 128): threads of a warp then read few different places of shared memory, four
+    neighbours at a time, without two of them meeting in a bank. A is transposed on its way into shared memory, so that
+    it is read along rows, too; its rows are 4 elements further apart than they are long, so that the threads that write
+    columns spread over the banks. Blocks of threads that run at the same time share rows of A and columns of B: up to
+    eight tiles down the `m` rows, then to the right.
     """
-    sch = product(m, n, k)
+    threads = 32 * warps[0] * warps[1]
     write = sch.cache_write("C", 0, "local")
-    i, j, r = sch.get_loops("C")
-    i0, warp_i, patch_i, lane_i, i1 = sch.split(i, factors=[None, 4, 2, 4, 4])
-    j0, warp_j, patch_j, lane_j, j1 = sch.split(j, factors=[None, 2, 2, 8, 4])
+    *batch, i, j, r = sch.get_loops("C")
+    i0, warp_i, patch_i, lane_i, i1 = sch.split(i, factors=[None, warps[0], 2, 4, 4])
+    j0, warp_j, patch_j, lane_j, j1 = sch.split(j, factors=[None, warps[1], 2, 8, 4])
     r0, r1 = sch.split(r, factors=[None, step])
     sch.reorder(i0, j0, warp_i, warp_j, lane_i, lane_j, r0, r1, patch_i, i1, patch_j, j1)
     sch.reverse_compute_at(write, j0)
-    sch.bind(i0, "blockIdx.y")
-    sch.bind(j0, "blockIdx.x")
+    i00, i01 = sch.split(i0, factors=[None, gcd(m // (32 * warps[0]), 8)])
+    sch.reorder(i00, j0, i01)
+    sch.bind(sch.fuse(i00, j0, i01), "blockIdx.x")
+    for loop in batch:
+        sch.bind(loop, "blockIdx.z")
     sch.bind(sch.fuse(warp_i, warp_j, lane_i, lane_j), "threadIdx.x")
-    fetch_a = fetch_together(sch, "C", 0, r0, 256)
-    fetch_together(sch, "C", 1, r0, 256)
-    sch.transform_layout(fetch_a, ("write", 0), lambda i, k: (k, i))
+    fetch_a = fetch_together(sch, "C", 0, r0, threads)
+    fetch_together(sch, "C", 1, r0, threads)
+    sch.transform_layout(fetch_a, ("write", 0), lambda *index: (*index[:-2], index[-1], index[-2]))
+    sch.storage_align(fetch_a, 0, -2, 32, 4)
     # The same threads write what they own. The layout keeps what a thread owns together.
     rows, columns = sch.get_loops(write)[-2:]
     warp_i, out_patch_i, lane_i, out_i = sch.split(rows, factors=[None, 2, 4, 4])
     warp_j, out_patch_j, lane_j, out_j = sch.split(columns, factors=[None, 2, 8, 4])
     sch.reorder(warp_i, warp_j, lane_i, lane_j, out_patch_i, out_i, out_patch_j, out_j)
     thread = sch.fuse(warp_i, warp_j, lane_i, lane_j)
-    sch.transform_layout(
-        "C",
-        ("write", 0),
-        lambda i, j: (i // 32, i // 4 % 4, j // 64, j // 4 % 8, i // 16 % 2, i % 4, j // 32 % 2, j % 4),
-    )
+
+    def owned(*index: Any) -> tuple[Any, ...]:
+        *batch, i, j = index
+        thread = (i // 32, i // 4 % 4, j // 64, j // 4 % 8)
+        return (*batch, *thread, i // 16 % 2, i % 4, j // 32 % 2, j % 4)
+
+    sch.transform_layout("C", ("write", 0), owned)
     sch.bind(thread, "threadIdx.x")
     sch.vectorize(out_j)
     for loop in (r1, patch_i, i1, patch_j, j1, out_patch_i, out_i, out_patch_j):
         sch.unroll(loop)
     sch.decompose_reduction("C", r0)
+
+
+def matmul_warps(m: int, n: int, k: int, warps: tuple[int, int] = (2, 2), step: int = 16) -> weft.Schedule:
+    """Tiles of 64 x 128 by 128 threads: `m` is a multiple of 64, `n` of 128, `k` of 16 (see `tile_for_warps`)."""
+    sch = product(m, n, k)
+    tile_for_warps(sch, m, warps, step)
+    return sch
+
+
+def batched_product(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Schedule:
+    """C[b] = A[b] @ B[b] for each b, not scheduled yet."""
+    A, B = te.placeholder((batch, m, k), "float32", name="A"), te.placeholder((batch, k, n), "float32", name="B")
+    r = te.reduce_axis((0, k), name="k")
+    C = te.compute((batch, m, n), lambda b, i, j: te.sum(A[b, i, r] * B[b, r, j], axis=r), name="C")
+    return weft.Schedule(te.create_func([A, B, C]))
+
+
+def batched_matmul_warps(batch: Extent, m: int, n: int, k: int) -> weft.Schedule:
+    """The same for a batch of products."""
+    sch = batched_product(batch, m, n, k)
+    tile_for_warps(sch, m)
     return sch
 
 
 def batched_matmul(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Schedule:
-    """C[b] = A[b] @ B[b] for each b; a block of 8 x 8 threads computes 32 x 32 elements of one of them."""
-    A, B = te.placeholder((batch, m, k), "float32", name="A"), te.placeholder((batch, k, n), "float32", name="B")
-    r = te.reduce_axis((0, k), name="k")
-    C = te.compute((batch, m, n), lambda b, i, j: te.sum(A[b, i, r] * B[b, r, j], axis=r), name="C")
-    sch = weft.Schedule(te.create_func([A, B, C]))
+    """A block of 8 x 8 threads computes 32 x 32 elements of one product."""
+    sch = batched_product(batch, m, n, k)
     write = sch.cache_write("C", 0, "local")
     b, i, j, r = sch.get_loops("C")
     (i0, i1, i2), (j0, j1, j2) = sch.split(i, factors=[None, 8, 4]), sch.split(j, factors=[None, 8, 4])
@@ -138,8 +166,11 @@ def batched_matmul(batch: Extent, m: Extent, n: Extent, k: Extent) -> weft.Sched
 
 VARIANTS = {
     "in registers": matmul_local,
-    "warps, step 8": partial(matmul_warps, step=8),
-    "warps, step 16": matmul_warps,
+    "2x2 warps, step 16": matmul_warps,
+    "2x2 warps, step 32": partial(matmul_warps, step=32),
+    "4x2 warps, step 16": partial(matmul_warps, warps=(4, 2)),
+    "2x1 warps, step 16": partial(matmul_warps, warps=(2, 1)),
+    "4x1 warps, step 16": partial(matmul_warps, warps=(4, 1)),
     "8x8 threads, step 8": matmul_shared,
     "16x16 threads, step 8": partial(matmul_shared, threads=(16, 16)),
     "16x16 threads, step 16": partial(matmul_shared, threads=(16, 16), step=16),
@@ -164,7 +195,16 @@ CASES = [
         _matrices,
         np.matmul,
         lambda m, n, k: 2 * m * n * k,
-        divisors={"m": 128, "n": 128, "k": 16},
+        divisors={"m": 64, "n": 128, "k": 16},
+    ),
+    Case(
+        "batched_matmul_warps",
+        batched_matmul_warps,
+        {"batch": 16, "m": 128, "n": 128, "k": 128},
+        lambda rng, batch, m, n, k: [floats(rng, batch, m, k), floats(rng, batch, k, n)],
+        np.matmul,
+        lambda batch, m, n, k: 2 * batch * m * n * k,
+        divisors={"m": 64, "n": 128, "k": 16},
     ),
     Case(
         "batched_matmul",

@@ -28,18 +28,18 @@ def row_sum(m: Extent, n: Extent) -> weft.Schedule:
 
 
 def column_sum(m: Extent, n: Extent) -> weft.Schedule:
-    """B[j] = sum of A[k, j]: neighbouring threads add neighbouring columns, so that memory is read along rows."""
+    """B[j] = sum of A[k, j]: 32 neighbouring threads add neighbouring columns, so that memory is read along rows; 16
+    such groups share the rows among them and add their sums at the end."""
     A = te.placeholder((m, n), "float32", name="A")
     k = te.reduce_axis((0, m), name="k")
     B = te.compute((n,), lambda j: te.sum(A[k, j], axis=k), name="B")
     sch = weft.Schedule(te.create_func([A, B]))
-    write = sch.cache_write("B", 0, "local")
     j, k = sch.get_loops("B")
-    blocks, thread = sch.split(j, factors=[None, 64])
-    sch.reverse_compute_at(write, thread)
+    blocks, column = sch.split(j, factors=[None, 32])
+    _, group = sch.split(k, factors=[None, 16])
     sch.bind(blocks, "blockIdx.x")
-    sch.bind(thread, "threadIdx.x")
-    sch.decompose_reduction("B", k)
+    sch.bind(column, "threadIdx.x")
+    sch.bind(group, "threadIdx.y")
     return sch
 
 

@@ -1,0 +1,85 @@
+"""low-forward-stores: what was just stored is not loaded again, and what is stored over was never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects.low_gpu import KERNEL
+from weft.passes.low.low_canonicalize import is_pure
+
+
+@dataclass(frozen=True)
+class ForwardStoresPass(ModulePass):
+    """In kernels, among the ops of a body that follow each other:
+
+    - a load of an element that was stored before, with no other write to its buffer in between, is the stored value;
+    - a store to an element that is stored again, with no read of its buffer in between, is gone.
+
+    Ops that are no computations, scalar loads or scalar stores (loops, conditions, barriers, vectors, calls) end what
+    is known. Elements are told apart by their index values: run it after `low-canonicalize`, which shares them.
+
+    ```mlir
+    memref.store %zero, %B[%i] : memref<8xf32>
+    %b = memref.load %B[%i] : memref<8xf32>
+    %sum = arith.addf %b, %x : f32
+    memref.store %sum, %B[%i] : memref<8xf32>
+    // low-forward-stores
+    %sum = arith.addf %zero, %x : f32
+    memref.store %sum, %B[%i] : memref<8xf32>
+    ```
+    """
+
+    name = "low-forward-stores"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp) and KERNEL in function.attributes:
+                for inner in [function, *function.walk()]:
+                    for region in inner.regions:
+                        for block in region.blocks:
+                            _Body().run(block)
+
+
+class _Body:
+    """Walks one body and keeps the last store to each buffer, and whether it was read since."""
+
+    def __init__(self) -> None:
+        self.last: dict[SSAValue, memref.StoreOp] = {}
+        self.read: set[SSAValue] = set()
+
+    def run(self, block: Block) -> None:
+        for op in list(block.ops):
+            if isinstance(op, memref.StoreOp):
+                self.store(op)
+            elif isinstance(op, memref.LoadOp):
+                self.load(op)
+            elif op.regions or not is_pure(op):
+                self.last.clear()
+
+    def store(self, op: memref.StoreOp) -> None:
+        before = self.last.get(op.memref)
+        if before is not None and op.memref not in self.read and _same_element(before, op):
+            before.detach()
+            before.erase()
+        self.last[op.memref] = op
+        self.read.discard(op.memref)
+
+    def load(self, op: memref.LoadOp) -> None:
+        before = self.last.get(op.memref)
+        if before is not None and _same_element(before, op):
+            op.res.replace_all_uses_with(before.value)
+            op.detach()
+            op.erase()
+        else:
+            self.read.add(op.memref)
+
+
+def _same_element(store: memref.StoreOp, other: memref.StoreOp | memref.LoadOp) -> bool:
+    return list(store.indices) == list(other.indices)
