@@ -105,7 +105,7 @@ def test_random_programs_have_every_feature() -> None:
         "digits": [" floordiv " in text or " mod " in text for text in printed],
     }
     for feature, found in features.items():
-        assert sum(found) >= 15, f"{feature}: {sum(found)} of {len(found)}"
+        assert sum(found) >= 10, f"{feature}: {sum(found)} of {len(found)}"
 
 
 def test_the_plain_loops_are_a_second_opinion(monkeypatch: pytest.MonkeyPatch) -> None:
