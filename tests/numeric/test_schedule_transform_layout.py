@@ -225,6 +225,33 @@ def test_parameters_change_the_signature() -> None:
     assert (c[2, :, 2:] == -5).all()
 
 
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_parameters_in_every_layout(name: str) -> None:
+    """What callers put where the map says is read, and results are found there; the rest of an output is padding."""
+    place = LAYOUTS[name]
+    A = te.placeholder((6, 10), name="A")
+    module = te.create_func([A, te.compute((6, 10), lambda i, j: A[5 - i, j] * 2, name="C")])
+    sch = weft.Schedule(module)
+    a = np.random.default_rng(1).random((6, 10), np.float32)
+    points = {index: np.atleast_1d(place(*index)) for index in np.ndindex(6, 10)}
+    shape = tuple(np.max(list(points.values()), axis=0) + 1)
+    moved = np.full(shape, np.nan, np.float32)
+    for index, point in points.items():
+        moved[tuple(point)] = a[index]
+    if int(np.prod(shape)) == 60:
+        sch.transform_layout("C", "A", place)
+    else:
+        refused(lambda: sch.transform_layout("C", "A", place, 0), 5, "its padding would be the caller's")
+        moved = a
+    sch.transform_layout("C", "C", place, pad_value=-3)
+    c = np.full(shape, np.nan, np.float32)
+    called(sch.mod, moved, c)
+    expected = np.full(shape, -3, np.float32)
+    for (i, j), point in points.items():
+        expected[tuple(point)] = a[5 - i, j] * 2
+    np.testing.assert_array_equal(c, expected)
+
+
 def test_parameters_of_dynamic_extents() -> None:
     n, m = te.var("n"), te.var("m")
     A = te.placeholder((n, m, 8), name="A")

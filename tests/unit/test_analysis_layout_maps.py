@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from weft.analysis.dependence import evaluate
@@ -38,8 +41,8 @@ def random_map(seed: int) -> tuple[AffineMap, list[int]]:
     return AffineMap(len(extents), 0, tuple(parts)), extents
 
 
-def holds(piece: Piece, layout: LayoutMap, point: Sequence[int]) -> bool:
-    values = dict(zip(layout.outputs, point, strict=True))
+def holds(piece: Piece, layout: LayoutMap, point: Sequence[int], symbols: Mapping[SSAValue, int] | None = None) -> bool:
+    values = {**(symbols or {}), **dict(zip(layout.outputs, point, strict=True))}
     inside = all(span is None or span[0] <= v <= span[1] for v, span in zip(point, piece.spans, strict=True))
     return (
         inside
@@ -78,6 +81,50 @@ def test_of_random_maps(seed: int) -> None:
     for index, place in taken.items() if inverse is not None else ():
         values = dict(zip(layout.outputs, place, strict=True))
         assert tuple(evaluate(expression, values.__getitem__) for expression in inverse or ()) == index
+
+
+def symbolic(map_: AffineMap, extents: Sequence[int]) -> tuple[LayoutMap, SSAValue]:
+    """The layout with the first extent a parameter of a function."""
+    function = FuncOp("f", ((IndexType(),), ()))
+    n = function.body.block.args[0]
+    KEPT.append(function)
+    return LayoutMap(map_, [Index.of(n), *(Index({}, extent) for extent in extents[1:])]), n
+
+
+KEPT: list[FuncOp] = []
+"""Functions whose parameters are symbols."""
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_of_random_maps_over_symbols(seed: int) -> None:
+    """What is said for all n holds for each n."""
+    map_, extents = random_map(seed)
+    layout, n = symbolic(map_, extents)
+    negative = layout.negative()
+    if negative is not None:
+        assert map_.eval(negative[0], ())[negative[1]] < 0
+        return
+    both = layout.collision()
+    if both is not None:
+        assert map_.eval(both[0], ()) == map_.eval(both[1], ())
+        assert both[0] != both[1]
+        return
+    if layout.new_extents is None:
+        return
+    missed, told, inverse = layout.missed(), layout.image(), layout.inverse()
+    for size in range(1, 9):
+        at: dict[SSAValue, int] = {n: size}
+        taken = {index: tuple(map_.eval(index, ())) for index in product(range(size), *map(range, extents[1:]))}
+        image = set(taken.values())
+        assert len(image) == len(taken)
+        new = [evaluate(extent, at.__getitem__) for extent in layout.new_extents]
+        box = set(product(*map(range, new)))
+        assert image <= box
+        assert {p for p in box if any(holds(piece, layout, p, at) for piece in missed)} == box - image
+        assert told is None or {p for p in box if holds(told, layout, p, at)} == image
+        for index, place in taken.items() if inverse is not None else ():
+            values = at | dict(zip(layout.outputs, place, strict=True))
+            assert tuple(evaluate(expression, values.__getitem__) for expression in inverse or ()) == index
 
 
 def way_back(text: str, extents: Sequence[int]) -> list[str] | None:
