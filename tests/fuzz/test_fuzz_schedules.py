@@ -116,12 +116,14 @@ def test_the_plain_loops_are_a_second_opinion(monkeypatch: pytest.MonkeyPatch) -
         return {"add": "subf", "sub": "addf", "mul": "mulf", "max": "minimumf", "min": "maximumf"}[op]
 
     monkeypatch.setattr(TirPrinter, "_operation", swapped)
-    text = next(t for seed in range(20) if (t := Generator(Draw(seed), "float32").program()).stages()[0].combine)
-    program = program_of(text, Draw(1))
-    sch = weft.Schedule(program.module)
-    failure = checking.check(program, sch.mod, sch.trace, 0)
-    assert failure is not None
-    assert failure.stage == "interpreter before"
+    stages: list[str] = []
+    for seed in range(10):
+        program = program_of(Generator(Draw(seed), "float32").program(), Draw(1))
+        sch = weft.Schedule(program.module)
+        failure = checking.check(program, sch.mod, sch.trace, 0)
+        stages.append("" if failure is None else failure.stage)
+    assert stages.count("interpreter before") >= 5, stages  # the others add nothing, or the same in any order
+    assert set(stages) <= {"", "interpreter before"}
 
 
 # Planted bugs: each must be found, at the stage where it shows.
