@@ -147,8 +147,11 @@ class Fuzzer:
     def step(self, primitive: str) -> None:
         """Try the primitive once, with random arguments; nothing when nothing is there to be drawn."""
         draw = PRIMITIVES[primitive](self)
-        if draw is None:
-            return
+        if draw is not None:
+            self.attempt(primitive, draw)
+
+    def attempt(self, primitive: str, draw: Callable[[], object]) -> None:
+        """Take a step, and count it."""
         before = fingerprint(self.sch.mod)
         try:
             draw()
@@ -513,13 +516,27 @@ class Fuzzer:
         self.blocks.extend(self.sch.get_block(label) for label in after if label not in before)
 
     def rolling_buffer(self) -> Callable[[], object] | None:
-        if not any(has_window(self.block_op(block)) for block in self.live_blocks()):
-            self.step("compute_at")  # may make one
-        block = self.block(has_window)
-        if block is None:
+        rolling = [block for block in self.live_blocks() if has_window(self.block_op(block))]
+        rolling = rolling or self._make_window()
+        if not rolling:
             return None
+        block = self.choose(rolling)
         index = self.number(0, 1) if self.chance(WILD) else 0
         return lambda: self._with_new_blocks(lambda: self.sch.rolling_buffer(block, index))
+
+    def _make_window(self) -> list[BlockHandle]:
+        """Put a producer under an outer loop of its consumers: where these read neighbours, windows overlap."""
+        producers = [block for block in self.live_blocks() if writes_temporary(self.block_op(block))]
+        for at in self.random.permutation(len(producers))[:3]:
+            block = producers[int(at)]
+            consumers = consumers_of(self.block_op(block))
+            handle = next((h for h in self.live_blocks() if self.op(h) in consumers), None)
+            for loop in [] if handle is None else self.loops_of(handle)[:2]:
+                if not is_inside(self.block_op(block), self.loop_op(loop)):
+                    self.attempt("compute_at", lambda block=block, loop=loop: self.sch.compute_at(block, loop))
+                if has_window(self.block_op(block)):
+                    return [block]
+        return []
 
     def scope(self) -> str:
         return "nowhere" if self.chance(WILD / 4) else self.choose(SCOPES)
