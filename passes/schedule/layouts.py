@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar
 
-from xdsl.dialects import memref
+from xdsl.dialects import affine, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -104,8 +104,11 @@ def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
-    for op in [op for op in function.walk() if op in users]:
-        if isinstance(op, memref.LoadOp | memref.StoreOp):
+    for op in [op for op in function.walk() if op in users or isinstance(op, affine.ApplyOp)]:
+        if isinstance(op, affine.ApplyOp):
+            if op.parent is not None:
+                known.setdefault((op.parent, Index.of(op.result)), op.result)
+        elif isinstance(op, memref.LoadOp | memref.StoreOp):
             if isinstance(op, memref.LoadOp) or op.parent_op() is not written:
                 _follow_access(op, layout, known)
         elif isinstance(op, AccessRegionOp):
@@ -133,7 +136,7 @@ def _follow_access(
         value = computed.get(index) or _visible(op, index, known)
         if value is None:
             value = index_before(index, op)
-            if op.parent is not None:
+            if op.parent is not None and isinstance(value.owner, Operation):
                 known[(op.parent, index)] = value
         values.append(value)
     op.operands = [*op.operands[: len(op.operands) - len(old)], *values]
@@ -141,11 +144,12 @@ def _follow_access(
 
 
 def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAValue]) -> SSAValue | None:
-    """The value of an index that was computed before in a block around `op`."""
+    """The value of an index that was computed before in a block around `op`, and still is."""
     block = op.parent
     while block is not None:
-        if (block, index) in known:
-            return known[(block, index)]
+        value = known.get((block, index))
+        if value is not None and isinstance(value.owner, Operation) and value.owner.parent is not None:
+            return value
         parent = block.parent_op()
         block = None if parent is None else parent.parent
     return None
