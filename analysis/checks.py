@@ -23,7 +23,8 @@ from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact
 from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
-from weft.analysis.replay import is_missed, is_outside, run_one, runs_twice
+from weft.analysis.replay import is_outside, run_one, runs_twice
+from weft.analysis.replay_search import is_missed, is_never_written
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import axis_of, nested_binding
@@ -315,6 +316,6 @@ def check_reads(found: Sequence[Access]) -> None:
             point = uncovered_element(access, writes)
         except NotProved:
             continue
-        if point is not None:
+        if point is not None and is_never_written(writes, point, otherwise=True):
             place = ", ".join(str(point[("place", d)]) for d in range(len(access.indices or ())))
             raise CompileError.at(access.op, f"reads {buffer_name(access.buffer)}[{place}], which nothing writes")

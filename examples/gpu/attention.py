@@ -35,12 +35,13 @@ def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
     for block in ("mixed", "total", "weight", "largest", "score"):
         sch.compute_at(block, i0)
         sch.set_scope(block, 0, "shared")
-    # All threads share the work of each step: an element of a result at a time, or a row where a row gives one number.
-    spread = {"O": 2, "mixed": 2, "total": 1, "weight": 2, "largest": 1, "score": 2}
-    for block, dimensions in spread.items():
-        loops = sch.get_loops(block)[2 : 2 + dimensions]
-        elements = sch.fuse(*loops) if dimensions > 1 else loops[0]
+    # All threads share the work of each step: an element of a result at a time, or a part of the sum of a row.
+    for block in ("O", "mixed", "weight", "score"):
+        elements = sch.fuse(*sch.get_loops(block)[2:4])
         _, thread = sch.split(elements, factors=[None, THREADS])
+        sch.bind(thread, "threadIdx.x")
+    for block in ("total", "largest"):
+        _, thread = sch.split(sch.get_loops(block)[-1], factors=[None, THREADS])
         sch.bind(thread, "threadIdx.x")
     return sch
 

@@ -1,0 +1,70 @@
+"""The example programs for GPUs, through OpenCL on this machine's processor (PoCL), against NumPy."""
+
+import importlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft.support.errors import CompileError
+
+pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
+sys.path.insert(0, str(EXAMPLES))
+CASES: list[Any] = importlib.import_module("programs").CASES
+sys.path.remove(str(EXAMPLES))
+
+ODD = (70, 33, 9, 17)
+TARGET = "opencl -opt-level=0"
+"""PoCL takes seconds to optimise kernels with many threads and barriers, and little time to compile them."""
+
+
+def each(cases: Iterable[Any]) -> list[Any]:
+    return [pytest.param(case, id=case.name, marks=pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize("case", each(CASES))
+def test_odd_sizes(case: Any) -> None:
+    case.check(TARGET, case.fitting(*ODD))
+
+
+@pytest.mark.parametrize("case", each(case for case in CASES if case.takes_any_size))
+def test_sizes_that_calls_tell(case: Any) -> None:
+    function = case.build(TARGET, case.fitting(*ODD), dynamic=True)["main"]
+    fixed = {name: size for name, size in case.fitting(*ODD).items() if name in case.static}
+    for numbers in (ODD, (128, 64, 32, 16), case.ones):
+        arguments, expected = case.arguments({**case.fitting(*numbers), **fixed})
+        function(*arguments)
+        assert case.error(arguments[-1], expected) <= case.tolerance
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["window_sum", "batched_matmul", "attention"])
+def test_optimised(name: str) -> None:
+    case = next(case for case in CASES if case.name == name)
+    case.check("opencl", case.fitting(*ODD))
+
+
+def test_build_says_where_it_runs_and_gives_its_source() -> None:
+    case = next(case for case in CASES if case.name == "vector_add")
+    library = case.build("opencl -device=portable")
+    assert "Portable Computing Language" in library.device and library.device in repr(library)
+    assert "__kernel" in library.get_source() and library.get_source() == library.imported_modules[0].get_source()
+    arguments, expected = case.arguments({"n": 1 << 20})
+    times = library.time_evaluator("main", number=2, repeat=3)(*arguments)
+    assert 0 < times.min < 1
+    library["main"](*arguments)
+    np.testing.assert_array_equal(arguments[-1], expected)
+
+
+def test_unknown_device() -> None:
+    case = next(case for case in CASES if case.name == "vector_add")
+    library = weft.build(case.schedule(n=100).mod, target="opencl -device=abacus")
+    assert "__kernel" in library.get_source()
+    with pytest.raises(CompileError, match=r"no OpenCL device is named 'abacus' \(there are: .*Portable"):
+        library["main"](*case.arguments({"n": 100})[0])
