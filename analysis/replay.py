@@ -24,10 +24,6 @@ from weft.dialects.tir_kinds import IterKind
 if TYPE_CHECKING:
     from weft.analysis.coverage import Domain
     from weft.analysis.sets import Point
-    from weft.dialects.index_map import Interval
-
-TRIES = 4000
-"""Partial loop points that a search for an instance looks at."""
 
 
 class NotTried(Exception):
@@ -368,67 +364,3 @@ def is_one_place(
         return inside and first != second and all(one.number(index) == other.number(index) for index in indices)
 
     return tried(question)
-
-
-def is_missed(domain: Domain, missed: Point, otherwise: bool = False) -> bool:
-    """Whether an instance (`("iterator", position)` -> value) lies in a domain, and trying loop points one after the
-    other finds none that runs it.
-
-    Loops are fixed from the outermost one inwards; what ranges exclude is not looked at.
-    """
-    loops = [*((loop.induction_variable, loop.extent) for loop in domain.loops), *domain.free_loops]
-    wanted = [missed["iterator", at] for at in range(len(domain.bindings))]
-    symbols = symbols_in(missed)
-    left = [TRIES]
-
-    def search(at: int, given: dict[SSAValue, int]) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            raise NotTried
-        instance = Instance(given)
-        extent_of = {value: _known_extent(instance, extent) for value, extent in loops[at:]}
-
-        def range_of(value: SSAValue) -> Interval:
-            if value in extent_of:
-                extent = extent_of[value]
-                return 0, None if extent is None else extent - 1
-            try:
-                number = instance.value(value)
-            except NotTried:
-                return None, None
-            return number, number
-
-        if not _may_be(domain, wanted, range_of):
-            return False
-        if at == len(loops):
-            return True
-        value, extent = loops[at]
-        return any(search(at + 1, {**given, value: number}) for number in range(instance.extent(extent)))
-
-    def question() -> bool:
-        instance = Instance(symbols)
-        inside = all(0 <= w < instance.number(e) for w, e in zip(wanted, domain.extents, strict=True))
-        return inside and not search(0, dict(symbols))
-
-    return tried(question, otherwise)
-
-
-def _known_extent(instance: Instance, extent: int | SSAValue | Index) -> int | None:
-    try:
-        return instance.extent(extent)
-    except NotTried:
-        return None
-
-
-def _may_be(domain: Domain, wanted: Sequence[int], range_of: Callable[[SSAValue], Interval]) -> bool:
-    """Whether ranges leave room for the bindings to be what is wanted where the conditions hold."""
-    rooms = [index - number for index, number in zip(domain.bindings, wanted, strict=True)]
-    for index in (*rooms, *domain.conditions.zeros):
-        low, high = index.range(range_of)
-        if (low is not None and low > 0) or (high is not None and high < 0):
-            return False
-    for index in domain.conditions.positives:
-        high = index.range(range_of)[1]
-        if high is not None and high < 0:
-            return False
-    return True

@@ -18,6 +18,7 @@ from weft.analysis.dependence import buffer_name, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index
 from weft.analysis.privacy import uncovered_element
+from weft.analysis.replay_search import is_never_written
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
@@ -215,17 +216,21 @@ class CacheRead(MovingPrimitive):
     ) -> None:
         """No element of the box is one that the writer never writes."""
         copied, loops = planned_copy(buffer, readers, loop, box)
+        writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
         try:
-            element = uncovered_element(copied, [a for a in accesses(writer) if a.is_write and a.buffer is buffer])
+            element = uncovered_element(copied, writes)
         except NotProved as error:
             self.refuse(4, undecided(error), writer, block_text(self.block))
         finally:
             for new in loops:
                 new.erase()
         if element is not None:
-            place = ", ".join(str(element[("place", d)]) for d in range(len(box)))
-            detail = f'the copy would hold {buffer_name(buffer)}[{place}], which "{writer.label}" never writes'
-            self.refuse(4, detail, writer, block_text(self.block))
+            place = [element[("place", d)] for d in range(len(box))]
+            shown = ", ".join(map(str, place))
+            detail = f'the copy would hold {buffer_name(buffer)}[{shown}], which "{writer.label}" never writes'
+            point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
+            violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
+            self.refuse(4, violation, writer, block_text(self.block))
 
     def _box(
         self, buffer: SSAValue, writer: BlockOp, readers: Sequence[BlockOp], common: Operation, subject: str

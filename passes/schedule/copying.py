@@ -26,7 +26,7 @@ from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.replay import is_missed
+from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside, scope_of
 from weft.dialects.tir import BlockOp, ForOp

@@ -19,7 +19,7 @@ from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
-from weft.analysis.replay import is_missed
+from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,

@@ -20,7 +20,8 @@ from weft.analysis.dependence import undecided
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
-from weft.analysis.replay import is_missed, runs_twice
+from weft.analysis.replay import runs_twice
+from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,
