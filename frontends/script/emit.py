@@ -23,6 +23,7 @@ from xdsl.ir.affine import AffineExpr
 from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
 from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.tir_kinds import IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp
 from weft.frontends.script.values import (
@@ -186,6 +187,13 @@ class ScriptEmitter(ElementEmitter):
         sizes = [self.index(extent) for extent in extents]
         op = AllocOp(sizes, [], type)
         return self.append(op, hint_of(name))
+
+    def assume(self, left: Expr, relation: Relation, right: Expr) -> AssumeOp:
+        """State a fact about extents and index parameters."""
+        (first, second), operands = self.affine_forms([left, right])
+        op = AssumeOp(first, relation, second, operands)
+        self.effect(op)
+        return op
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
         """State the extents of parameters: a symbol that is met first is what the buffer says, the others must be so.

@@ -17,7 +17,7 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
-from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir import AssumeOp, BlockOp, ForOp, InitOp
 from weft.frontends.script.attributes import attributes_text, string_text, to_attributes
 from weft.frontends.script.block_printer import BlockHead, block_head, head_lines, region_lines
 from weft.frontends.script.function import NOALIAS, SYMBOL
@@ -156,6 +156,8 @@ class FunctionPrinter:
                 return self._if(ops, op)
             case AllocOp():
                 return self._statements.allocation(ops, op)
+            case AssumeOp():
+                return self._statements.assumption(ops, op)
             case CallOp():
                 return self._statements.call(ops, op)
             case _:

@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp, StoreOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from weft.dialects.tir_assume import AssumeOp
 from weft.frontends.script.attributes import string_text
 from weft.frontends.script.generic import clone_generic, generic_text
 from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
@@ -111,6 +112,24 @@ class StatementPrinter:
         for expr in (*indices, value):
             self._emitter.note(expr)
         self._write(f"{element_text(buffer, indices)} = {expr_text(value)}")
+        return True
+
+    def assumption(self, ops: Sequence[Operation], op: AssumeOp) -> bool:
+        """Print a fact about extents."""
+        operands = list(op.symbols)
+
+        def raised(raiser: Raiser) -> list[Expr]:
+            return [raiser.affine(side, operands) for side in (op.left, op.right)]
+
+        def produce(sides: list[Expr]) -> None:
+            self._emitter.assume(sides[0], op.kind, sides[1])
+
+        sides = self._shadow.attempt(ops, raised, produce)
+        if sides is None:
+            return False
+        bare = not all(isinstance(side, Const) for side in sides)
+        left, right = (str(side.value) if bare and isinstance(side, Const) else expr_text(side) for side in sides)
+        self._write(f"T.assume({left} {op.kind.value} {right})")
         return True
 
     def allocation(self, ops: Sequence[Operation], op: AllocOp) -> bool:

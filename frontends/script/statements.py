@@ -18,7 +18,8 @@ from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
-from weft.frontends.te.expr import Const, Expr, as_number
+from weft.frontends.te.expr import Compare, Const, Expr, as_number
+from weft.frontends.te.facts import RELATIONS, TURNED
 from weft.support.errors import CompileError
 
 
@@ -121,6 +122,8 @@ class StatementParser:
                 self._expression(node.args[0])
             else:
                 self.evaluator.expression(node.args[0])
+        elif word is tir.assume:
+            self._assume(node)
         elif word is tir.func_attr:
             self.function.func_attr(node)
         elif word is tir.op:
@@ -238,6 +241,22 @@ class StatementParser:
             self.evaluator.bind(name, Leaf.of(value, name))
         else:
             self.evaluator.bind(name, Opaque(value, name))
+
+    def _assume(self, node: ast.Call) -> None:
+        """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
+        if not node.args or node.keywords:
+            raise self.error(node, f"T.assume takes comparisons of extents: `{tir.assume.usage}`")
+        for argument in node.args:
+            fact = self.evaluator.evaluate(argument)
+            if not isinstance(fact, Compare) or fact.predicate not in RELATIONS:
+                raise self.error(
+                    argument, f"T.assume takes comparisons of extents by ==, <=, <, >= or >: `{tir.assume.usage}`"
+                )
+            left, right = (fact.right, fact.left) if fact.predicate in TURNED else (fact.left, fact.right)
+            for side in (left, right):
+                if not (side.is_index or isinstance(side, Const)):
+                    raise self.error(argument, f"T.assume compares extents, `{side}` is {side.dtype}")
+            self.emitter.assume(left, RELATIONS[fact.predicate], right)
 
     # Stores
 

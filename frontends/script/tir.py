@@ -102,6 +102,7 @@ axis = _constructs.AXIS
 # Statements
 
 evaluate = Construct("evaluate", "T.evaluate(0)")
+assume = Construct("assume", "T.assume(n % 32 == 0)")
 op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
 call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
 access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')

@@ -43,8 +43,11 @@ def type_of(dtype: str) -> IntegerType | AnyFloat:
 
 
 def name_of(type: Attribute) -> str:
-    """The name of an IR type."""
-    return next(name for name, known in TYPES.items() if known == type)
+    """The name of an IR type. Raises CompileError for one that is no element type."""
+    name = next((name for name, known in TYPES.items() if known == type), None)
+    if name is None:
+        raise error(f"no element type of tensors is {type}")
+    return name
 
 
 def is_float(dtype: str) -> bool:

@@ -14,15 +14,15 @@ from weft.frontends.te.shapes import items
 Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
 
-_RELATIONS = {
+RELATIONS = {
     Predicate.EQ: Relation.EQUAL,
     Predicate.LE: Relation.AT_MOST,
     Predicate.LT: Relation.LESS,
     Predicate.GE: Relation.AT_MOST,
     Predicate.GT: Relation.LESS,
 }
-_TURNED = (Predicate.GE, Predicate.GT)
-"""What is stated from right to left."""
+TURNED = (Predicate.GE, Predicate.GT)
+"""Those that are stated from right to left."""
 
 
 def checked_facts(assume: object) -> tuple[Compare, ...]:
@@ -33,7 +33,7 @@ def checked_facts(assume: object) -> tuple[Compare, ...]:
 def _checked(fact: object) -> Compare:
     if not isinstance(fact, Compare):
         raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {fact!r}")
-    if fact.predicate not in _RELATIONS:
+    if fact.predicate not in RELATIONS:
         raise error(f"assume compares by ==, <=, <, >= or >, got {fact}")
     for side in (fact.left, fact.right):
         if not is_extent(side):
@@ -44,6 +44,6 @@ def _checked(fact: object) -> Compare:
 def state_facts(emitter: ElementEmitter, facts: Sequence[Compare]) -> None:
     """Write the facts into the entry block of a function, after its extents are known."""
     for fact in facts:
-        left, right = (fact.right, fact.left) if fact.predicate in _TURNED else (fact.left, fact.right)
+        left, right = (fact.right, fact.left) if fact.predicate in TURNED else (fact.left, fact.right)
         (first, second), operands = emitter.affine_forms([left, right])
-        emitter.finish(AssumeOp(first, _RELATIONS[fact.predicate], second, operands))
+        emitter.finish(AssumeOp(first, RELATIONS[fact.predicate], second, operands))

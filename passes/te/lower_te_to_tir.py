@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.levels import allowed_at
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp, YieldOp
+from weft.dialects.tir_assume import AssumeOp
 from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
 from weft.passes.te.compute_nest import compute_nest, read_memory
 from weft.passes.te.constants import ConstantPool
@@ -135,6 +136,8 @@ class _FunctionLowering:
         self._labels: set[str] = set()
         self._head: list[Operation] = []
         self._nests: list[Operation] = []
+        self._facts: list[Operation] = []
+        """What stands between the head and the nests."""
         self._replaced: list[Operation] = []
         """Ops of tensors, erased at the end."""
         self._in_head: set[SSAValue] = set()
@@ -195,7 +198,7 @@ class _FunctionLowering:
             self._lower(op)
         for op in reversed(self._replaced):
             op.erase()
-        block.add_ops([*self._head, *self._nests, ReturnOp()])
+        block.add_ops([*self._head, *self._facts, *self._nests, ReturnOp()])
         self._constants.place(block)
         region = self._function.body
         region.detach_block(self._old)
@@ -245,6 +248,8 @@ class _FunctionLowering:
             case TensorDimOp():
                 self._lower_dim(op)
                 self._replaced.append(op)
+            case AssumeOp():
+                self._facts.append(op)
             case ReturnOp():
                 self._copy_results(op)
                 self._replaced.append(op)

@@ -3,10 +3,10 @@
 // EXTENT: {{.*}}flatten-errors.mlir:[[# @LINE + 7]]:3: error: %n must be computed from index parameters and extents of parameters, so that calls can check it
 // EXTENT-NEXT:   tir.assume_shape %B[%n]
 
-func.func @derived(%A: memref<?xindex>, %B: memref<?xf32>) {
+func.func @derived(%A: memref<?xi64>, %B: memref<?xf32>) {
   %c0 = arith.constant 0 : index
-  %m = memref.dim %A, %c0 : memref<?xindex>
-  %n = memref.load %A[%c0] : memref<?xindex>
+  %x = memref.load %A[%c0] : memref<?xi64>
+  %n = arith.index_cast %x : i64 to index
   tir.assume_shape %B[%n] : memref<?xf32>
   func.return
 }
