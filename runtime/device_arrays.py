@@ -87,7 +87,7 @@ def device_array(value: Any) -> DeviceArray:
     Raises `TypeError` for an element type that weft has no name for, and what the library raises when it does not
     export the array (`BufferError`, `RuntimeError`).
     """
-    stream = _current_stream(value)
+    stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
     tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
@@ -117,7 +117,7 @@ class _Interface:
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """What two arrays on devices share when a call may treat them alike: address, shape, strides, type, stream.
+    """What two arrays on devices share when a call may treat them alike: address, shape, strides, type, device.
 
     None for arrays of libraries that do not tell this quickly, and for everything else.
     """
@@ -125,17 +125,21 @@ def identity(value: Any) -> tuple[object, ...] | None:
     if library == "torch" and hasattr(value, "data_ptr"):
         if not value.is_cuda or value.requires_grad:
             return None
-        return (value.data_ptr(), value.shape, value.stride(), value.dtype, _current_stream(value))
+        return (value.data_ptr(), value.shape, value.stride(), value.dtype, value.device)
     if library.startswith("cupy") and hasattr(value, "data"):
-        return (value.data.ptr, value.shape, value.strides, value.dtype, _current_stream(value))
+        return (value.data.ptr, value.shape, value.strides, value.dtype, value.device)
     return None
 
 
-def _current_stream(value: Any) -> int:
+def current_stream(value: Any) -> int:
     """The stream on which the array's library works now."""
     library = type(value).__module__.split(".")[0]
     module: Any = sys.modules.get(library)
     if library == "torch":
+        # What torch's compiler uses: the same answer in a tenth of the time.
+        quick = getattr(module._C, "_cuda_getCurrentRawStream", None)
+        if quick is not None:
+            return int(quick(value.device.index)) or _LEGACY_STREAM
         handle = int(module.cuda.current_stream(value.device).cuda_stream)
     elif library == "cupy":
         handle = int(module.cuda.get_current_stream().ptr)

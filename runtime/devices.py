@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from weft.support.errors import CompileError
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 Dimensions: TypeAlias = tuple[int, int, int]
+_GRIDS_KEPT = 64
 
 
 class DeviceError(CompileError):
@@ -136,6 +137,10 @@ class Kernel:
     spec: KernelSpec
     handle: Any
     limits: DeviceLimits
+    _allowed: set[tuple[Dimensions, Dimensions]] = field(
+        default_factory=set[tuple[Dimensions, Dimensions]], compare=False
+    )
+    """Grids and blocks that were found to keep the limits."""
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
         """The grid to launch, None when there is nothing to do.
@@ -143,6 +148,8 @@ class Kernel:
         Raises `DeviceError` when grid or block are beyond the device's limits, or the block is not what the kernel was
         compiled for.
         """
+        if (grid, block) in self._allowed:
+            return grid
         if 0 in grid:
             return None
         name, limits = self.spec.name, self.limits
@@ -161,4 +168,6 @@ class Kernel:
         for axis, extent, most in zip("xyz", block, limits.block, strict=True):
             if extent > most:
                 raise DeviceError(f"kernel '{name}' has {extent} threads on axis {axis}, the device takes {most}")
+        if len(self._allowed) < _GRIDS_KEPT:
+            self._allowed.add((grid, block))
         return grid

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.runtime.arguments import bind_arguments
-from weft.runtime.device_arrays import device_array, device_name, device_of, identity
+from weft.runtime.device_arrays import current_stream, device_array, device_name, device_of, identity
 from weft.runtime.signature import ScalarSpec
 
 if TYPE_CHECKING:
@@ -146,6 +146,7 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
     """What decides whether a call is right, and what it does; None when an argument is no array on a device that tells
     this quickly and no number of Python."""
     key: list[object] = []
+    streams: dict[object, int] = {}
     for value in values:
         if isinstance(value, float):
             key.append((float, value, math.copysign(1.0, value)))
@@ -156,7 +157,10 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
             if known is None:
                 return None
             key.append(known)
-    return tuple(key)
+            place = (type(value), known[-1])
+            if place not in streams:
+                streams[place] = current_stream(value)
+    return (*key, *streams.values())
 
 
 def _span(array: Array) -> Array:

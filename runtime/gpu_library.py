@@ -100,7 +100,7 @@ class GpuFunction(Function):
         known = None if key is None else self._known.get(key)
         if known is not None:
             with self._program.lock:
-                known.repeat(loaded.functions[self.name])
+                known.repeat(loaded.functions[self._signature.name])
             return None
         call = loaded.call(self.signature, positional, keywords)
         with self._program.lock:

@@ -261,7 +261,7 @@ class Cupy(OnDevice):
     def __init__(self, array: Any) -> None:
         super().__init__(array)
         self.data = types.SimpleNamespace(ptr=array.ctypes.data)
-        self.shape, self.strides, self.dtype = array.shape, array.strides, array.dtype
+        self.shape, self.strides, self.dtype, self.device = array.shape, array.strides, array.dtype, "0"
         self.exports = 0
 
     def __dlpack__(self, stream: int | None = None) -> object:
