@@ -21,5 +21,5 @@ def device_for(target: Target) -> Device:
     elif target.kind == "cuda":
         from weft.runtime.cuda import pick_device
     else:
-        raise DeviceError(f"weft runs no programs on devices of kind '{target.kind}'; their source is all there is")
+        raise DeviceError(f"weft gives the source of programs for {target.kind}, and does not run them")
     return pick_device(target.device)

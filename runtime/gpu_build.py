@@ -11,7 +11,7 @@ from weft.runtime.build import signature_of
 from weft.runtime.devices import KernelProgram, KernelSpec
 from weft.runtime.gpu_library import GpuLibrary, HostCode
 from weft.runtime.host_function import constants_of, function_names, host_functions, host_source
-from weft.support.errors import CompileError
+from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -57,6 +57,8 @@ def _emitted(module: ModuleOp, target: Target) -> KernelSource:
         from weft.backends.cuda.emit import emit_module
     elif target.kind == "opencl":
         from weft.backends.opencl.emit import emit_module
+    elif target.kind == "metal":
+        from weft.backends.metal.emit import emit_module
     else:
-        raise CompileError(f"programs for {target.kind} are printed (weft-opt -t {target.kind}), not built")
+        raise InternalError(f"programs for {target.kind} have no kernels")
     return emit_module(module, target)

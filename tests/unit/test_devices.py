@@ -4,6 +4,7 @@ import re
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -384,3 +385,11 @@ def test_without_a_device_the_source_is_kept(monkeypatch: pytest.MonkeyPatch) ->
         lib.get_source("opencl")
     with pytest.raises(DeviceError, match="there is no cuda device on this machine"):
         lib["main"](np.zeros(1, np.float32), np.zeros(1, np.float32), 1.0)
+
+
+def test_metal_gives_its_source() -> None:
+    module = weft.parse((Path(__file__).resolve().parents[2] / "examples" / "gpu" / "vector_add.mlir").read_text())
+    library: Any = weft.build(module, target="metal")
+    assert "kernel void" in library.imported_modules[0].get_source("metal")
+    with pytest.raises(DeviceError, match="weft gives the source of programs for metal, and does not run them"):
+        _ = library.device
