@@ -136,9 +136,9 @@ def accesses(root: Operation) -> list[Access]:
 
 
 def _walk_op(op: Operation, context: Context) -> Iterator[Access]:
-    if isinstance(op, memref.LoadOp):
+    if type(op) is memref.LoadOp:
         yield _access(op, op.memref, op.indices, False, context)
-    elif isinstance(op, memref.StoreOp):
+    elif type(op) is memref.StoreOp:
         yield _access(op, op.memref, op.indices, True, context)
     elif isinstance(op, AccessPtrOp):
         yield from _box_accesses(op, context)

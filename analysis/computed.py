@@ -58,7 +58,7 @@ def meaning_of(value: SSAValue) -> Computed | None:
     A division counts when its divisor cannot be negative (division by 0 never happens in a program that runs), and when
     truncation is flooring: the numerator cannot be negative.
     """
-    if not isinstance(value, OpResult) or not isinstance(value.type, IndexType):
+    if type(value) is not OpResult or type(value.type) is not IndexType:
         return None
     op = value.op
     if isinstance(op, arith.MuliOp):
@@ -75,14 +75,14 @@ def meaning_of(value: SSAValue) -> Computed | None:
 
 def is_symbol(value: SSAValue) -> bool:
     """Whether a value is fixed for the whole call and free: a parameter, or an extent of a parameter."""
-    if isinstance(value, BlockArgument):
-        return isinstance(value.block.parent_op(), func.FuncOp)
-    return isinstance(value.owner, memref.DimOp)
+    if type(value) is BlockArgument:
+        return type(value.block.parent_op()) is func.FuncOp
+    return type(value.owner) is memref.DimOp
 
 
 def is_fixed(value: SSAValue) -> bool:
     """Whether a value is the same for all instances of the function's loops: defined at its top level."""
-    return isinstance(value.owner.parent_op(), func.FuncOp)
+    return type(value.owner.parent_op()) is func.FuncOp
 
 
 def without_clamp(index: Index) -> Index:
@@ -161,7 +161,7 @@ def evaluate_computed(value: SSAValue, value_at: Callable[[SSAValue], int]) -> i
 def range_of(value: SSAValue) -> Interval:
     """The range of an index value: loops and iterators lie in their extents, extents of buffers are not negative, and
     what is computed from these is followed."""
-    if isinstance(value, BlockArgument):
+    if type(value) is BlockArgument:
         if is_parameter(value):
             return _range_of_symbol(value, 0 if _is_extent(value) else None)
         return range_of_index(value)

@@ -106,6 +106,7 @@ class PairSystem(System):
         """`shared` loops are in the same iteration; `values` are numbers for symbols."""
         super().__init__(values=values or {})
         self.shared = {loop.induction_variable for loop in shared}
+        self._named: dict[tuple[str, SSAValue], Variable] = {}
         self._add_instance(first.loops, first.conditions, self.first)
         self._add_instance(second.loops, second.conditions, self.second)
         if first.indices is not None and second.indices is not None:
@@ -121,9 +122,10 @@ class PairSystem(System):
         return self._name("second", value)
 
     def _name(self, role: str, value: SSAValue) -> Variable:
-        variable: Variable = value if value in self.shared or is_fixed(value) else (role, value)
-        low, high = range_of(value)
-        self.declare(variable, low, high)
+        variable = self._named.get((role, value))
+        if variable is None:
+            variable = self._named[role, value] = value if value in self.shared or is_fixed(value) else (role, value)
+            self.declare(variable, *range_of(value))
         return variable
 
     def _add_instance(self, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:

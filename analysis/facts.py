@@ -95,4 +95,4 @@ def _constant(value: SSAValue) -> int | None:
 
 def is_parameter(value: SSAValue) -> bool:
     """Whether a value is a parameter of a function."""
-    return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), FuncOp)
+    return type(value) is BlockArgument and type(value.block.parent_op()) is FuncOp

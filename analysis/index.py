@@ -58,7 +58,9 @@ class Index:
     __slots__ = ("_hash", "constant", "terms")
 
     def __init__(self, terms: Mapping[Atom, int], constant: int = 0) -> None:
-        self.terms: Mapping[Atom, int] = {atom: factor for atom, factor in terms.items() if factor}
+        # Copied as it is where it can be: hashing the values again is what this costs.
+        some_zero = 0 in terms.values()
+        self.terms: Mapping[Atom, int] = {a: f for a, f in terms.items() if f} if some_zero else dict(terms)
         self.constant = constant
         self._hash = 0
 
@@ -92,10 +94,11 @@ class Index:
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
         """The normal form of an affine expression whose dimension d (then symbols) stands for `dims[d]`."""
-        if isinstance(expr, AffineConstantExpr):
-            return Index({}, expr.value)
-        if isinstance(expr, AffineDimExpr | AffineSymExpr):
+        # By the class itself: looking whether an object is of an abstract class costs more than the rest.
+        if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
             return dims[expr.position]
+        if type(expr) is AffineConstantExpr:
+            return Index({}, expr.value)
         if not isinstance(expr, AffineBinaryOpExpr):
             raise InternalError(f"unknown affine expression {expr}")
         left = Index.of_expr(expr.lhs, dims)
@@ -140,6 +143,8 @@ class Index:
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
             return Index(self.terms, self.constant + other)
+        if not self.terms or not other.terms:
+            return Index(self.terms or other.terms, self.constant + other.constant)
         terms = dict(self.terms)
         for atom, factor in other.terms.items():
             terms[atom] = terms.get(atom, 0) + factor
@@ -149,6 +154,8 @@ class Index:
         return self + (other * -1 if isinstance(other, Index) else -other)
 
     def __mul__(self, factor: int) -> Index:
+        if factor == 1:
+            return self
         return Index({atom: f * factor for atom, f in self.terms.items()}, self.constant * factor)
 
     def __neg__(self) -> Index:
@@ -179,10 +186,10 @@ class Index:
     def values(self) -> Iterator[SSAValue]:
         """Every SSA value the index depends on (repeated when it occurs in several atoms)."""
         for atom in self.terms:
-            if isinstance(atom, SSAValue):
-                yield atom
-            else:
+            if isinstance(atom, Quotient | Remainder):
                 yield from atom.numerator.values()
+            else:
+                yield atom
 
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
         wanted = set(values)
@@ -197,12 +204,14 @@ class Index:
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
         """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
+        if not self.terms:
+            return self
         ranges = range_of or _unbounded
         result = Index({}, self.constant)
         for atom, factor in self.terms.items():
-            if isinstance(atom, SSAValue):
+            if not isinstance(atom, Quotient | Remainder):
                 new = mapping.get(atom)
-                result += (Index({atom: 1}) if new is None else new) * factor
+                result += Index({atom: factor}) if new is None else new * factor
             elif isinstance(atom, Quotient):
                 result += quotient(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges) * factor
             else:
@@ -255,7 +264,7 @@ def _unbounded(_: SSAValue) -> Interval:
 
 
 def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
-    if isinstance(atom, SSAValue):
+    if not isinstance(atom, Quotient | Remainder):
         return range_of(atom)
     low, high = atom.numerator.range(range_of)
     c = atom.divisor

@@ -27,7 +27,7 @@ from weft.analysis.computed import (
 )
 from weft.analysis.divisions import Divisions, Part, Row, Variable
 from weft.analysis.facts import facts_about
-from weft.analysis.index import Index, Quotient
+from weft.analysis.index import Index, Quotient, Remainder
 from weft.dialects.index_map import Interval
 
 if TYPE_CHECKING:
@@ -68,14 +68,16 @@ class System:
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
         """`low <= variable <= high`."""
-        old = self.bounds.get(variable, (None, None))
-        self.bounds[variable] = (_tighter(old[0], low, max), _tighter(old[1], high, min))
+        old = self.bounds.get(variable)
+        self.bounds[variable] = (
+            (low, high) if old is None else (_tighter(old[0], low, max), _tighter(old[1], high, min))
+        )
 
     def row(self, index: Index, naming: Naming) -> Row:
         """`index` as a linear row, with variables for its quotients, remainders and products."""
         result = Row({}, index.constant)
         for atom, factor in index.terms.items():
-            if isinstance(atom, SSAValue):
+            if not isinstance(atom, Quotient | Remainder):
                 result.add(self._value_row(atom, naming), factor)
             else:
                 whole = self.row(atom.numerator, naming)

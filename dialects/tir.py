@@ -66,12 +66,12 @@ def _filled(region: Region) -> Region:
 
 def range_of_index(value: SSAValue) -> Interval:
     """The range of an index value that is a loop variable or block iterator of static extent, else unbounded."""
-    if isinstance(value, BlockArgument):
+    if type(value) is BlockArgument:
         owner = value.block.parent_op()
         extent: int | SSAValue | None = None
-        if isinstance(owner, ForOp):
+        if type(owner) is ForOp:
             extent = owner.extent
-        elif isinstance(owner, BlockOp):
+        elif type(owner) is BlockOp:
             extent = owner.extents[value.index]
         if isinstance(extent, int):
             return 0, extent - 1

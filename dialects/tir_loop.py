@@ -82,15 +82,17 @@ class ForOp(IRDLOperation):
     @property
     def extent(self) -> int | SSAValue:
         """The number of iterations, static or a value."""
-        if self.static_extent is not None:
-            return self.static_extent.value.data
+        # Not through the field, whose look-up costs more than all else: analyses ask very often.
+        static = self.properties.get("static_extent")
+        if isinstance(static, IntegerAttr):
+            return static.value.data
         if self.dynamic_extent is None:
             raise VerifyException("tir.for has neither a static nor a dynamic extent")
         return self.dynamic_extent
 
     @property
     def induction_variable(self) -> BlockArgument:
-        return self.body.block.args[0]
+        return self.regions[0].block.args[0]
 
     def verify_(self) -> None:
         if (self.static_extent is None) == (self.dynamic_extent is None):
