@@ -35,6 +35,8 @@ import transpose  # noqa: E402
 import weft  # noqa: E402
 
 RUNS_IN_A_GRAPH = 10
+ROWS = {"256 x 1": (256, 1), "256 x 4": (256, 4), "512 x 4": (512, 4), "1024 x 4": (1024, 4)}
+"""Threads for a row, and neighbours that a thread takes at a time."""
 Contender = Callable[[], Any]
 
 
@@ -45,8 +47,9 @@ class Benchmark:
     name: str
     shape: str
     contenders: dict[str, Contender]
-    check: Callable[[], float]
-    """The error of weft's result after weft has run."""
+    result: torch.Tensor
+    """Where weft writes."""
+    expected: Callable[[], torch.Tensor]
     bytes_moved: int
     flops: int = 0
 
@@ -70,33 +73,32 @@ def matmul_benchmarks(n: int = 4096) -> Benchmark:
         function = guarded(f"matmul {name}", lambda: compiled(schedule(n, n, n)))  # noqa: B023
         if function is not None:
             contenders[f"weft {name}"] = lambda function=function: function(a, b, c)
-    return Benchmark(
-        "matmul", f"{n}x{n}x{n} f32", contenders, lambda: error(c, torch.matmul(a, b)), 3 * 4 * n * n, 2 * n**3
-    )
+    return Benchmark("matmul", f"{n}x{n}x{n} f32", contenders, c, lambda: torch.matmul(a, b), 3 * 4 * n * n, 2 * n**3)
 
 
 def softmax_benchmarks(m: int = 4096, n: int = 4096) -> Benchmark:
     a, c, out = random(m, n), random(m, n), random(m, n)
-    function = compiled(normalization.softmax(m, n))
-    contenders: dict[str, Contender] = {
-        "torch": lambda: torch.softmax(a, 1, out=out),
-        "weft": lambda: function(a, c),
-    }
+    contenders: dict[str, Contender] = {"torch": lambda: torch.softmax(a, 1, out=out)}
+    for name, (threads, lanes) in ROWS.items():
+        function = compiled(normalization.softmax(m, n, threads, lanes))
+        contenders[f"weft {name}"] = lambda function=function: function(a, c)
     triton_kernels = guarded("softmax triton", lambda: __import__("triton_rows"))
     if triton_kernels is not None:
         contenders["triton"] = lambda: triton_kernels.softmax(a, out)
-    return Benchmark("softmax", f"{m}x{n}", contenders, lambda: error(c, torch.softmax(a, 1)), 2 * 4 * m * n)
+    return Benchmark("softmax", f"{m}x{n}", contenders, c, lambda: torch.softmax(a, 1), 2 * 4 * m * n)
 
 
 def layernorm_benchmarks(m: int = 4096, n: int = 4096) -> Benchmark:
     a, g, b, c, out = random(m, n), random(n), random(n), random(m, n), random(m, n)
-    function = compiled(normalization.layernorm(m, n))
     reference = lambda: torch.nn.functional.layer_norm(a, (n,), g, b, normalization.EPSILON)  # noqa: E731
-    contenders: dict[str, Contender] = {"torch": reference, "weft": lambda: function(a, g, b, c)}
+    contenders: dict[str, Contender] = {"torch": reference}
+    for name, (threads, lanes) in ROWS.items():
+        function = compiled(normalization.layernorm(m, n, threads, lanes))
+        contenders[f"weft {name}"] = lambda function=function: function(a, g, b, c)
     triton_kernels = guarded("layernorm triton", lambda: __import__("triton_rows"))
     if triton_kernels is not None:
         contenders["triton"] = lambda: triton_kernels.layernorm(a, g, b, out, normalization.EPSILON)
-    return Benchmark("layernorm", f"{m}x{n}", contenders, lambda: error(c, reference()), 2 * 4 * m * n)
+    return Benchmark("layernorm", f"{m}x{n}", contenders, c, reference, 2 * 4 * m * n)
 
 
 def add_benchmarks(n: int = 1 << 26) -> Benchmark:
@@ -107,7 +109,7 @@ def add_benchmarks(n: int = 1 << 26) -> Benchmark:
         "weft 1 a thread": lambda: one(a, b, c),
         "weft 4 a thread": lambda: four(a, b, c),
     }
-    return Benchmark("add", f"{n}", contenders, lambda: error(c, a + b), 3 * 4 * n)
+    return Benchmark("add", f"{n}", contenders, c, lambda: a + b, 3 * 4 * n)
 
 
 def sigmoid_benchmarks(n: int = 1 << 26) -> Benchmark:
@@ -118,7 +120,7 @@ def sigmoid_benchmarks(n: int = 1 << 26) -> Benchmark:
         "weft": lambda: function(a, c),
         "copy": lambda: out.copy_(a),
     }
-    return Benchmark("sigmoid", f"{n}", contenders, lambda: error(c, torch.sigmoid(a)), 2 * 4 * n)
+    return Benchmark("sigmoid", f"{n}", contenders, c, lambda: torch.sigmoid(a), 2 * 4 * n)
 
 
 def transpose_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
@@ -129,7 +131,7 @@ def transpose_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
         "weft": lambda: function(a, c),
         "copy": lambda: out.copy_(a),
     }
-    return Benchmark("transpose", f"{m}x{n}", contenders, lambda: error(c, a.t()), 2 * 4 * m * n)
+    return Benchmark("transpose", f"{m}x{n}", contenders, c, lambda: a.t(), 2 * 4 * m * n)
 
 
 def row_sum_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
@@ -139,7 +141,7 @@ def row_sum_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
         "torch": lambda: torch.sum(a, 1, out=out),
         "weft": lambda: function(a, c),
     }
-    return Benchmark("row_sum", f"{m}x{n}", contenders, lambda: error(c, a.double().sum(1)), 4 * m * n)
+    return Benchmark("row_sum", f"{m}x{n}", contenders, c, lambda: a.double().sum(1), 4 * m * n)
 
 
 def column_sum_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
@@ -149,18 +151,20 @@ def column_sum_benchmarks(m: int = 8192, n: int = 8192) -> Benchmark:
         "torch": lambda: torch.sum(a, 0, out=out),
         "weft": lambda: function(a, c),
     }
-    return Benchmark("column_sum", f"{m}x{n}", contenders, lambda: error(c, a.double().sum(0)), 4 * m * n)
+    return Benchmark("column_sum", f"{m}x{n}", contenders, c, lambda: a.double().sum(0), 4 * m * n)
 
 
 def bmm_benchmarks(batch: int = 64, n: int = 512) -> Benchmark:
     a, b, c, out = random(batch, n, n), random(batch, n, n), random(batch, n, n), random(batch, n, n)
     function = compiled(matmul.batched_matmul(batch, n, n, n))
+    warps = compiled(matmul.batched_matmul_warps(batch, n, n, n))
     contenders: dict[str, Contender] = {
         "torch": lambda: torch.bmm(a, b, out=out),
         "weft": lambda: function(a, b, c),
+        "weft warps": lambda: warps(a, b, c),
     }
     moved, flops = 3 * 4 * batch * n * n, 2 * batch * n**3
-    return Benchmark("bmm", f"{batch}x{n}^3", contenders, lambda: error(c, torch.bmm(a, b)), moved, flops)
+    return Benchmark("bmm", f"{batch}x{n}^3", contenders, c, lambda: torch.bmm(a, b), moved, flops)
 
 
 BENCHMARKS: dict[str, Callable[[], Benchmark]] = {
@@ -211,6 +215,13 @@ def seconds(replay: Callable[[], Any], runs: int) -> float:
     return start.elapsed_time(end) * 1e-3 / runs
 
 
+def error_of(benchmark: Benchmark, run: Contender) -> float:
+    """The error of what one of weft's contenders leaves in the result."""
+    benchmark.result.fill_(float("nan"))
+    run()
+    return error(benchmark.result, benchmark.expected())
+
+
 def compare(name: str, make: Callable[[], Benchmark], rounds: int) -> None:
     benchmark = guarded(name, make)
     if benchmark is None:
@@ -219,7 +230,7 @@ def compare(name: str, make: Callable[[], Benchmark], rounds: int) -> None:
     replays: dict[str, Callable[[], Any]] = {}
     for contender, run in benchmark.contenders.items():
         if contender.startswith("weft"):
-            problem = guarded(f"{name}, {contender}", lambda: (run(), benchmark.check())[1])  # noqa: B023
+            problem = guarded(f"{name}, {contender}", lambda: error_of(benchmark, run))  # noqa: B023
             if problem is None:
                 continue
             if not problem < 1e-4:
