@@ -60,6 +60,13 @@ together: each of them may leave out what the others run."""
 ACROSS_THREADS = "tir.across_threads"
 """String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""
 
+ASYNC = "tir.async"
+"""Unit attribute of an allocation in a kernel that is being lowered: copies into it may run beside the threads."""
+
+PIPELINE_STAGES = "pipeline_stages"
+"""Annotation of a loop: how many iterations are on their way at once (an integer of at least 2), on targets whose
+kernels can fetch early; others run it as it is."""
+
 IN_STEP = "tir.threads_in_step"
 """Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
 wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""

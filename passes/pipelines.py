@@ -8,7 +8,9 @@ from weft.passes.low.low_canonicalize import LowCanonicalizePass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
 from weft.passes.low.low_legalize import LowLegalizePass
+from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
+from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
@@ -23,6 +25,7 @@ from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
+from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.support.gpu_machine import GPU_KINDS
@@ -57,6 +60,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         LowerLoopsPass(),
         # Emitters print what they get.
         LowCanonicalizePass(),
+        # Where types are still those of the program, which rules are asked about.
+        LowerIntrinsicsPass(target.partition(" ")[0]),
         # Last, for what it widens is computed only where it was left.
         *((LowLegalizePass(kind),) if (kind := target.partition(" ")[0]) in LEGALIZED else ()),
     )
@@ -89,10 +94,14 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         PartitionLoopsPass(),
         # While accesses have an index a dimension, which integer sets like best.
         InsertBarriersPass(),
+        # Where barriers stand, they tell which part of a loop fetches for the other.
+        PipelineLoopsPass(target),
         # Before vectors: with one index an access, strides are coefficients.
         FlattenPass(),
         # While loops still have kinds.
         LowerVectorizedPass(),
+        # After vectors, which are as wide as copies.
+        AsyncCopiesPass(),
         # After vectors, which need no loop any more.
         UnrollRegistersPass(),
         # While loops tell which thread axis they are.
@@ -103,6 +112,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowCanonicalizePass(),
         # After it, which lets equal indices be one value. Compilers of kernels need not see through buffers then.
         ForwardStoresPass(),
+        # Where types are still those of the program, which rules are asked about.
+        LowerIntrinsicsPass(target.partition(" ")[0]),
         # Last, for what it widens is computed only where it was left.
         LowLegalizePass(target.partition(" ")[0]),
     )

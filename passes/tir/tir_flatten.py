@@ -33,7 +33,7 @@ from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import IN_STEP, STORAGE_ALIGN
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.passes.tir.call_facts import call_facts
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
@@ -334,6 +334,8 @@ class _Flattener:
             result_types=[flat],
             properties={"alignment": op.alignment or IntegerAttr(_KERNEL_ALIGNMENT, i64)},
         )
+        if ASYNC in op.attributes:
+            new.attributes[ASYNC] = op.attributes[ASYNC]
         insert_before(op, [new])
         new.results[0].name_hint = op.memref.name_hint
         op.memref.replace_all_uses_with(new.results[0])

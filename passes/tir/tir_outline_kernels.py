@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from weft.analysis.threads import axis_of
@@ -21,12 +21,13 @@ from weft.dialects.low_gpu import (
     KERNEL,
     SHARED,
     THREAD_AXES,
+    AsyncCopyOp,
     KernelAttr,
     LaunchOp,
     ThreadIdOp,
 )
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IN_STEP, SOURCE
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.passes.tir.nest import buffer_type, detached_ops, index_constant, insert_before, range_of
 from weft.passes.tir.tir_flatten import bytes_of
 from weft.support.errors import InternalError, ScheduleError, Violation
@@ -233,10 +234,15 @@ def _rank(value: SSAValue) -> int:
 def _access_of(argument: SSAValue) -> Access:
     if not isinstance(argument.type, MemRefType):
         return Access.READ
-    names = {use.operation.name for use in argument.uses}
+    names = {use.operation.name for use in argument.uses if not _is_copied(use)}
     if names <= _READS:
         return Access.READ
     return Access.WRITE if names <= _WRITES else Access.READWRITE
+
+
+def _is_copied(use: Use) -> bool:
+    """Whether a use reads the buffer for an asynchronous copy."""
+    return isinstance(use.operation, AsyncCopyOp) and use.index == 0
 
 
 def _bytes(op: memref.AllocaOp) -> int:
@@ -248,6 +254,7 @@ def _gather_temporaries(entry: Block) -> None:
     """Move what the kernel allocates to its top."""
     first = entry.first_op
     for op in [op for op in entry.walk() if isinstance(op, memref.AllocaOp)]:
+        op.attributes.pop(ASYNC, None)
         if first is not None and op is not first:
             op.detach()
             entry.insert_op_before(op, first)

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from weft import te
-from weft.dialects.low_gpu import BarrierOp, kernel_of
+from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp, kernel_of
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -37,6 +38,7 @@ def _on_path(folder: Path) -> Iterator[None]:
 
 
 with _on_path(EXAMPLES):
+    MATMUL = importlib.import_module("matmul")
     CASES = {case.name: case for case in importlib.import_module("programs").CASES}
 SMALL = sorted(name for name, case in CASES.items() if max(case.fitting(*SIZES).values(), default=0) < 64)
 DYNAMIC = [name for name in SMALL if CASES[name].takes_any_size]
@@ -118,3 +120,23 @@ def test_kernels_are_functions_that_are_only_launched() -> None:
     assert [kernel.sym_name.data for kernel in kernels] == ["main_kernel"]
     kernel = kernel_of(kernels[0])
     assert kernel is not None and kernel.threads_per_block > 1
+
+
+@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_pipelined_loops(stages: int, dynamic: bool) -> None:
+    """Fewer iterations than stages, more, and a last one that is not full; copies arrive when they are waited for."""
+    sizes = [te.var("m"), te.var("n"), te.var("k")] if dynamic else [9, 10, 15]
+    sch = MATMUL.matmul_shared(*sizes, threads=(4, 4), tile=(2, 2), step=4)
+    sch.annotate(sch.get_loops("C_update")[-4], "pipeline_stages", stages)
+    module = sch.mod.clone()
+    lower_to_tir(module)
+    lower_tir_to_low(Context(), module, "cuda", {}, lambda step: None)
+    assert any(isinstance(op, AsyncCopyOp) for op in module.walk())
+    rng = np.random.default_rng(0)
+    for m, n, k in ((9, 10, 15), (8, 8, 16), (3, 4, 1)) if dynamic else ((9, 10, 15),):
+        a, b = rng.random((m, k), dtype=np.float32), rng.random((k, n), dtype=np.float32)
+        for order in ("forward", "reversed", "interleaved"):
+            c = np.full((m, n), np.nan, np.float32)
+            Interpreter(module, order=order).call("main", a, b, c)
+            np.testing.assert_allclose(c, a @ b, rtol=1e-5)

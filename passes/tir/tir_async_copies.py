@@ -1,0 +1,105 @@
+"""tir-async-copies: copies into the buffers of pipelined loops run beside the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, VectorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.threads import is_shared
+from weft.dialects.low_gpu import AsyncCopyOp
+from weft.dialects.tir_kinds import ASYNC, IN_STEP
+from weft.passes.tir.nest import LOCAL, buffer_type, erase_if_unused, index_before, insert_before, range_of
+
+_SIZES = (16, 8, 4)
+
+
+@dataclass(frozen=True)
+class AsyncCopiesPass(ModulePass):
+    """Turn loads from device memory whose value is but stored to a buffer of a pipelined loop into `low.async_copy`.
+
+    ```mlir
+    %v = vector.load %A[%i] : memref<4096xf32>, vector<4xf32>
+    vector.store %v, %S[%j] : memref<512xf32, "shared">, vector<4xf32>
+    // becomes
+    low.async_copy %A[%i] to %S[%j] bytes 16 : memref<4096xf32>, memref<512xf32, "shared">
+    ```
+    16, 8 or 4 bytes at a time, where both places are surely multiples of that. What cannot be copied so stays as it is.
+    Requires `tir-lower-vectorized`.
+    """
+
+    name = "tir-async-copies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
+            for alloca in [a for a in function.walk() if isinstance(a, memref.AllocaOp) and ASYNC in a.attributes]:
+                for use in list(alloca.memref.uses):
+                    if isinstance(use.operation, memref.StoreOp | vector.StoreOp):
+                        _copy(use.operation)
+
+
+def _copy(store: memref.StoreOp | vector.StoreOp) -> None:
+    value = store.value if isinstance(store, memref.StoreOp) else store.vector
+    load = value.op if isinstance(value, OpResult) and value.has_one_use() else None
+    if not isinstance(load, memref.LoadOp | vector.LoadOp) or load.parent is not store.parent:
+        return
+    source, target = _buffer(load), _buffer(store)
+    if is_shared(source) or buffer_type(source).memory_space == LOCAL or not _nothing_between(load, store):
+        return
+    element = cast("MemRefType[Attribute]", target.type).element_type
+    if not isinstance(element, FixedBitwidthType) or element.bitwidth % 8:
+        return
+    lanes = value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1
+    places = (Index.of(load.indices[0]).simplified(range_of), Index.of(store.indices[0]).simplified(range_of))
+    width = _width(places, lanes, element.bitwidth // 8)
+    if width is None:
+        return
+    copies = [
+        AsyncCopyOp(
+            source,
+            index_before(places[0] + lane, store),
+            target,
+            index_before(places[1] + lane, store),
+            width * element.bitwidth // 8,
+        )
+        for lane in range(0, lanes, width)
+    ]
+    insert_before(store, copies)
+    unused = [operand.op for op in (load, store) for operand in op.operands if isinstance(operand, OpResult)]
+    for op in (store, load):
+        op.detach()
+        op.erase()
+    erase_if_unused([op for op in unused if op is not load])
+
+
+def _buffer(op: memref.LoadOp | memref.StoreOp | vector.LoadOp | vector.StoreOp) -> SSAValue:
+    return op.base if isinstance(op, vector.LoadOp | vector.StoreOp) else op.memref
+
+
+def _nothing_between(first: Operation, second: Operation) -> bool:
+    """Whether only computations stand between two ops of a block."""
+    op = first.next_op
+    while op is not None and op is not second:
+        if not op.name.startswith(("arith.", "affine.")):
+            return False
+        op = op.next_op
+    return op is second
+
+
+def _width(places: Sequence[Index], lanes: int, size: int) -> int | None:
+    """How many elements a copy takes: the widest that divides the lanes and both places."""
+    for total in _SIZES:
+        width = total // size
+        if total % size or width > lanes or lanes % width:
+            continue
+        if all(index.constant % width == 0 and all(f % width == 0 for f in index.terms.values()) for index in places):
+            return width
+    return None

@@ -1,0 +1,286 @@
+"""tir-pipeline-loops: what a loop fetches into shared memory is on its way some iterations before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, UnitAttr, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors
+from weft.analysis.threads import is_shared
+from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
+from weft.passes.tir.nest import (
+    buffer_type,
+    compare_before,
+    detached_ops,
+    if_around,
+    index_before,
+    insert_before,
+    is_free_of_effects,
+    range_of,
+    tir_functions,
+)
+from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.support.errors import CompileError
+from weft.support.target import Target
+
+
+@dataclass(frozen=True)
+class PipelineLoopsPass(ModulePass):
+    """Pipeline the serial loops of kernels that are annotated `pipeline_stages = n` (n at least 2).
+
+    The body of such a loop fetches, waits at a barrier, uses what was fetched, and waits again:
+
+    ```mlir
+    tir.for %k in 64 { FETCH(%k) into %S;  low.barrier;  USE(%k) of %S;  low.barrier } {pipeline_stages = 3}
+    // becomes, with three of each buffer
+    FETCH(0) into %S[0];  low.async_commit;  FETCH(1) into %S[1];  low.async_commit
+    tir.for %k in 64 {
+      low.async_wait 1
+      low.barrier
+      scf.if %k + 2 < 64 { FETCH(%k + 2) into %S[(%k + 2) mod 3] }
+      low.async_commit
+      USE(%k) of %S[%k mod 3] }
+    low.barrier
+    ```
+    One barrier an iteration is enough: what it overwrites was used before the last one. Copies without arithmetic
+    become asynchronous later (`tir-async-copies`); others are done where they stand. Targets without asynchronous
+    copies run the loop as it is. Raises CompileError when the body is no such sequence. Requires `tir-insert-barriers`.
+    """
+
+    name = "tir-pipeline-loops"
+
+    target: str = "cuda"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        gpu = Target.parse(self.target).gpu
+        if gpu is None or not gpu.has_async_copy:
+            return
+        for function in tir_functions(op):
+            if IN_STEP in function.attributes:
+                _pipeline_function(function)
+
+
+@dataclass
+class _Pipeline:
+    """A loop, its stages, the ops that fetch and those that use, and the buffers between them."""
+
+    loop: ForOp
+    stages: int
+    fetch: list[Operation]
+    use: list[Operation]
+    buffers: set[SSAValue] = field(default_factory=set[SSAValue])
+
+
+def _pipeline_function(function: FuncOp) -> None:
+    for body in thread_bodies(function):
+        loops = [op for op in body.walk() if isinstance(op, ForOp) and PIPELINE_STAGES in op.attributes]
+        plans = [_plan(loop) for loop in loops]
+        for buffer in dict.fromkeys(buffer for plan in plans for buffer in plan.buffers):
+            sharing = [plan for plan in plans if buffer in plan.buffers]
+            if len({plan.stages for plan in sharing}) > 1:
+                raise CompileError.at(
+                    sharing[0].loop, f"loops with different {PIPELINE_STAGES} share %{buffer.name_hint}"
+                )
+            _multiply(buffer, sharing)
+        for plan in plans:
+            _rewrite(plan)
+
+
+def _plan(loop: ForOp) -> _Pipeline:
+    """How to pipeline a loop. Raises CompileError, and changes nothing."""
+    noted = loop.attributes[PIPELINE_STAGES]
+    stages = noted.value.data if isinstance(noted, IntegerAttr) else 0
+    if stages < 2:
+        raise CompileError.at(loop, f"{PIPELINE_STAGES} is a number of at least 2, got {noted}")
+    if loop.kind.data is not LoopKind.SERIAL or any(
+        isinstance(p, ForOp) and p.kind.data is LoopKind.VECTORIZED for p in ancestors(loop)
+    ):
+        raise _no_pipeline(loop, "it is not serial")
+    ops = list(loop.body.block.ops)
+    barriers = [op for op in ops if isinstance(op, BarrierOp)]
+    if not barriers or barriers[1:] not in ([], ops[-1:]):
+        raise _no_pipeline(loop, "its body is not one part that fetches, a barrier, and one part that uses")
+    at = ops.index(barriers[0])
+    last = max((i for i in range(at) if _stores(ops[i])), default=-1)  # what only loads behind it belongs to the use
+    plan = _Pipeline(loop, stages, ops[: last + 1], [op for op in ops[last + 1 :] if not isinstance(op, BarrierOp)])
+    if any(isinstance(inner, BarrierOp) for part in (*plan.fetch, *plan.use) for inner in part.walk()):
+        raise _no_pipeline(loop, "a barrier stands inside of one of its parts")
+    for op in [inner for part in plan.fetch for inner in part.walk()]:
+        if isinstance(op, memref.StoreOp):
+            if not is_shared(op.memref):
+                raise _no_pipeline(loop, f"it stores to %{op.memref.name_hint} before the barrier")
+            plan.buffers.add(op.memref)
+        elif not op.regions and not is_free_of_effects(op) and not isinstance(op, scf.YieldOp):
+            raise _no_pipeline(loop, f"{op.name} stands before the barrier")
+    if not plan.buffers:
+        raise _no_pipeline(loop, "it fetches nothing into shared memory")
+    _require_own_order(plan)
+    for op in plan.fetch:
+        if not is_free_of_effects(op) and any(result.first_use is not None for result in op.results):
+            raise _no_pipeline(loop, f"a value of {op.name} before the barrier is used after it")
+    return plan
+
+
+def _stores(op: Operation) -> bool:
+    return any(isinstance(inner, memref.StoreOp) for inner in op.walk())
+
+
+def _require_own_order(plan: _Pipeline) -> None:
+    """What is fetched early reads nothing that the loop writes, and what is used is not written."""
+    stored = {op.memref for part in plan.use for op in part.walk() if isinstance(op, memref.StoreOp)}
+    for op in [inner for part in plan.fetch for inner in part.walk() if isinstance(inner, memref.LoadOp)]:
+        if op.memref in plan.buffers or op.memref in stored:
+            raise _no_pipeline(plan.loop, f"it fetches from %{op.memref.name_hint}, which it writes")
+    if overwritten := stored & plan.buffers:
+        names = ", ".join(sorted(f"%{buffer.name_hint}" for buffer in overwritten))
+        raise _no_pipeline(plan.loop, f"it writes {names} where it uses what was fetched")
+
+
+def _no_pipeline(loop: ForOp, why: str) -> CompileError:
+    return CompileError.at(loop, f"loop %{loop.induction_variable.name_hint} cannot be pipelined: {why}")
+
+
+def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
+    """One buffer a stage; each access gets the stage of its iteration, accesses outside of the loops the first."""
+    alloc, old = buffer.owner, buffer_type(buffer)
+    if not isinstance(alloc, memref.AllocOp) or any(
+        not isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in buffer.uses
+    ):
+        raise _no_pipeline(plans[0].loop, f"%{buffer.name_hint} is used by more than loads and stores")
+    stages = plans[0].stages
+    type_ = MemRefType(old.element_type, [stages, *old.get_shape()], old.layout, old.memory_space)
+    new = memref.AllocOp(list(alloc.dynamic_sizes), (), type_, alloc.alignment)
+    new.attributes.update({**alloc.attributes, ASYNC: UnitAttr()})
+    _shift_alignment(new)
+    new.memref.name_hint = buffer.name_hint
+    insert_before(alloc, [new])
+    for use in list(buffer.uses):
+        user = use.operation
+        plan = next((p for p in plans if p.loop.is_ancestor(user)), None)
+        stage = Index({}) if plan is None else Index.of(plan.loop.induction_variable) % stages
+        place = index_before(stage.simplified(range_of), user)
+        if isinstance(user, memref.LoadOp):
+            user.operands = [new.memref, place, *user.indices]
+        elif isinstance(user, memref.StoreOp):
+            user.operands = [user.value, new.memref, place, *user.indices]
+    alloc.detach()
+    alloc.erase()
+
+
+def _shift_alignment(alloc: memref.AllocOp) -> None:
+    noted = alloc.attributes.get(STORAGE_ALIGN)
+    if not isinstance(noted, ArrayAttr):
+        return
+    shifted: list[Attribute] = []
+    for entry in noted:
+        numbers = list(entry) if isinstance(entry, ArrayAttr) else []
+        if numbers and isinstance(numbers[0], IntegerAttr):
+            numbers[0] = IntegerAttr(numbers[0].value.data + 1, i64)
+        shifted.append(ArrayAttr(numbers))
+    alloc.attributes[STORAGE_ALIGN] = ArrayAttr(shifted)
+
+
+def _rewrite(plan: _Pipeline) -> None:
+    loop, stages = plan.loop, plan.stages
+    _collect_stages(plan)
+    for op in [inner for part in plan.fetch for inner in part.walk()]:
+        if isinstance(op, ForOp) and op.kind.data is LoopKind.VECTORIZED and not _fetches_neighbours(op):
+            op.kind = LoopKindAttr(LoopKind.UNROLLED)  # lanes that lie apart are copies of their own
+    extent = Index.of(loop.extent)
+    for stage in range(stages - 1):
+        at = Index({}, stage)
+        _fetch_before(plan, at, loop, _condition(at, extent, loop))
+    block = loop.body.block
+    use = _with_what_it_needs(plan)
+    detached_ops(block)
+    anchor = AsyncCommitOp()
+    anchor.location = loop.location
+    block.add_op(anchor)
+    insert_before(anchor, [AsyncWaitOp(stages - 2), BarrierOp()])
+    following = Index.of(loop.induction_variable) + (stages - 1)
+    _fetch_before(plan, following, anchor, _condition(following, extent, anchor), commit=False)
+    block.add_ops(use)
+    del loop.attributes[PIPELINE_STAGES]
+    after = BarrierOp()
+    after.location = loop.location
+    if loop.parent is not None:
+        loop.parent.insert_op_after(after, loop)
+    for op in reversed(plan.fetch):
+        op.erase()
+
+
+def _collect_stages(plan: _Pipeline) -> None:
+    """Count in what was computed for the accesses of the parts since they were found."""
+    ops = [op for op in plan.loop.body.block.ops if not isinstance(op, BarrierOp)]
+    end = ops.index(plan.fetch[-1]) + 1
+    plan.fetch, plan.use = ops[:end], ops[end:]
+
+
+def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
+    """The part that uses, after computations of the other part that it shares."""
+    needed: list[Operation] = []
+    wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
+    for op in reversed(plan.fetch):
+        if op.results and is_free_of_effects(op) and any(result in wanted for result in op.results):
+            needed.insert(0, op)
+            wanted.update(op.operands)
+    mapping: dict[SSAValue, SSAValue] = {}
+    copies = [op.clone(mapping) for op in needed]
+    for part in plan.use:
+        for op in part.walk():
+            for position, operand in enumerate(op.operands):
+                if operand in mapping:
+                    op.operands[position] = mapping[operand]
+    return [*copies, *plan.use]
+
+
+def _condition(at: Index, extent: Index, anchor: Operation) -> SSAValue | None:
+    """That there is an iteration `at`, None when there surely is."""
+    low, _ = (extent - at).simplified(range_of).range(range_of)
+    return None if low is not None and low >= 1 else compare_before("slt", at, extent, anchor)
+
+
+def _fetch_before(
+    plan: _Pipeline, at: Index, anchor: Operation, condition: SSAValue | None, *, commit: bool = True
+) -> None:
+    """What iteration `at` fetches, as a group of copies, before `anchor`."""
+    mapping: dict[SSAValue, SSAValue] = {plan.loop.induction_variable: index_before(at, anchor)}
+    copies: list[Operation] = []
+    for op in plan.fetch:
+        copy = op.clone(mapping)
+        for inner, twin in zip(op.walk(), copy.walk(), strict=True):
+            twin.location = inner.location
+        copies.append(copy)
+    if anchor.parent is not None:
+        if condition is None:
+            anchor.parent.insert_ops_before(copies, anchor)
+        else:
+            insert_before(anchor, [if_around(condition, copies)])
+    if commit:
+        insert_before(anchor, [AsyncCommitOp()])
+
+
+def _fetches_neighbours(loop: ForOp) -> bool:
+    """Whether the lanes of a vectorized loop store to neighbours in the last dimension, and load from neighbours, under
+    no condition."""
+    lane = loop.induction_variable
+    for op in loop.body.walk():
+        if isinstance(op, scf.IfOp):
+            return False
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            *outer, last = [Index.of(index).simplified(range_of) for index in op.indices]
+            if last.coefficient(lane) != 1 or any(index.depends_on([lane]) for index in outer):
+                return False
+            if (last - Index({lane: 1})).depends_on([lane]):
+                return False
+    return True
