@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.boxes import fills_box_around
 from weft.analysis.dependence import add_domain, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IterKind
+from weft.dialects.tir_kinds import IterKind, LoopKind
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -46,18 +47,18 @@ def _is_inside(op: Operation, ancestor: Operation) -> bool:
 def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -> bool:
     """Whether every element that `read` touches was surely written before, in the same iteration of `loop`.
 
-    A write counts when it stands before the read in program order; loops that are around both are in the same
-    iteration. `found` is in program order. Raises `NotProved`.
+    A write counts when it stands before the read in program order, with the loops around both in the same iteration,
+    or when it runs in an earlier iteration of one of these loops inside `loop` (rows that a circular buffer keeps).
+    `found` is in program order. Raises `NotProved`.
     """
     settled = _settled_values(found, read)
     if read.indices is None or not is_determined(read, settled):
         return False
     writes = [a for a in _before(read, found, loop) if a.is_write and is_determined(a, settled)]
-    if any(_surely_same(write, read) for write in writes):
+    if any(_surely_same(write, read) or fills_box_around(write, read) for write in writes):
         return True
-    if not writes:
-        return False
-    return _uncovered_is_empty(read, writes, settled)
+    earlier = [] if settled else [a for a in found if a.is_write and is_determined(a, settled)]
+    return _uncovered_is_empty(read, writes, earlier, settled, loop)
 
 
 def _settled_values(found: Sequence[Access], read: Access) -> dict[SSAValue, None]:
@@ -135,10 +136,18 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
     return sample_point(remaining, keep)
 
 
-def _uncovered_is_empty(read: Access, writes: Sequence[Access], settled: Mapping[SSAValue, None]) -> bool:
+def _uncovered_is_empty(
+    read: Access,
+    writes: Sequence[Access],
+    earlier: Sequence[Access],
+    settled: Mapping[SSAValue, None],
+    loop: ForOp | None,
+) -> bool:
+    """Whether all that `read` touches is written by `writes` in the same iteration of the loops around both, or by
+    `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
     outer: list[Variable] = [loop.induction_variable for loop in read.loops]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
-    keep = [*_fixed_values([read, *writes]), *settled, *outer, *places]
+    keep = [*_fixed_values([read, *writes, *earlier]), *settled, *outer, *places]
     common = frozenset((*settled, *(loop.induction_variable for loop in read.loops)))
     remaining = _touched(read, keep, common, settled=settled)
     for write in writes:
@@ -146,7 +155,27 @@ def _uncovered_is_empty(read: Access, writes: Sequence[Access], settled: Mapping
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
         if within_budget(remaining.is_empty):
             return True
+    for write in earlier:
+        for level in _levels(read, write, loop):
+            shared = frozenset(around.induction_variable for around in read.loops[:level])
+            touched = _touched(write, keep, shared, before=read.loops[level])
+            remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
+            if within_budget(remaining.is_empty):
+                return True
     return False
+
+
+def _levels(read: Access, write: Access, loop: ForOp | None) -> list[int]:
+    """The positions of the loops around both, inside `loop`, whose iterations run one after the other."""
+    found: list[int] = []
+    inside = loop is None
+    for level, (around, other) in enumerate(zip(read.loops, write.loops, strict=False)):
+        if around is not other:
+            break
+        if inside and around.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
+            found.append(level)
+        inside = inside or around is loop
+    return found
 
 
 def _fixed_values(found: Sequence[Access]) -> list[Variable]:
@@ -166,12 +195,13 @@ def _touched(
     assumed: Sequence[Index] = (),
     opaque: Collection[SSAValue] = (),
     settled: Collection[SSAValue] = (),
+    before: ForOp | None = None,
 ) -> isl.Set:
     """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
     none of `assumed` is negative.
 
-    Values in `opaque` are any numbers. Of those in `settled` it is used how they are computed; the set may be larger
-    then.
+    With `before`, in iterations of that loop before the one that is kept. Values in `opaque` are any numbers. Of those
+    in `settled` it is used how they are computed; the set may be larger then.
     """
     system = System(opaque=opaque)
 
@@ -186,6 +216,10 @@ def _touched(
         place: Variable = ("place", d)
         system.bounds.setdefault(place, (None, None))
         system.equal(Row({place: 1}, 0), system.row(index, naming))
+    if before is not None:
+        kept: Variable = before.induction_variable
+        system.declare(kept, *range_of(before.induction_variable))
+        system.less(system.row(Index.of(before.induction_variable), naming), Row({kept: 1}, 0))
     for value in keep:
         if isinstance(value, SSAValue) and is_symbol(value):
             system.row(Index({value: 1}), naming)  # with the facts about it

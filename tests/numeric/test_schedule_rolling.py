@@ -134,6 +134,16 @@ def with_parallel_columns(sch: weft.Schedule) -> None:
     sch.parallel(sch.get_loops("B")[2])
 
 
+def under_parallel_columns(sch: weft.Schedule) -> None:
+    """Tiles of columns in parallel, each thread with a circular buffer of its own."""
+    i, j = sch.get_loops("C")[:2]
+    j0, j1 = sch.split(j, [None, 4])
+    sch.reorder(j0, i, j1)
+    sch.parallel(j0)
+    sch.compute_at("B", i)
+    sch.rolling_buffer("B", 0)
+
+
 def vectorized_columns(sch: weft.Schedule) -> None:
     sch.compute_at("B", sch.get_loops("C")[0])
     sch.rolling_buffer("B", 0)
@@ -151,7 +161,9 @@ def then_split_and_copied(sch: weft.Schedule) -> None:
     sch.compute_at(sch.cache_read("B", 0, "local"), sch.get_loops("B")[0])
 
 
-@pytest.mark.parametrize("steps", [tiled_rows, with_parallel_columns, vectorized_columns, then_split_and_copied])
+@pytest.mark.parametrize(
+    "steps", [tiled_rows, with_parallel_columns, under_parallel_columns, vectorized_columns, then_split_and_copied]
+)
 def test_with_other_steps(steps: Callable[[weft.Schedule], None]) -> None:
     module = stencils(10, 9)
     sch = weft.Schedule(module)
