@@ -37,7 +37,6 @@ CASES = [
         lambda rng, n: [floats(rng, n)],
         lambda a: a[:-2] + a[1:-1] + a[2:],
         ones=(3,),
-        static=frozenset({"n"}),  # the extent of B is no extent of an argument, so calls could not check it
     )
 ]
 

@@ -11,6 +11,7 @@ import pytest
 
 import weft
 from weft.support.errors import CompileError
+from weft.tools.weft_cli import execute
 
 pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
 
@@ -68,3 +69,11 @@ def test_unknown_device() -> None:
     assert "__kernel" in library.get_source()
     with pytest.raises(CompileError, match=r"no OpenCL device is named 'abacus' \(there are: .*Portable"):
         library["main"](*case.arguments({"n": 100})[0])
+
+
+def test_weft_run_says_which_device_it_picked(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(EXAMPLES / "vector_add.mlir")
+    assert execute(["run", file, "--target", TARGET, "--shape", "A=1000", "--check", "--time"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:])
+    assert "Portable Computing Language" in lines["device"]
+    assert "of the interpreter" in lines["check"] and lines["time"].startswith("mean")
