@@ -249,7 +249,7 @@ def compare(name: str, make: Callable[[], Benchmark], rounds: int) -> None:
         rate = f"{benchmark.flops / time_ / 1e12:8.2f} TFLOP/s" if benchmark.flops else ""
         ratio = "" if best is None or contender.startswith("weft") else f"   peer/weft {time_ / best:.3f}"
         bandwidth = f"{benchmark.bytes_moved / time_ / 1e12:6.2f} TB/s"
-        print(f"  {contender:18} {time_ * 1e6:10.1f} us {bandwidth} {rate}{ratio}", flush=True)
+        print(f"  {contender:34} {time_ * 1e6:10.1f} us {bandwidth} {rate}{ratio}", flush=True)
 
 
 def call_overhead() -> None:

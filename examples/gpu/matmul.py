@@ -75,7 +75,9 @@ def matmul_shared(
     return sch
 
 
-def tile_for_warps(sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), step: int = 16) -> None:
+def tile_for_warps(
+    sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), step: int = 16, stages: int = 1
+) -> None:
     """Block a product, or a batch of them, so that the hardware is busy; extents are multiples of the tiles.
 
     A thread owns 2 x 2 patches of 4 x 4 elements, the 32 threads of a warp stand 4 x 8, and the warps of a block as
@@ -83,7 +85,8 @@ def tile_for_warps(sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), 
     neighbours at a time, without two of them meeting in a bank. A is transposed on its way into shared memory, so that
     it is read along rows, too; its rows are 4 elements further apart than they are long, so that the threads that write
     columns spread over the banks. Blocks of threads that run at the same time share rows of A and columns of B: up to
-    eight tiles down the `m` rows, then to the right.
+    eight tiles down the `m` rows, then to the right. With `stages`, the next steps are on their way to shared memory
+    while one is computed (asynchronous copies, where the target has them).
     """
     threads = 32 * warps[0] * warps[1]
     write = sch.cache_write("C", 0, "local")
@@ -120,13 +123,17 @@ def tile_for_warps(sch: weft.Schedule, m: int, warps: tuple[int, int] = (2, 2), 
     sch.vectorize(out_j)
     for loop in (r1, patch_i, i1, patch_j, j1, out_patch_i, out_i, out_patch_j):
         sch.unroll(loop)
+    if stages > 1:
+        sch.annotate(r0, "pipeline_stages", stages)
     sch.decompose_reduction("C", r0)
 
 
-def matmul_warps(m: int, n: int, k: int, warps: tuple[int, int] = (2, 2), step: int = 16) -> weft.Schedule:
+def matmul_warps(
+    m: int, n: int, k: int, warps: tuple[int, int] = (2, 2), step: int = 16, stages: int = 1
+) -> weft.Schedule:
     """Tiles of 64 x 128 by 128 threads: `m` is a multiple of 64, `n` of 128, `k` of 16 (see `tile_for_warps`)."""
     sch = product(m, n, k)
-    tile_for_warps(sch, m, warps, step)
+    tile_for_warps(sch, m, warps, step, stages)
     return sch
 
 
@@ -168,6 +175,10 @@ VARIANTS = {
     "in registers": matmul_local,
     "2x2 warps, step 16": matmul_warps,
     "2x2 warps, step 32": partial(matmul_warps, step=32),
+    "2x2 warps, step 16, 2 stages": partial(matmul_warps, stages=2),
+    "2x2 warps, step 16, 3 stages": partial(matmul_warps, stages=3),
+    "2x2 warps, step 8, 4 stages": partial(matmul_warps, step=8, stages=4),
+    "4x2 warps, step 16, 3 stages": partial(matmul_warps, warps=(4, 2), stages=3),
     "4x2 warps, step 16": partial(matmul_warps, warps=(4, 2)),
     "2x1 warps, step 16": partial(matmul_warps, warps=(2, 1)),
     "4x1 warps, step 16": partial(matmul_warps, warps=(4, 1)),
