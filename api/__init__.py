@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from weft.schedule.trace_python import trace_as_python
     from weft.schedule.traces import decisions_of, simplify_trace
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
+    from weft.support.intrinsics import register_intrinsic, register_lowering
     from weft.support.target import Target
     from weft.tools.building import build, parse, parse_file
     from weft.tools.traces import parse_trace, run_trace
@@ -64,6 +65,8 @@ __all__ = [
     "parse_file",
     "parse_trace",
     "register_func",
+    "register_intrinsic",
+    "register_lowering",
     "register_tensor_intrinsic",
     "remove_function",
     "run_trace",
@@ -100,6 +103,8 @@ _PLACES = {
     "parse_file": "weft.tools.building",
     "parse_trace": "weft.tools.traces",
     "register_func": "weft.runtime.registry",
+    "register_intrinsic": "weft.support.intrinsics",
+    "register_lowering": "weft.support.intrinsics",
     "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",
     "run_trace": "weft.tools.traces",

@@ -15,7 +15,17 @@ _CONDITIONS = ("scf.if", "scf.yield")
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "graph": (*_FUNCTIONS, *_SCALARS, "graph.*", "te.*", "tensor.*", "tir.*", "memref.*", "affine.apply", *_CONDITIONS),
-    "te": (*_FUNCTIONS, *_SCALARS, "te.*", "tir.assume", "tensor.extract", "tensor.dim", "affine.apply", *_CONDITIONS),
+    "te": (
+        *_FUNCTIONS,
+        "func.call",
+        *_SCALARS,
+        "te.*",
+        "tir.assume",
+        "tensor.extract",
+        "tensor.dim",
+        "affine.apply",
+        *_CONDITIONS,
+    ),
     "tir": (
         *_FUNCTIONS,
         *_SCALARS,

@@ -14,6 +14,7 @@ from xdsl.dialects.vector import LoadOp as VectorLoadOp
 from weft.dialects.low_gpu import KERNEL
 from weft.interp.emitter import Emitter
 from weft.interp.errors import InterpreterError
+from weft.interp.intrinsics import meaning_of
 from weft.interp.source import Options
 from weft.support.errors import CompileError, InternalError
 
@@ -55,6 +56,9 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
     """Compile one function. Raises `CompileError` for an op without a meaning, a body of several blocks, or none."""
     name = function.sym_name.data
     if function.is_declaration:
+        meaning = meaning_of(function)
+        if meaning is not None:
+            return CompiledFunction(name, meaning, "", [], {})
         raise CompileError.at(function, f"function @{name} has no body to interpret")
     if len(function.body.blocks) != 1:
         raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")

@@ -29,6 +29,7 @@ PASSES: Mapping[str, str] = {
     "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
     "low-forward-stores": "weft.passes.low.low_forward_stores:ForwardStoresPass",
     "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
+    "low-lower-intrinsics": "weft.passes.low.low_lower_intrinsics:LowerIntrinsicsPass",
     "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
     "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
+from weft.backends.c_family import expression as c
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.dialects.low import PURE
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -23,10 +25,13 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     call = cast("func.CallOp", op)
     name = call.callee.string_value()
     module = emitter.module
+    outside = module.outside.get(name)
+    if outside is not None and PURE in outside.attributes and len(call.results) == 1:
+        _call_pure(emitter, call, name)
+        return
     if emitter.language.kind != "c":
         raise CompileError.at(op, f"{op.name} of @{name} has no form in {emitter.language.name}")
     arguments = ", ".join(expr.text for expr in emitter.exprs(op))
-    outside = module.outside.get(name)
     if outside is not None:
         module.used_outside[name] = outside
         text = f"{name}({arguments})"
@@ -43,6 +48,16 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     element = emitter.element(result.type, op)
     element = "idx64" if element == "index" else element
     emitter.values[result] = emitter.variable(result.name_hint or "result", Expr(text, element, size=1, calls=True), op)
+
+
+def _call_pure(emitter: FunctionEmitter, op: func.CallOp, name: str) -> None:
+    """A function of the language that computes its result from its arguments alone."""
+    if emitter.language.kind == "c":
+        emitter.module.used_outside[name] = emitter.module.outside[name]
+    result = op.results[0]
+    element = emitter.element(result.type, op)
+    element = "idx64" if element == "index" else element
+    emitter.define(result, c.call(name, tuple(emitter.exprs(op)), element), op)
 
 
 def prototype(emitter: FunctionEmitter, function: func.FuncOp) -> str:

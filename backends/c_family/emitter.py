@@ -25,7 +25,9 @@ from xdsl.dialects.builtin import (
     Signedness,
     VectorType,
 )
+from xdsl.dialects.func import CallOp
 from xdsl.dialects.ptr import PtrType
+from xdsl.traits import SymbolTable
 
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import LANE, NOTHING, Expr
@@ -371,9 +373,14 @@ def _written(op: Operation) -> frozenset[Root] | None:
                     return None
                 found |= written
         return found
-    if op.name in _HARMLESS or op.name.startswith(_PURE):
+    if op.name in _HARMLESS or op.name.startswith(_PURE) or _is_pure_call(op):
         return frozenset()
     return None
+
+
+def _is_pure_call(op: Operation) -> bool:
+    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
+    return callee is not None and low.PURE in callee.attributes
 
 
 def constant_value(value: SSAValue) -> int | float | None:

@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     UnknownLoc,
 )
+from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.dialects.tensor import ExtractOp
@@ -41,6 +42,7 @@ from weft.frontends.te.expr import (
     Compare,
     Const,
     Expr,
+    Intrinsic,
     IterVar,
     Number,
     Select,
@@ -259,6 +261,9 @@ class ElementEmitter:
                 return scalar_ops.binary(self, expr.kind, *operands)
             case Unary():
                 return scalar_ops.unary(self, expr.function, self.value(expr.operand))
+            case Intrinsic():
+                operands = [self.value(argument) for argument in expr.arguments]
+                return self.append(CallOp(expr.function, operands, [type_of(expr.dtype)]))
             case Compare():
                 as_value = self.index if expr.left.is_index and expr.right.is_index else self.value
                 return scalar_ops.compare(self, expr.predicate, as_value(expr.left), as_value(expr.right))
@@ -366,7 +371,7 @@ def _operands(expr: Expr) -> list[Expr]:
     match expr:
         case Select() if expr.lazy:
             parts = (expr.condition,)
-        case Binary() | Unary() | Compare() | Select() | Cast():
+        case Binary() | Unary() | Intrinsic() | Compare() | Select() | Cast():
             parts = expr.parts
         case _:
             return []

@@ -352,6 +352,23 @@ class Unary(Expr):
 
 
 @dataclass(eq=False, slots=True, repr=False)
+class Intrinsic(Expr):
+    """A function that a user declared, see `weft.register_intrinsic`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def text(self, depth: int) -> str:
+        return f"{self.function}({', '.join(nested(depth, argument) for argument in self.arguments)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
 class Compare(Expr):
     """A comparison of two values of one dtype."""
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.tensor import DimOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -45,7 +45,9 @@ def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: 
             raise error(
                 f"{tensor.name} has strides, which tensors have not: make a function of buffers, te.create_func"
             )
-    return ModuleOp([function])
+    module = ModuleOp([function])
+    declare_intrinsics(module)
+    return module
 
 
 def create_func(
@@ -67,12 +69,24 @@ def create_func(
 
     function = _te_function(args, name, assume)
     module = ModuleOp([function])
+    declare_intrinsics(module)
     lower_te_function(function)
     set_strides(function, cast("Sequence[Tensor | Var]", items(args)), binds)
     return module
 
 
 create_prim_func = create_func
+
+
+def declare_intrinsics(module: ModuleOp) -> None:
+    """Declare the functions that a module calls and does not have: intrinsics of expressions."""
+    known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    for call in [op for op in module.walk() if isinstance(op, CallOp)]:
+        name = call.callee.string_value()
+        if name not in known:
+            known.add(name)
+            types = [operand.type for operand in call.arguments], [result.type for result in call.res]
+            module.body.block.add_op(FuncOp.external(name, *types))
 
 
 def _te_function(args: object, name: object, assume: object) -> FuncOp:

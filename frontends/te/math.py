@@ -11,6 +11,7 @@ from weft.frontends.te.expr import (
     Const,
     Expr,
     ExprLike,
+    Intrinsic,
     Predicate,
     Select,
     as_expr,
@@ -24,6 +25,8 @@ from weft.frontends.te.expr import (
     unified,
 )
 from weft.frontends.te.places import error
+from weft.support.errors import did_you_mean
+from weft.support.intrinsics import intrinsics
 
 
 def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
@@ -185,3 +188,13 @@ def infinity(dtype: object = "float32") -> Expr:
     if not is_float(name):
         raise error(f"{name} has no infinity: use te.max_value")
     return Const(math.inf, name)
+
+
+def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
+    """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
+
+    Raises CompileError when there is no intrinsic of that name.
+    """
+    if name not in intrinsics():
+        raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")
+    return Intrinsic(name, tuple(as_expr(arg) for arg in args), checked_dtype(dtype))

@@ -1,0 +1,179 @@
+"""low-lower-intrinsics: calls of declared intrinsics become calls of functions that the target has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from xdsl.context import Context
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    VectorType,
+)
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects.low import INTRINSIC, PURE
+from weft.support.errors import CompileError
+from weft.support.intrinsics import IntrinsicCall, intrinsics, lowered_name, names_with_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_FLOATS: Final[dict[type[Attribute], str]] = {
+    Float16Type: "float16",
+    BFloat16Type: "bfloat16",
+    Float32Type: "float32",
+    Float64Type: "float64",
+}
+
+
+@dataclass(frozen=True)
+class LowerIntrinsicsPass(ModulePass):
+    """Replace intrinsics by what the registered rules say: `low-lower-intrinsics{target=opencl}`.
+
+    ```mlir
+    %b = func.call @mylog(%a) : (f32) -> f32     ->     %b = func.call @log(%a) : (f32) -> f32
+    %e = math.exp %a : f32                       ->     %e = func.call @my_exp(%a) : (f32) -> f32, by a rule for "exp"
+    ```
+    Lanes of vectors are called one by one. Raises `CompileError` at a call of an intrinsic without a rule for the
+    target and its types.
+    """
+
+    name = "low-lower-intrinsics"
+
+    target: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kind = self.target.partition(" ")[0]
+        ruled = names_with_rules()
+        known = intrinsics()
+        if not ruled and not known:
+            return
+        functions = {f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp)}
+        for function in list(functions.values()):
+            for inner in list(function.walk()):
+                if isinstance(inner, CallOp) and inner.callee.string_value() in known:
+                    callee = functions.get(inner.callee.string_value())
+                    if callee is None or callee.is_declaration:
+                        _lower(op, functions, inner, inner.callee.string_value(), kind, required=True)
+                elif inner.name.startswith("math.") and inner.name[5:] in ruled:
+                    _lower(op, functions, inner, inner.name[5:], kind, required=False)
+        _drop_unused(op, functions)
+
+
+def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
+    """Forget the declarations of intrinsics that are called no more."""
+    called = {call.callee.string_value() for call in module.walk() if isinstance(call, CallOp)}
+    for name, function in functions.items():
+        if function.is_declaration and name in intrinsics() and name not in called:
+            function.detach()
+            function.erase()
+
+
+def _lower(
+    module: ModuleOp, functions: dict[str, FuncOp], op: Operation, name: str, target: str, *, required: bool
+) -> None:
+    (result,) = op.results
+    element = _element(result.type)
+    elements = [_element(operand.type) for operand in op.operands]
+    call = IntrinsicCall(name, _dtype(element, op), tuple(_dtype(e, op) for e in elements))
+    found = lowered_name(call, target)
+    if found is None:
+        if not required:
+            return
+        types = ", ".join(call.arguments)
+        raise CompileError.at(
+            op,
+            f"intrinsic '{name}' of ({types}) has no lowering for target {target}: register one with "
+            f'weft.register_lowering("{name}", target="{target}")',
+        )
+    known = intrinsics().get(name)
+    _declare(module, functions, found, elements, element, name, pure=known is None or known.pure)
+    value = _called(op, found, element)
+    if result.name_hint is not None:
+        value.name_hint = result.name_hint
+    result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def _declare(
+    module: ModuleOp,
+    functions: dict[str, FuncOp],
+    name: str,
+    inputs: Sequence[Attribute],
+    output: Attribute,
+    intrinsic: str,
+    *,
+    pure: bool,
+) -> None:
+    """Make sure that the module declares the function `name`, which `intrinsic` becomes."""
+    found = functions.get(name)
+    if found is None:
+        found = FuncOp.external(name, list(inputs), [output])
+        found.attributes[INTRINSIC] = StringAttr(intrinsic)
+        if pure:
+            found.attributes[PURE] = UnitAttr()
+        first = module.body.block.first_op
+        if first is None:
+            module.body.block.add_op(found)
+        else:
+            module.body.block.insert_op_before(found, first)
+        functions[name] = found
+    elif list(found.function_type.inputs) != list(inputs) or list(found.function_type.outputs) != [output]:
+        raise CompileError.at(
+            found, f"@{name} is {found.function_type}, and an intrinsic is lowered to one with other types"
+        )
+
+
+def _called(op: Operation, name: str, element: Attribute) -> SSAValue:
+    """The result of the function on the operands of `op`, lane by lane for vectors."""
+    block = op.parent
+    if block is None:
+        raise CompileError.at(op, f"{op.name} stands nowhere")
+
+    def insert(new: Operation) -> SSAValue:
+        new.location = op.location
+        block.insert_op_before(new, op)
+        return new.results[0]
+
+    type_ = op.results[0].type
+    if not isinstance(type_, VectorType):
+        return insert(CallOp(SymbolRefAttr(name), list(op.operands), [element]))
+    lanes: SSAValue | None = None
+    for lane in range(type_.get_shape()[0]):
+        scalars = [insert(vector.ExtractOp(operand, [lane], _element(operand.type))) for operand in op.operands]
+        called = insert(CallOp(SymbolRefAttr(name), scalars, [element]))
+        new = vector.BroadcastOp(called, type_) if lanes is None else vector.InsertOp(called, lanes, [lane])
+        lanes = insert(new)
+    if lanes is None:
+        raise CompileError.at(op, f"{op.name} has no lanes")
+    return lanes
+
+
+def _element(type_: Attribute) -> Attribute:
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def _dtype(type_: Attribute, op: Operation) -> str:
+    """An element type as NumPy names it."""
+    if isinstance(type_, IndexType):
+        return "index"
+    if isinstance(type_, IntegerType):
+        return "bool" if type_.width.data == 1 else f"int{type_.width.data}"
+    name = _FLOATS.get(type(type_))
+    if name is None:
+        raise CompileError.at(op, f"an intrinsic takes and gives numbers, got {type_}")
+    return name

@@ -1,0 +1,117 @@
+"""Functions of numbers that a user declares, and the rules that say what they become on a target.
+
+    weft.register_intrinsic("mylog", meaning=np.log)
+
+    @weft.register_lowering("mylog", target="opencl", level=99)
+    def _(call):
+        return "log" if call.dtype == "float32" else None
+
+A program calls an intrinsic as a function that its module declares: `func.call @mylog(%x) : (f32) -> f32` with
+`func.func private @mylog(f32) -> f32`. Rules for the built-in functions of `math` (`exp`, `sqrt`, ...) replace these.
+Rules are asked from the highest level down; rules for the target come before those for all targets ("default") at
+the same level. What a rule returns is the name of a function that the target's language has, for the same arguments;
+None passes the call on to the next rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from weft.support.errors import CompileError, did_you_mean
+
+DEFAULT: Final = "default"
+"""The target of rules that hold for all."""
+KINDS: Final = ("llvm", "c", "cuda", "opencl", "metal", DEFAULT)
+
+
+@dataclass(frozen=True)
+class IntrinsicCall:
+    """A call that a rule is asked about: element types as NumPy names them, `bfloat16` and `index` besides."""
+
+    name: str
+    dtype: str
+    """Of the result."""
+    arguments: tuple[str, ...]
+
+
+LoweringRule: TypeAlias = Callable[[IntrinsicCall], "str | None"]
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """A declared function: whether it computes its result from its arguments alone, and what it computes."""
+
+    name: str
+    pure: bool
+    meaning: Callable[..., float] | None
+
+
+@dataclass(frozen=True)
+class _Rule:
+    target: str
+    level: int
+    rule: LoweringRule
+    number: int
+
+
+_intrinsics: dict[str, Intrinsic] = {}
+_rules: dict[str, list[_Rule]] = {}
+
+
+def register_intrinsic(
+    name: str, *, pure: bool = True, meaning: Callable[..., float] | None = None, override: bool = False
+) -> None:
+    """Declare the intrinsic `name`. `meaning` computes it on Python numbers, on all of them (`np.log`, which gives NaN
+    where `math.log` raises): the interpreter needs it.
+
+    Raises `CompileError` when the name is taken and `override` is not given.
+    """
+    if name in _intrinsics and not override:
+        raise CompileError(f"an intrinsic '{name}' is registered already; override=True replaces it")
+    _intrinsics[name] = Intrinsic(name, pure, meaning)
+
+
+def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Callable[[LoweringRule], LoweringRule]:
+    """A decorator that registers a rule for the intrinsic or function of `math` called `name`.
+
+    Raises `CompileError` for an unknown kind of target.
+    """
+    if target not in KINDS:
+        raise CompileError(f"unknown target kind '{target}' for the lowering of '{name}'{did_you_mean(target, KINDS)}")
+
+    def register(rule: LoweringRule) -> LoweringRule:
+        rules = _rules.setdefault(name, [])
+        rules.append(_Rule(target, level, rule, len(rules)))
+        # The latest first among equals, so that a new rule replaces an old one.
+        rules.sort(key=lambda r: (-r.level, r.target == DEFAULT, -r.number))
+        return rule
+
+    return register
+
+
+def unregister_intrinsic(name: str) -> None:
+    """Forget the intrinsic `name` and all rules for that name."""
+    _intrinsics.pop(name, None)
+    _rules.pop(name, None)
+
+
+def intrinsics() -> Mapping[str, Intrinsic]:
+    """The declared intrinsics by name."""
+    return _intrinsics
+
+
+def names_with_rules() -> frozenset[str]:
+    """The names that some rule is registered for."""
+    return frozenset(_rules)
+
+
+def lowered_name(call: IntrinsicCall, target: str) -> str | None:
+    """The function that `call` becomes on a kind of target, None when no rule applies."""
+    for rule in _rules.get(call.name, ()):
+        if rule.target in (target, DEFAULT):
+            found = rule.rule(call)
+            if found is not None:
+                return found
+    return None
