@@ -121,8 +121,12 @@ class BlockizePlan(Plan):
         """The guards on outer loops, and those that keep the outer iterators in their domains."""
         inside: list[tuple[Index, Index]] = []
         for division in self.divisions:
-            if division.outer is not None and isinstance(division.outer_extent, int):
+            if division.outer is None:
+                continue
+            if isinstance(division.outer_extent, int):
                 inside.append((division.outer, Index({}, division.outer_extent)))
+            elif division.inner is not None:
+                inside.append((division.outer, division.outer_extent))
         return [*self.outer_guards, *inside]
 
     def _guards_over(

@@ -9,6 +9,7 @@ import json
 import multiprocessing
 import queue
 import threading
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any
 from cases import Outcome, case_of, family_of, run_case
 from checking import Failure
 from schedules import Statistics
-from shrinking import CRASH, report, shrunk
+from shrinking import CRASH, Shrunk, report, shrunk
 
 SECONDS_A_CASE = 120.0
 CASES_A_WORKER = 400
@@ -180,8 +181,18 @@ def worker(pipe: Connection) -> None:
         told, stage = "", None
         if outcome.failure is not None:
             stage = outcome.failure.stage
-            told = report(shrunk(outcome, seed), seed)
+            told = told_of(outcome, seed)
         pipe.send(Result(seed, outcome.statistics, stage, told, spent))
+
+
+def told_of(outcome: Outcome, seed: int) -> str:
+    """The report of a finding, as it was drawn if shrinking it fails."""
+    try:
+        return report(shrunk(outcome, seed), seed)
+    except Exception:  # noqa: BLE001 - the finding must not be lost
+        whole = Shrunk(outcome, [True] * len(outcome.steps))
+        lines = traceback.format_exc().splitlines()
+        return report(whole, seed) + "".join(f"// not shrunk: {line}\n" for line in lines)
 
 
 def start(target: Callable[..., None], *arguments: object) -> tuple[Connection, multiprocessing.process.BaseProcess]:

@@ -12,7 +12,7 @@ import numpy as np
 from cases import Outcome, outcome_of, replay_kept
 from checking import Failure, check
 from intrinsics import register_intrinsics_in
-from program_text import Binary, Buffer, Group, Guarded, ProgramText, Stage, Value, loads_of
+from program_text import Binary, Buffer, Extent, Group, Guarded, ProgramText, Stage, Value, loads_of
 from programs import Array, Draw, Program, Run
 from random_programs import program_of
 
@@ -137,7 +137,7 @@ def _rebuilt(text: ProgramText, change: Callable[[Stage], Stage | None], given: 
     read = {name for stage in stages for name in _names_read(stage)}
     written = [b for b in (*text.outputs, *text.temporaries) if b != given and any(s.target == b for s in stages)]
     inputs = [*text.inputs, *([] if given is None else [given])]
-    needed = {next(b.name for b in inputs if any(e.symbol == s for e in b.shape)) for s in text.symbols}
+    needed = {next(b.name for b in inputs if Extent(0, s) in b.shape) for s in text.symbols}
     partial = {stage.target for stage in stages if stage.guards}
     outputs = [b for b in written if b in text.outputs or (b.name not in read and b not in partial)]
     return replace(

@@ -570,3 +570,33 @@ sched.func @steps {
         a, b = np.arange(n, dtype=np.float32), np.zeros((2, n), np.float32)
         weft.build(module)["main"](a, b)
         assert np.array_equal(b, np.stack([3 * a, 3 * a]))
+
+
+def test_blockize_keeps_outer_iterators_inside_of_domains_known_at_run_time() -> None:
+    module, steps = parsed(
+        """
+func.func @main(%A: memref<?xf32>, %B: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<?xf32>
+  tir.for %i in %n {
+    tir.block "B" iters(%v: spatial<%n>) = [%i] {
+      %a = memref.load %A[%v] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<?xf32>
+    }
+  }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %i = sched.get_loops %b : loop
+  %i0, %i1, %i2 = sched.split %i {factors = [0, 7, 8]} : loop, loop, loop
+  %outer = sched.blockize %i2 : block
+}"""
+    )
+    apply_schedule(module, steps)
+    verify_level(module, "tir")
+    for n in (6, 70):
+        a, b = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+        weft.Interpreter(module).call("main", a, b)
+        assert np.array_equal(a, b)
