@@ -209,6 +209,15 @@ CASES = [
         divisors={"m": 64, "n": 128, "k": 16},
     ),
     Case(
+        "matmul_stages",
+        partial(matmul_warps, stages=3),
+        _SIZES,
+        _matrices,
+        np.matmul,
+        lambda m, n, k: 2 * m * n * k,
+        divisors={"m": 64, "n": 128, "k": 64},
+    ),
+    Case(
         "batched_matmul_warps",
         batched_matmul_warps,
         {"batch": 16, "m": 128, "n": 128, "k": 128},
