@@ -162,9 +162,10 @@ def range_of(value: SSAValue) -> Interval:
     """The range of an index value: loops and iterators lie in their extents, extents of buffers are not negative, and
     what is computed from these is followed."""
     if type(value) is BlockArgument:
-        if is_parameter(value):
+        known = range_of_index(value)
+        if known == (None, None) and is_parameter(value):
             return _range_of_symbol(value, 0 if _is_extent(value) else None)
-        return range_of_index(value)
+        return known
     op = value.owner
     if isinstance(op, memref.DimOp):
         return _range_of_symbol(value, 0)

@@ -35,12 +35,17 @@ class Row:
     def add(self, other: Row, factor: int = 1) -> None:
         """Add a multiple of another row to this one."""
         self.constant += other.constant * factor
+        terms = self.terms
         for variable, f in other.terms.items():
-            total = self.terms.get(variable, 0) + f * factor
+            if variable not in terms:
+                if factor:
+                    terms[variable] = f * factor
+                continue
+            total = terms[variable] + f * factor
             if total:
-                self.terms[variable] = total
+                terms[variable] = total
             else:
-                self.terms.pop(variable, None)
+                del terms[variable]
 
     def minus(self, other: Row) -> Row:
         result = self.copy()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.computed import (
     Choice,
@@ -88,6 +88,8 @@ class System:
         if value not in self._learned:
             self._learned.add(value)
             self._learn(value, naming)
+        if isinstance(value, BlockArgument) and not self.values:
+            return self._variable(value, naming)
         number = self.values.get(value)
         if number is not None:
             return Row({}, number)
