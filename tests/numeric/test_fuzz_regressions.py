@@ -600,3 +600,34 @@ sched.func @steps {
         a, b = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
         weft.Interpreter(module).call("main", a, b)
         assert np.array_equal(a, b)
+
+
+def test_merged_loops_of_a_parallel_iteration_read_what_it_wrote_before() -> None:
+    check(
+        """
+func.func @main(%A: memref<3xi32>, %C: memref<4x3xi32>) {
+  %c0 = arith.constant 0 : index
+  %B = memref.alloc() : memref<3xi32>
+  tir.for %p in 4 {
+    tir.for %i in 3 { tir.block "B" iters(%v: spatial<3>) = [%i] {
+      %a = memref.load %A[%v] : memref<3xi32>
+      memref.store %a, %B[%v] : memref<3xi32>
+    } }
+    tir.for %j in 3 { tir.block "C" iters(%u: spatial<4>, %v: spatial<3>) = [%p, %j] {
+      %b = memref.load %B[%v] : memref<3xi32>
+      %d = memref.load %B[%c0] : memref<3xi32>
+      %s = arith.addi %b, %d : i32
+      memref.store %s, %C[%u, %v] : memref<4x3xi32>
+    } }
+  }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %c = sched.get_block "C" : block
+  %p, %i = sched.get_loops %b : loop, loop
+  %q, %j = sched.get_loops %c : loop, loop
+  sched.parallel %p
+  %m = sched.merge %i, %j : loop
+}"""
+    )
