@@ -36,7 +36,8 @@ class PartitionLoopsPass(ModulePass):
     """Split the range of a loop where a condition in it changes, so that its main part needs no condition.
 
     For each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits, padding,
-    `k == 0`), at the outermost serial, parallel or unrolled loop where the condition holds for most iterations:
+    `k == 0`), at the outermost serial, parallel or unrolled loop where the condition holds for most iterations, or for
+    few of them:
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -133,6 +134,8 @@ class _Partitioner:
                 if vector is not None and _differs_between_lanes(edge, vector):
                     continue
                 vanishes = alone and edge.exact and edge.value
+                if not vanishes and edge.exact and not self._worth_copying(loop, edge):
+                    edge = _opposite(edge)
                 if vanishes or self._worth_copying(loop, edge):
                     bounds.lows += [edge.low] if edge.low is not None else []
                     bounds.highs += [edge.high] if edge.high is not None else []
@@ -192,6 +195,13 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
             return False
         inner = parent
     return True
+
+
+def _opposite(edge: _Edge) -> _Edge:
+    """The other side of an exact edge: what holds in a few first or last iterations only does not hold in the rest."""
+    if edge.low is not None and edge.high is not None:
+        return edge
+    return _Edge(edge.high, edge.low, not edge.value, True)
 
 
 def _edge_of(loop: ForOp, constraint: Constraint) -> _Edge | None:

@@ -127,3 +127,32 @@ func.func @lanes(%C: memref<30xf32>) {
 // CHECK-NOT:         scf.if
 // CHECK:         tir.for %i1 in 8 vectorized {
 // CHECK:           scf.if
+
+// -----
+
+// What holds in the first iteration alone does not hold in the others: they have no condition left.
+// CHECK-LABEL: func.func @first_rows
+// CHECK:         tir.for %j in 8 {
+// CHECK-NEXT:      memref.store
+// CHECK-NOT:     scf.if
+// CHECK:         tir.for {{.*}} in 134 {
+// CHECK-NOT:     scf.if
+// CHECK:           memref.load
+// CHECK:         func.return
+func.func @first_rows(%A: memref<135x8xf32>, %B: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  tir.for %i in 135 {
+    tir.for %j in 8 {
+      %first = arith.cmpi slt, %i, %c1 : index
+      scf.if %first {
+        memref.store %zero, %B[%j] : memref<8xf32>
+      }
+    }
+    tir.for %j in 8 {
+      %b = memref.load %B[%j] : memref<8xf32>
+      memref.store %b, %A[%i, %j] : memref<135x8xf32>
+    }
+  }
+  func.return
+}
