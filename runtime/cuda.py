@@ -127,6 +127,8 @@ class CudaQueue(Queue):
     def seconds_between(self, start: Any, end: Any) -> float:
         _call("waiting for the device", self._driver.cuEventSynchronize(end))
         milliseconds: float = _call("measuring", self._driver.cuEventElapsedTime(start, end))
+        for event in (start, end):
+            _call("releasing an event", self._driver.cuEventDestroy(event))
         return milliseconds * 1e-3
 
 
@@ -184,12 +186,15 @@ class CudaDevice(Device):
         _call("entering the device's context", self._driver.cuCtxSetCurrent(self._context))
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
-        from weft.backends.cuda.nvrtc import compile_cubin
+        from weft.backends.cuda.nvrtc import MissingCompilerError, compile_cubin
 
         self._check(program)
         self._activate()
         driver = self._driver
-        cubin = compile_cubin(program.text, self._architecture(program))
+        try:
+            cubin = compile_cubin(program.text, self._architecture(program))
+        except MissingCompilerError as error:
+            raise DeviceError(error.message) from error
         module = _call("loading the program", driver.cuModuleLoadData(cubin))
         kernels: dict[str, Kernel] = {}
         for spec in program.kernels:

@@ -99,7 +99,7 @@ class Queue(ABC):
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for the mark `end`, and tell the device's time from `start` until then."""
+        """Wait for the mark `end`, and tell the device's time from `start` until then. Marks are used once."""
 
 
 class Device(ABC):

@@ -177,17 +177,28 @@ class GpuTimeEvaluator(TimeEvaluator):
 
 
 class DeviceModule:
-    """The device's part of a library: the text of its kernels."""
+    """The device's part of a library: its kernels."""
 
-    def __init__(self, kind: str, text: str) -> None:
-        self.kind = kind
-        self._text = text
+    def __init__(self, program: KernelProgram) -> None:
+        self._program = program
+        self.kind = program.target.kind
+
+    @property
+    def source_kinds(self) -> tuple[str, ...]:
+        return (self.kind, "ptx") if self.kind == "cuda" else (self.kind,)
 
     def get_source(self, kind: str = "") -> str:
-        """The kernels as they are compiled. Raises `CompileError` when another `kind` is asked for."""
-        if kind not in ("", self.kind):
-            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, [self.kind])}")
-        return self._text
+        """The text of the kernels; of CUDA programs also "ptx", what NVRTC makes of it for the target's architecture.
+
+        Raises `CompileError` when another `kind` is asked for, and when there is no NVRTC.
+        """
+        if kind not in ("", *self.source_kinds):
+            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self.source_kinds)}")
+        if kind != "ptx":
+            return self._program.text
+        from weft.backends.cuda.nvrtc import compile_ptx
+
+        return compile_ptx(self._program.text, self._program.target.arch)
 
 
 class GpuLibrary(Library):
@@ -202,8 +213,8 @@ class GpuLibrary(Library):
         self.device_error: DeviceError | None = None
         self._program = DeviceProgram(program, host)
         self._gpu_functions = {signature.name: GpuFunction(self._program, signature) for signature in signatures}
-        self.imported_modules = [DeviceModule(self.target.kind, program.text)]
-        self._sources = {self.target.kind: program.text, "host": host.text}
+        self.imported_modules = [DeviceModule(program)]
+        self._host_text = host.text
         try:
             _ = self._program.loaded
         except DeviceError as error:
@@ -235,13 +246,14 @@ class GpuLibrary(Library):
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def get_source(self, kind: str = "") -> str:
-        """The program as "cuda" or "opencl" (its kernels; the default) or "host" (what starts them, in Python).
-
-        Raises `CompileError` for an unknown kind."""
-        kind = kind or self.target.kind
-        if kind not in self._sources:
-            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
-        return self._sources[kind]
+        """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them, in
+        Python, and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
+        (module,) = self.imported_modules
+        if kind == "host":
+            return self._host_text
+        if kind not in ("", *module.source_kinds):
+            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, (*module.source_kinds, 'host'))}")
+        return module.get_source(kind)
 
     def __repr__(self) -> str:
         functions = ", ".join(str(function.signature) for function in self._gpu_functions.values())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft
+from weft.backends.cuda.nvrtc import MissingCompilerError
 from weft.runtime.cuda import pick_device
 from weft.runtime.devices import DeviceError
 
@@ -54,6 +55,15 @@ def test_times_come_from_events() -> None:
     library = ADD.build("cuda", {"n": 1 << 22})
     result = library.time_evaluator("main", number=20, repeat=3)(*ADD.arguments({"n": 1 << 22})[0])
     assert 1e-6 < result.min < 1e-2
+
+
+def test_ptx_of_a_library() -> None:
+    library = ADD.build("cuda -arch=sm_90", {"n": 100})
+    try:
+        ptx = library.get_source("ptx")
+    except MissingCompilerError as error:
+        pytest.skip(error.message)
+    assert ".target sm_90" in ptx and ptx == library.imported_modules[0].get_source("ptx")
 
 
 @pytest.mark.skipif(not MISSING, reason="there is a CUDA device")

@@ -387,6 +387,21 @@ def test_without_a_device_the_source_is_kept(monkeypatch: pytest.MonkeyPatch) ->
         lib["main"](np.zeros(1, np.float32), np.zeros(1, np.float32), 1.0)
 
 
+def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    from weft.runtime import cuda, opencl
+
+    for module, function, package in ((opencl, opencl._pyopencl, "pyopencl"), (cuda, cuda._driver, "cuda-bindings")):
+        function.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(module.importlib, "import_module", missing)
+            with pytest.raises(DeviceError, match=rf"{package}, which is not installed: pip install 'weft\["):
+                module.pick_device("nothing is remembered under this name")
+        function.cache_clear()
+
+
 def test_metal_gives_its_source() -> None:
     module = weft.parse((Path(__file__).resolve().parents[2] / "examples" / "gpu" / "vector_add.mlir").read_text())
     library: Any = weft.build(module, target="metal")
