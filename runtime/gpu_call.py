@@ -78,7 +78,8 @@ class DeviceCall:
             raise ValueError(f"{signature.name}: the arrays are in use on {len(streams)} different streams")
         self.stream = streams.pop() if streams else None
         self.run = Run(device.queue(self.stream), pool)
-        self._copies: list[tuple[Array, Any, bool]] = []
+        self._copies: list[tuple[Array, Any, Array | None]] = []
+        """The memory of an array here and on the device, and the array itself where it is written."""
         try:
             self._values = self._memory(views)
         except BaseException:
@@ -111,7 +112,7 @@ class DeviceCall:
             span = _span(array)
             memory = self.run.allocate(span.nbytes)
             values.append(memory)
-            self._copies.append((span, memory, spec.writes))
+            self._copies.append((span, memory, array if spec.writes else None))
         return [*values, *bound.slots[len(signature.args) :]]
 
     def copy_in(self) -> None:
@@ -124,11 +125,20 @@ class DeviceCall:
         function(self.run, *self._values)
 
     def copy_out(self) -> None:
-        for array, memory, writes in self._copies:
-            if writes:
-                self.run.queue.copy_out(array, memory)
+        for span, memory, written in self._copies:
+            if written is not None:
+                self._copy_back(span, memory, written)
         if self._copies:
             self.run.queue.synchronize()
+
+    def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
+        """Copy an output; of a view its elements alone, for what lies between them may be those of another output."""
+        if written.size == span.size:
+            self.run.queue.copy_out(span, memory)
+            return
+        room = np.empty_like(span)
+        self.run.queue.copy_out(room, memory)
+        written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: Callable[..., None]) -> None:
         """Run once more; for calls whose arrays all lie on the device, which were found right."""
