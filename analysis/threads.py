@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.accesses import Access
@@ -44,7 +44,8 @@ def runs_over_blocks(loop: ForOp) -> bool:
 
 def is_shared(buffer: SSAValue) -> bool:
     """Whether the threads of a block share a buffer."""
-    return isinstance(buffer.type, MemRefType) and buffer.type.memory_space == SHARED
+    space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
+    return isinstance(space, StringAttr) and space.data.partition(".")[0] == SHARED.data
 
 
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, NoneAttr, StringAttr, UnitAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import ancestors, stored_buffer
@@ -63,10 +65,28 @@ class BindThreadsPass(ModulePass):
         target = Target.parse(self.target)
         for function in tir_functions(op):
             roots = list(kernel_roots(function.body.block, target))
+            if roots:
+                _drop_tags(function)
             for root in roots:
                 _Binder(root, target).run()
             if roots:
                 function.attributes[IN_STEP] = UnitAttr()
+
+
+def _drop_tags(function: FuncOp) -> None:
+    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with."""
+    for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
+        old = buffer_type(op.memref)
+        if not isinstance(old.memory_space, StringAttr):
+            continue
+        name = old.memory_space.data.partition(".")[0]
+        if name not in ("global", "shared", "local"):
+            raise CompileError.at(
+                op, f'%{op.memref.name_hint}: kernels have no memory of space "{old.memory_space.data}"'
+            )
+        space = NoneAttr() if name == "global" else StringAttr(name)
+        if space != old.memory_space:
+            Rewriter.replace_value_with_new_type(op.memref, MemRefType(old.element_type, old.shape, old.layout, space))
 
 
 def kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
