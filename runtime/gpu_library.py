@@ -246,8 +246,8 @@ class GpuLibrary(Library):
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def get_source(self, kind: str = "") -> str:
-        """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them, in
-        Python, and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
+        """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them
+        (in Python), and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
         (module,) = self.imported_modules
         if kind == "host":
             return self._host_text
