@@ -2,7 +2,8 @@
 //
 // Each thread of a block is a fiber; blocks run one after the other. A fiber runs until it meets the others at a barrier
 // or a shuffle, in one of several orders, so that a missing barrier shows. Shared memory is full of NaN when a block
-// starts. A barrier or shuffle at which not all threads arrive ends the launch with an error.
+// starts. Asynchronous copies arrive as late as they may: when their thread waits for their group. A barrier or shuffle
+// at which not all threads arrive ends the launch with an error.
 #pragma once
 #include <math.h>
 #include <stdint.h>
@@ -50,12 +51,20 @@ __attribute__((section("shim_shared"), used)) alignas(16) static unsigned char w
 
 enum shim_state { SHIM_READY, SHIM_BARRIER, SHIM_SHUFFLE, SHIM_DONE };
 
+struct shim_copy {
+  void *target;
+  const void *source;
+  int size;
+};
+
 struct shim_thread {
   ucontext_t context;
   shim_state state;
   int line;              // where it waits
   int source, width;     // which lane a shuffle reads from: its lane of the warp
   unsigned long long value;
+  std::vector<shim_copy> started;              // copies of no group yet
+  std::vector<std::vector<shim_copy>> groups;  // those on their way
   std::vector<char> stack;
 };
 
@@ -116,6 +125,22 @@ static T shim_shuffle_idx(T value, int source, int width, int line) {
 #define __shfl_up_sync(mask, value, offset, width) shim_shuffle_up(value, offset, width, __LINE__)
 #define __shfl_xor_sync(mask, value, offset, width) shim_shuffle_xor(value, offset, width, __LINE__)
 #define __shfl_sync(mask, value, source, width) shim_shuffle_idx(value, source, width, __LINE__)
+
+static void shim_async_copy(void *target, const void *source, int size) {
+  shim_threads[shim_current].started.push_back({target, source, size});
+}
+static void shim_async_commit() {
+  shim_thread &self = shim_threads[shim_current];
+  self.groups.push_back(std::move(self.started));
+  self.started.clear();
+}
+static void shim_async_wait(int pending) {
+  std::vector<std::vector<shim_copy>> &groups = shim_threads[shim_current].groups;
+  while ((int)groups.size() > pending) {
+    for (const shim_copy &copy : groups.front()) memcpy(copy.target, copy.source, (size_t)copy.size);
+    groups.erase(groups.begin());
+  }
+}
 
 template <typename T>
 static T shim_as(const void *x) {
@@ -250,6 +275,8 @@ static const char *shim_launch(const int *grid, const int *block, int kind, void
       thread.context.uc_stack.ss_size = thread.stack.size();
       thread.context.uc_link = &shim_scheduler;
       thread.state = SHIM_READY;
+      thread.started.clear();
+      thread.groups.clear();
       makecontext(&thread.context, shim_run_thread, 0);
     }
     if (!shim_run_block(order)) return shim_error;

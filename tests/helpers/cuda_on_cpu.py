@@ -1,6 +1,7 @@
 """A CUDA device that is none: kernels are compiled for the CPU with `tests/gpu/cuda_shim.h`, see there."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 import tempfile
@@ -24,7 +25,7 @@ ORDERS = (0, 1, 7)
 def compiled(text: str, symbols: Sequence[str], optimize: str = "-O1") -> ctypes.CDLL:
     """CUDA C++ for this CPU. Raises `AssertionError` with the compiler's words."""
     assert COMPILER is not None
-    text = text.replace("extern __shared__ __align__(16) unsigned char weft_shared[];", "")
+    text = with_late_copies(text.replace("extern __shared__ __align__(16) unsigned char weft_shared[];", ""))
     source = f'#include "{SHIM}"\n{text}\n' + "".join(f"SHIM_KERNEL({symbol})\n" for symbol in symbols)
     with tempfile.TemporaryDirectory(prefix="weft-cuda-") as folder:
         path = Path(folder, "kernels.cc")
@@ -44,6 +45,18 @@ def compiled(text: str, symbols: Sequence[str], optimize: str = "-O1") -> ctypes
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{done.stderr[:4000]}\n{text}"
         return ctypes.CDLL(str(library))
+
+
+def with_late_copies(text: str) -> str:
+    """The helper functions for asynchronous copies, which copy at once on a CPU, as the shim has them."""
+    text = re.sub(r"#else\n  \*\(\w+ \*\)target = .*\n#endif", "#endif", text)
+    text = re.sub(
+        r"(weft_async_copy_(\d+)\(void \*target, const void \*source\) \{\n)",
+        r"\1  shim_async_copy(target, source, \2);\n",
+        text,
+    )
+    text = re.sub(r"(weft_async_commit\(\) \{\n)", r"\1  shim_async_commit();\n", text)
+    return re.sub(r"(weft_async_wait\(\) \{\n)", r"\1  shim_async_wait(groups);\n", text)
 
 
 def launch(library: ctypes.CDLL, symbol: str, grid: Any, block: Any, order: int, arguments: Sequence[Any]) -> None:
