@@ -18,7 +18,15 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
+from xdsl.irdl import (
+    EqAttrConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    var_result_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
@@ -161,10 +169,14 @@ class GetConsumersOp(_RelatedBlocksOp):
 
 
 @irdl_op_definition
-class GetChildBlocksOp(_RelatedBlocksOp):
-    """The blocks directly inside the body of a block."""
+class GetChildBlocksOp(StepOp):
+    """The blocks inside the body of a block or loop that are in no other block there, in order."""
 
     name = "sched.get_child_blocks"
+    HANDLE_TYPES: ClassVar = ((LOOP, BLOCK),)
+
+    target = operand_def(EqAttrConstraint(LOOP) | EqAttrConstraint(BLOCK))
+    blocks = var_result_def(BLOCK)
 
 
 class _MoveOp(StepOp):

@@ -36,9 +36,9 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """The blocks of its scope that read what the block writes."""
         return self._blocks(sched.GetConsumersOp, [self._block(block)])
 
-    def get_child_blocks(self, block: BlockHandle | str) -> list[BlockHandle]:
-        """The blocks directly inside the body of a block."""
-        return self._blocks(sched.GetChildBlocksOp, [self._block(block)])
+    def get_child_blocks(self, block_or_loop: BlockHandle | LoopHandle | str) -> list[BlockHandle]:
+        """The blocks inside the body of a block or loop that are in no other block there, in order."""
+        return self._blocks(sched.GetChildBlocksOp, [self._target(block_or_loop)])
 
     @accepts(preserve_unit_loops=ANY, index=-1)
     def compute_at(self, block: BlockHandle | str, loop: LoopHandle) -> None:

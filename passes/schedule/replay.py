@@ -129,7 +129,7 @@ class Replay:
         if isinstance(step, sched.GetConsumersOp):
             return consumers_of(self.block(step.block))
         if isinstance(step, sched.GetChildBlocksOp):
-            return child_blocks(self.block(step.block))
+            return child_blocks(self.resolve(step.target))
         return None
 
     def _apply_primitive(self, step: sched.StepOp) -> Sequence[Operation]:

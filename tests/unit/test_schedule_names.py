@@ -16,7 +16,7 @@ KNOWN = {
     "get_loops": "block",
     "get_producers": "block",
     "get_consumers": "block",
-    "get_child_blocks": "block",
+    "get_child_blocks": "block_or_loop",
     "sample_categorical": "candidates probs decision",
     "sample_perfect_tile": "loop n max_innermost_factor decision",
     "sample_compute_location": "block decision",

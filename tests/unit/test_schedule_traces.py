@@ -51,6 +51,14 @@ def test_child_blocks():
     (inner,) = s.get_child_blocks(outer)
     assert s.get(inner).label == "C"
     assert [s.get(h).induction_variable.name_hint for h in s.get_loops(inner)] == ["j"]
+    s = schedule_of()
+    s.reverse_compute_at("C", s.get_loops("Y")[0])
+    i, j, _ = s.get_loops("Y")
+    assert [s.get(h).label for h in s.get_child_blocks(i)] == ["Y", "C"]
+    assert [s.get(h).label for h in s.get_child_blocks(j)] == ["Y"]
+    again = schedule_of()
+    again.replay(s.trace)
+    assert str(again.trace) == str(s.trace)
 
 
 def test_the_given_module_stays():
