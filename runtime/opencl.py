@@ -52,12 +52,12 @@ def _all_devices() -> list[Any]:
 
 
 def _label(device: Any) -> str:
-    return f"{device.platform.name.strip()}: {device.name.strip()}"
+    return f"{device.platform.name.strip()}: {device.name.strip()} ({device.version.strip()})"
 
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """The device with `name` in its or its platform's name (any case); without a name a GPU, else a processor.
+    """The device with `name` in its name, version or platform (any case); without a name a GPU, else a processor.
 
     Raises `DeviceError` when there is none, with the list of those that there are.
     """
@@ -132,7 +132,7 @@ class OpenClDevice(Device):
         self._device = device
         self.context: Any = cl.Context([device])
         self.exact_memory = device.platform.name.strip() == _SIMULATOR
-        self.description = f"{_label(device)} ({device.version.strip()})"
+        self.description = _label(device)
         x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
         most = 2**31 - 1
         self.limits = DeviceLimits(

@@ -53,7 +53,7 @@ def test_optimised(name: str) -> None:
 
 def test_build_says_where_it_runs_and_gives_its_source() -> None:
     case = next(case for case in CASES if case.name == "vector_add")
-    library = case.build("opencl -device=portable")
+    library = case.build("opencl -device=pocl")
     assert "Portable Computing Language" in library.device and library.device in repr(library)
     assert "__kernel" in library.get_source() and library.get_source() == library.imported_modules[0].get_source()
     arguments, expected = case.arguments({"n": 1 << 20})
