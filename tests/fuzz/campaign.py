@@ -25,6 +25,8 @@ from shrinking import CRASH, Shrunk, report, shrunk
 SECONDS_A_CASE = 120.0
 CASES_A_WORKER = 400
 """Then another process takes over: machine code is not freed while a process lives."""
+ELSEWHERE = {"rolling_buffer": "test_fuzz_rolling.py"}
+"""What random programs seldom fit, and where it is fuzzed on programs that do."""
 CONTEXT = multiprocessing.get_context("spawn")
 
 

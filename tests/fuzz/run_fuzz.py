@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from campaign import Campaign, Totals
+from campaign import ELSEWHERE, Campaign, Totals
 from schedules import PRIMITIVES
 from shrinking import rerun
 
@@ -57,7 +57,7 @@ def summary(totals: Totals, seconds: float, numbers: Path | None) -> int:
     print(f"{totals.cases} cases ({programs}), {accepted} accepted steps, {seconds:.0f} s, {each:.3f} CPU s a case")
     for stage, count in Counter(stage for _, stage, _ in totals.findings).most_common():
         print(f"{count} failed: {stage}, seeds {[s for s, found, _ in totals.findings if found == stage][:10]}")
-    rare = [name for name in PRIMITIVES if totals.statistics.share(name) < LEAST_SHARE]
+    rare = [name for name in PRIMITIVES if name not in ELSEWHERE and totals.statistics.share(name) < LEAST_SHARE]
     if rare:
         print(f"accepted in less than {LEAST_SHARE:.0%} of their draws: {', '.join(rare)}")
     print(f"{len(totals.findings)} findings")

@@ -10,7 +10,7 @@ from typing import Any
 
 import checking
 import pytest
-from campaign import Campaign, Totals
+from campaign import ELSEWHERE, Campaign, Totals
 from cases import Outcome, case_of, family_of, make_program, replay_kept, run_case
 from program_text import Binary
 from programs import FAMILIES, Draw
@@ -45,10 +45,6 @@ def test_random_schedules_keep_the_meaning() -> None:
     assert totals.cases == CASES
     assert totals.statistics.accepted.total() > 5 * CASES
     assert set(totals.families) == {"random", *FAMILIES}
-
-
-ELSEWHERE = {"rolling_buffer": "test_fuzz_rolling.py"}
-"""What random programs seldom fit, and where it is fuzzed on programs that do."""
 
 
 @pytest.mark.slow
