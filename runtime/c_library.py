@@ -31,8 +31,10 @@ class CLibrary(Library):
     """Functions of a program in C.
 
     The text (`get_source("c")`) and the header (`get_source("h")`) are there at once; the C compiler runs when a
-    function is first asked for. `symbols`: function -> name in the text. `imports`: C sources that come along. Raises
-    `CompileError` when a function is called and there is no compiler, or when it refuses the text.
+    function is first asked for. Parallel loops use OpenMP, whose environment variables hold, unless the target has one
+    thread (`c -num-threads=1`); threads that wait are kind to others with `OMP_WAIT_POLICY=passive`. `symbols`:
+    function -> name in the text. `imports`: C sources that come along. Raises `CompileError` when a function is called
+    and there is no compiler, or when it refuses the text.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class CLibrary(Library):
 
     @cached_property
     def _code(self) -> ctypes.CDLL:
-        return _compiled(self._sources["c"], self._imports)
+        return _compiled(self._sources["c"], self._imports, self.target.num_threads > 1)
 
     def __getitem__(self, name: str) -> Function:
         signature = self._signatures.get(name)
@@ -96,9 +98,10 @@ class CLibrary(Library):
 
 
 @cache
-def _compiled(text: str, imports: tuple[str, ...]) -> ctypes.CDLL:
-    """A C text in this process; compiled once, and loaded until the process ends."""
+def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDLL:
+    """A C text in this process; compiled once, and loaded until the process ends. `parallel`: with OpenMP."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
+    openmp = _openmp(compiler) if parallel else ()
     with tempfile.TemporaryDirectory(prefix="weft-") as name:
         folder = Path(name)
         objects: list[str] = []
@@ -106,12 +109,12 @@ def _compiled(text: str, imports: tuple[str, ...]) -> ctypes.CDLL:
             is_cxx = number > 0 and 'extern "C"' in source
             path = folder / f"part{number}{'.cc' if is_cxx else '.c'}"
             path.write_text(source, encoding="utf-8")
-            flags = [*FLAGS[1:]] if is_cxx or number else [*FLAGS, *_openmp(compiler)]
+            flags = [*FLAGS[1:]] if is_cxx or number else [*FLAGS, *openmp]
             objects.append(str(path.with_suffix(".o")))
             run_compiler([compiler_for(is_cxx), *flags, "-c", str(path), "-o", objects[-1]], path.name)
         library = folder / "program.so"
         cxx = [compiler_for(True)] if any('extern "C"' in source for source in imports) else [compiler]
-        run_compiler([*cxx, "-shared", *objects, *_openmp(compiler), "-lm", "-o", str(library)], library.name)
+        run_compiler([*cxx, "-shared", *objects, *openmp, "-lm", "-o", str(library)], library.name)
         return ctypes.CDLL(str(library))
 
 
