@@ -90,12 +90,23 @@ def floats(rng: np.random.Generator, *shape: int) -> Array:
 def run(cases: Sequence[Case]) -> None:
     """Run programs on the target of the command line (default: OpenCL), and tell the time that the device takes."""
     target = sys.argv[1] if len(sys.argv) > 1 else "opencl"
-    for case in cases:
-        library = case.build(target)
-        arguments, expected = case.arguments()
-        library["main"](*arguments)
-        error = case.error(arguments[-1], expected)
-        seconds = library.time_evaluator("main", number=3, repeat=3)(*arguments).min
-        rate = f", {case.flops(**case.sizes) / seconds / 1e9:.1f} GFLOP/s" if case.flops else ""
-        where = getattr(library, "device", target)
-        print(f"{case.name:16} {dict(case.sizes)}: error {error:.1e}, {seconds * 1e3:.3f} ms{rate} on {where}")
+    try:
+        for case in cases:
+            _run(case, target)
+    except weft.CompileError as error:  # no such target, or no device for it
+        sys.exit(str(error))
+
+
+def _run(case: Case, target: str) -> None:
+    library = case.build(target)
+    arguments, expected = case.arguments()
+    library["main"](*arguments)
+    error = case.error(arguments[-1], expected)
+    seconds = library.time_evaluator("main", number=3, repeat=3)(*arguments).min
+    rate = f", {case.flops(**case.sizes) / seconds / 1e9:.1f} GFLOP/s" if case.flops else ""
+    where = getattr(library, "device", target)
+    print(f"{case.name:20} {dict(case.sizes)}: error {error:.1e}, {seconds * 1e3:.3f} ms{rate} on {where}")
+
+
+if __name__ == "__main__":
+    sys.exit("run one of the programs beside this file, such as programs.py")
