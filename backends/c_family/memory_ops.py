@@ -189,7 +189,8 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
                 f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
                 f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
             )
-    aligned = language.aligned.format(WIDE_BYTES) if language.aligned and size % WIDE_BYTES == 0 else ""
+    wide = any(isinstance(use.operation, vector.LoadOp | vector.StoreOp | memref.CastOp) for use in result.uses)
+    aligned = language.aligned.format(WIDE_BYTES) if language.aligned and wide else ""
     emitter.line(f"{aligned}{type_} {name}[{length}];")
 
 
