@@ -67,6 +67,9 @@ PIPELINE_STAGES = "pipeline_stages"
 """Annotation of a loop: how many iterations are on their way at once (an integer of at least 2), on targets whose
 kernels can fetch early; others run it as it is."""
 
+VIRTUAL_THREADS = "tir.virtual_threads"
+"""Unit attribute of a loop in a kernel that is being lowered: it was bound to `vthread`."""
+
 IN_STEP = "tir.threads_in_step"
 """Unit attribute of a function: its kernels are being lowered. The iterations of loops over threads run in step, and
 wait for each other where barriers stand or will come to stand; their order in the loops says nothing any more."""

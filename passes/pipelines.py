@@ -14,6 +14,7 @@ from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
+from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
 from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
@@ -88,6 +89,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerBlocksPass(),
         # After the blocks, so that indices speak of loops; before barriers, for iterations reuse what is compacted.
         CompactBuffersPass(),
+        # After temporaries have the size that one virtual thread needs.
+        DistributeVirtualThreadsPass(),
         # Before loops are partitioned, so that both versions of the kernel are.
         PartitionBlocksPass(),
         # Before barriers, which must not come to stand under a condition that threads part ways at.

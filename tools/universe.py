@@ -50,6 +50,7 @@ PASSES: Mapping[str, str] = {
     "tir-compute-inline": "weft.passes.schedule.primitive_passes:ComputeInlinePass",
     "tir-decompose-padding": "weft.passes.schedule.primitive_passes:DecomposePaddingPass",
     "tir-decompose-reduction": "weft.passes.schedule.primitive_passes:DecomposeReductionPass",
+    "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",

@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
 from weft.analysis.threads import is_shared
-from weft.dialects.low_gpu import AsyncCopyOp
+from weft.dialects.low_gpu import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP
 from weft.passes.tir.nest import LOCAL, buffer_type, erase_if_unused, index_before, insert_before, range_of
 
@@ -42,8 +42,23 @@ class AsyncCopiesPass(ModulePass):
         for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
             for alloca in [a for a in function.walk() if isinstance(a, memref.AllocaOp) and ASYNC in a.attributes]:
                 for use in list(alloca.memref.uses):
-                    if isinstance(use.operation, memref.StoreOp | vector.StoreOp):
+                    if isinstance(use.operation, memref.StoreOp | vector.StoreOp) and _is_committed(use.operation):
                         _copy(use.operation)
+
+
+def _is_committed(op: Operation) -> bool:
+    """Whether the next thing that threads wait for or commit behind `op` is a group that it can be a copy of."""
+    inner: Operation | None = op
+    while inner is not None and not isinstance(inner, FuncOp):
+        following = inner.next_op
+        while following is not None:
+            if isinstance(following, AsyncCommitOp):
+                return True
+            if isinstance(following, BarrierOp | AsyncWaitOp):
+                return False
+            following = following.next_op
+        inner = inner.parent_op()
+    return False
 
 
 def _copy(store: memref.StoreOp | vector.StoreOp) -> None:

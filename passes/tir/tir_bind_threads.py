@@ -24,7 +24,7 @@ from weft.analysis.threads import (
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IN_STEP, SOURCE, IterKind, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
@@ -156,6 +156,7 @@ class _Binder:
                 dissolve(loop, variables[axis])
         for loop in [op for op in body.walk() if isinstance(op, ForOp) and axis_of(op) in VIRTUAL_AXES]:
             loop.kind, loop.thread_axis = LoopKindAttr(LoopKind.UNROLLED), None
+            loop.attributes[VIRTUAL_THREADS] = UnitAttr()
 
     def check_stores(self) -> None:
         for op in self.root.walk():

@@ -16,6 +16,7 @@ from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
 
@@ -157,7 +158,7 @@ class _FixedIn:
         home = defining_block(value)
         if self.for_all_threads and home is not None:
             owner = home.parent_op()
-            if isinstance(owner, ForOp) and runs_over_threads(owner):
+            if isinstance(owner, ForOp) and (runs_over_threads(owner) or VIRTUAL_THREADS in owner.attributes):
                 return False
         if home is self.scope:
             return not isinstance(value, OpResult)

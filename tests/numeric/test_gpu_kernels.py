@@ -140,3 +140,37 @@ def test_pipelined_loops(stages: int, dynamic: bool) -> None:
             c = np.full((m, n), np.nan, np.float32)
             Interpreter(module, order=order).call("main", a, b, c)
             np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("stages", [0, 2])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_virtual_threads_share_what_is_fetched(stages: int, dynamic: bool) -> None:
+    sch = MATMUL.product(*([te.var("m"), te.var("n"), te.var("k")] if dynamic else [21, 19, 13]))
+    write = sch.cache_write("C", 0, "local")
+    i, j, r = sch.get_loops("C")
+    rows, columns = sch.split(i, factors=[None, 2, 4, 2]), sch.split(j, factors=[None, 2, 4, 2])
+    r0, r1 = sch.split(r, factors=[None, 4])
+    sch.reorder(*(loop for pair in zip(rows[:3], columns[:3], strict=True) for loop in pair), r0, r1)
+    sch.reverse_compute_at(write, columns[2])
+    for level, axis in enumerate(("blockIdx", "vthread", "threadIdx")):
+        sch.bind(rows[level], f"{axis}.y")
+        sch.bind(columns[level], f"{axis}.x")
+    for index in range(2):
+        fetch = sch.cache_read("C", index, "shared")
+        sch.compute_at(fetch, r0)
+        _, y, x = sch.split(sch.fuse(*sch.get_loops(fetch)[-2:]), factors=[None, 4, 4])
+        sch.bind(y, "threadIdx.y")
+        sch.bind(x, "threadIdx.x")
+    sch.decompose_reduction("C", r0)
+    if stages:
+        sch.annotate(r0, "pipeline_stages", stages)
+    module = sch.mod.clone()
+    lower_to_tir(module)
+    lower_tir_to_low(Context(), module, "cuda", {}, lambda step: None)
+    rng = np.random.default_rng(0)
+    for m, n, k in ((21, 19, 13), (16, 32, 8), (1, 1, 1)) if dynamic else ((21, 19, 13),):
+        a, b = rng.random((m, k), dtype=np.float32), rng.random((k, n), dtype=np.float32)
+        for order in ("forward", "interleaved"):
+            c = np.full((m, n), np.nan, np.float32)
+            Interpreter(module, order=order).call("main", a, b, c)
+            np.testing.assert_allclose(c, a @ b, rtol=1e-5)

@@ -1,0 +1,253 @@
+"""tir-distribute-virtual-threads: what virtual threads do alike is done once; each keeps temporaries of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.threads import is_shared
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import STORAGE_ALIGN, VIRTUAL_THREADS, LoopKind
+from weft.passes.tir.nest import buffer_type, insert_before, is_free_of_effects, tir_functions
+
+
+@dataclass(frozen=True)
+class DistributeVirtualThreadsPass(ModulePass):
+    """Move loops over virtual threads inwards, behind what fills shared memory for all of them.
+
+    ```mlir
+    tir.for %v in 2 unrolled {
+      %L = memref.alloc() : memref<4xf32, "local">
+      INIT(%v, %L)
+      tir.for %k in 8 { FETCH(%k) into shared memory;  USE(%v, %k, %L) }
+      STORE(%v, %L) }
+    // becomes
+    %L = memref.alloc() : memref<2x4xf32, "local">
+    tir.for %v in 2 unrolled { INIT(%v, %L[%v]) }
+    tir.for %k in 8 { FETCH(%k) into shared memory;  tir.for %v in 2 unrolled { USE(%v, %k, %L[%v]) } }
+    tir.for %v in 2 unrolled { STORE(%v, %L[%v]) }
+    ```
+    The iterations of such a loop are independent (`bind` asked), so it may be split between any two statements. Where
+    nothing is shared, or what is depends on the virtual thread, the loop stays as it is. Requires
+    `tir-compact-buffers`, which sees the temporaries of one virtual thread.
+    """
+
+    name = "tir-distribute-virtual-threads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            for loop in [inner for inner in function.walk(region_first=True) if isinstance(inner, ForOp)]:
+                if VIRTUAL_THREADS in loop.attributes and loop.parent is not None:
+                    _distribute(loop)
+
+
+@dataclass
+class _Part:
+    """Statements that run once for all virtual threads, or in each of them; or a loop around parts."""
+
+    ops: list[Operation] = field(default_factory=list[Operation])
+    together: bool = False
+    loop: ForOp | None = None
+    parts: list[_Part] = field(default_factory=list["_Part"])
+
+
+def _distribute(loop: ForOp) -> None:
+    if not isinstance(loop.extent, int) or not any(_fills_shared(op) for op in loop.body.walk()):
+        return
+    allocations: list[memref.AllocOp] = []
+    parts = _parts(loop.body.block, loop, allocations)
+    if parts is None or not _is_legal(parts, loop):
+        return
+    for alloc in allocations:
+        _expand(alloc, loop)
+    new = _Builder(loop).build(parts, {})
+    if loop.parent is not None:
+        loop.parent.insert_ops_before(new, loop)
+    loop.detach()
+    loop.erase()
+
+
+def _fills_shared(op: Operation) -> bool:
+    return isinstance(op, memref.StoreOp) and is_shared(op.memref)
+
+
+def _parts(block: Block, loop: ForOp, allocations: list[memref.AllocOp]) -> list[_Part] | None:
+    """The statements of a block in order, in parts; None where they cannot be told apart."""
+    parts: list[_Part] = []
+    for op in block.ops:
+        if isinstance(op, memref.AllocOp):
+            if op.dynamic_sizes:
+                return None
+            allocations.append(op)
+        elif _is_repeatable(op, loop):
+            continue  # repeated where it is needed
+        elif not any(_fills_shared(inner) for inner in op.walk()):
+            if not parts or parts[-1].together or parts[-1].loop is not None:
+                parts.append(_Part())
+            parts[-1].ops.append(op)
+        elif _is_alike(op, loop):
+            parts.append(_Part([op], together=True))
+        elif isinstance(op, ForOp) and op.kind.data is LoopKind.SERIAL and not _depends(op.operands, loop):
+            inner = _parts(op.body.block, loop, allocations)
+            if inner is None:
+                return None
+            parts.append(_Part(loop=op, parts=inner))
+        else:
+            return None
+    return parts
+
+
+def _is_repeatable(op: Operation, loop: ForOp) -> bool:
+    """Whether an op only computes, from values and from memory that the loop does not write."""
+    if not is_free_of_effects(op):
+        return False
+    return not isinstance(op, memref.LoadOp) or not any(
+        isinstance(use.operation, memref.StoreOp) and loop.is_ancestor(use.operation) for use in op.memref.uses
+    )
+
+
+def _is_alike(op: Operation, loop: ForOp) -> bool:
+    """Whether a statement does the same for each virtual thread, and only fills shared memory."""
+    stores = [inner for inner in op.walk() if isinstance(inner, memref.StoreOp)]
+    if not all(is_shared(store.memref) for store in stores):
+        return False
+    return not any(_depends(inner.operands, loop) for inner in op.walk())
+
+
+def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
+    pending, seen = list(values), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value is loop.induction_variable:
+            return True
+        if value not in seen and isinstance(value, OpResult):
+            seen.add(value)
+            pending.extend(value.op.operands)
+    return False
+
+
+def _is_legal(parts: Sequence[_Part], loop: ForOp) -> bool:
+    """Whether no value but of repeated computations goes from part to part, and what is done once reads nothing that
+    virtual threads write."""
+    single = _flat(parts)
+    if not any(part.together for part in single):
+        return False
+    written = {
+        op.memref
+        for part in single
+        if not part.together
+        for own in part.ops
+        for op in own.walk()
+        if isinstance(op, memref.StoreOp)
+    }
+    for part in single:
+        mine = {inner for op in part.ops for inner in op.walk()}
+        for op in mine:
+            if part.together and isinstance(op, memref.LoadOp) and op.memref in written:
+                return False
+        for op in part.ops:
+            if any(use.operation not in mine for result in op.results for use in result.uses):
+                return False
+    return True
+
+
+def _flat(parts: Sequence[_Part]) -> list[_Part]:
+    return [single for part in parts for single in (_flat(part.parts) if part.loop is not None else [part])]
+
+
+def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
+    """Put an allocation before the loop: the same for all virtual threads when they share it, else one for each."""
+    if is_shared(alloc.memref):
+        alloc.detach()
+        if loop.parent is not None:
+            loop.parent.insert_op_before(alloc, loop)
+        return
+    old = buffer_type(alloc.memref)
+    extent = loop.extent if isinstance(loop.extent, int) else 1
+    type_ = MemRefType(old.element_type, [extent, *old.get_shape()], old.layout, old.memory_space)
+    new = memref.AllocOp([], (), type_, alloc.alignment)
+    new.attributes.update({name: value for name, value in alloc.attributes.items() if name != STORAGE_ALIGN})
+    new.memref.name_hint = alloc.memref.name_hint
+    insert_before(loop, [new])
+    for use in list(alloc.memref.uses):
+        user = use.operation
+        if isinstance(user, memref.LoadOp):
+            user.operands = [new.memref, loop.induction_variable, *user.indices]
+        elif isinstance(user, memref.StoreOp):
+            user.operands = [user.value, new.memref, loop.induction_variable, *user.indices]
+    alloc.detach()
+    alloc.erase()
+
+
+@dataclass
+class _Builder:
+    """Builds the new statements; computations of the old loop are repeated in each part that needs them."""
+
+    loop: ForOp
+
+    def build(self, parts: Sequence[_Part], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
+        result: list[Operation] = []
+        for part in parts:
+            if part.loop is not None:
+                body = Block(arg_types=[IndexType()])
+                body.args[0].name_hint = part.loop.induction_variable.name_hint
+                known = {**mapping, part.loop.induction_variable: body.args[0]}
+                body.add_ops(self.build(part.parts, known))
+                before: list[Operation] = []
+                extent = part.loop.extent
+                if isinstance(extent, SSAValue):
+                    extent = self._value(extent, mapping, before)
+                result += [*before, self._like(part.loop, extent, body)]
+            elif part.together:
+                result += self._copies(part.ops, dict(mapping))
+            else:
+                body = Block(arg_types=[IndexType()])
+                body.args[0].name_hint = self.loop.induction_variable.name_hint
+                body.add_ops(self._copies(part.ops, {**mapping, self.loop.induction_variable: body.args[0]}))
+                result.append(self._like(self.loop, self.loop.extent, body))
+        return result
+
+    def _like(self, loop: ForOp, extent: int | SSAValue, body: Block) -> ForOp:
+        copy = ForOp(extent, Region(body), loop.kind.data, annotations=loop.attributes)
+        copy.location = loop.location
+        return copy
+
+    def _copies(self, ops: Sequence[Operation], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
+        result: list[Operation] = []
+        for op in ops:
+            for inner in op.walk():
+                for operand in inner.operands:
+                    self._value(operand, mapping, result)
+            copy = op.clone(mapping)
+            for old, new in zip(op.walk(), copy.walk(), strict=True):
+                new.location = old.location
+            result.append(copy)
+        return result
+
+    def _value(self, value: SSAValue, mapping: dict[SSAValue, SSAValue], into: list[Operation]) -> SSAValue:
+        """What `value` is in the new statements, after computations that are repeated in `into`."""
+        if value in mapping or not isinstance(value, OpResult) or not self._is_repeated(value.op):
+            return mapping.get(value, value)
+        for operand in value.op.operands:
+            self._value(operand, mapping, into)
+        copy = value.op.clone(mapping)
+        copy.location = value.op.location
+        into.append(copy)
+        return mapping[value]
+
+    def _is_repeated(self, op: Operation) -> bool:
+        """Whether an op is a computation between the statements of the old loop, not in one of them."""
+        if not _is_repeatable(op, self.loop):
+            return False
+        parent = op.parent_op()
+        while isinstance(parent, ForOp) and parent is not self.loop:
+            if not any(_fills_shared(inner) for inner in parent.walk()) or _is_alike(parent, self.loop):
+                return False
+            parent = parent.parent_op()
+        return parent is self.loop
