@@ -29,8 +29,8 @@ from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import axis_of, nested_binding
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
 from weft.support.errors import CompileError
 
@@ -207,7 +207,7 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
     if block.init is not None:
         context = Context.around(block)
         bindings = zip(context.resolve_map(block), block.kinds, strict=True)
-        reduced = {v for index, kind in bindings if kind is IterKind.REDUCE for v in index.values()}
+        reduced = {v for index, kind in bindings if kind is IterKind.REDUCE for v in index.sources()}
         outside: list[ForOp] = []
         for loop in loops:
             if loop.induction_variable in reduced:

@@ -225,8 +225,8 @@ def _as_two_loops(
     replaced = set(numerator.values())
     inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
     made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
-    own = [i for i in domain.conditions.positives if i.depends_on(replaced)]
-    if len(inside) + len(made) != len(replaced) or any(i.depends_on(replaced) for i in domain.conditions.zeros):
+    own = [i for i in domain.conditions.positives if i.mentions(replaced)]
+    if len(inside) + len(made) != len(replaced) or any(i.mentions(replaced) for i in domain.conditions.zeros):
         return None
     product = _end_of(numerator, inside, made, own)
     outer = None if product is None else _divided(product, divisor)
@@ -248,7 +248,7 @@ def _as_two_loops(
         ),
     )
     used = [*result.bindings, *rest, *domain.conditions.zeros]
-    return None if any(index.depends_on(replaced) for index in used) else result
+    return None if any(index.mentions(replaced) for index in used) else result
 
 
 def _end_of(
@@ -263,7 +263,7 @@ def _end_of(
                 return extent if isinstance(extent, Index) else Index.of(extent)
     for condition in conditions:
         end = condition + numerator + 1
-        if not end.depends_on(numerator.values()):
+        if not end.mentions(numerator.values()):
             return end
     return None
 
@@ -402,7 +402,7 @@ def _values_of(domain: Domain) -> set[SSAValue]:
 
 
 def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
-    used = {value for index in domain.bindings for value in index.values()}
+    used = {value for index in domain.bindings for value in index.sources()}
     return all(loop.induction_variable in used or loop.extent == 1 for loop in domain.loops if loop not in fixed)
 
 

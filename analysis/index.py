@@ -191,7 +191,25 @@ class Index:
             else:
                 yield atom
 
+    def sources(self) -> set[SSAValue]:
+        """Every SSA value the index depends on, and those that these are computed from, as the loop value whose
+        remainder by a symbol it is."""
+        found: set[SSAValue] = set()
+        pending = list(self.values())
+        while pending:
+            value = pending.pop()
+            if value not in found:
+                found.add(value)
+                if isinstance(value, OpResult):
+                    pending.extend(value.op.operands)
+        return found
+
     def depends_on(self, values: Iterable[SSAValue]) -> bool:
+        """Whether it is computed from one of `values`, in however many steps."""
+        return not self.sources().isdisjoint(values)
+
+    def mentions(self, values: Iterable[SSAValue]) -> bool:
+        """Whether one of `values` is an atom of it, or of a quotient or remainder in it."""
         wanted = set(values)
         return any(value in wanted for value in self.values())
 

@@ -23,7 +23,7 @@ class EmptyStart:
 
     block: BlockOp
     anchor: ForOp
-    """The loop before which it runs."""
+    """The loop before which it runs: the outermost one of the reduction, and of iterators that share loops with it."""
     kept: tuple[ForOp, ...]
     """The loops from `anchor` inwards that the reduction does not use, which run around it."""
     whole: tuple[int, ...]
@@ -49,13 +49,15 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
     operands = list(block.binding_operands)
     bindings = list(zip(block.bindings.data.results, block.kinds, strict=True))
     reduced = _loop_values([v for e, kind in bindings if kind is IterKind.REDUCE for v in _used(e, operands)], chain)
-    inside = chain[next((at for at, loop in enumerate(chain) if loop.induction_variable in reduced), len(chain)) :]
-    if not inside:
+    shared = [values for e, kind in bindings if kind is not IterKind.REDUCE and (values := _used(e, operands))]
+    shared = [loops for values in shared if not reduced.isdisjoint(loops := _loop_values(values, chain))]
+    first = reduced.union(*shared)
+    inside = chain[next((at for at, loop in enumerate(chain) if loop.induction_variable in first), len(chain)) :]
+    if not reduced or not inside:
         return None
     anchor = inside[0]
     kept = tuple(loop for loop in inside if loop.induction_variable not in reduced)
     known = {loop.induction_variable for loop in kept}
-    outside = [loop for loop in chain if loop not in inside]
     whole: list[int] = []
     needed: list[SSAValue] = [*extents, *(loop.extent for loop in kept if isinstance(loop.extent, SSAValue))]
     for at, (expr, kind) in enumerate(bindings):
@@ -65,8 +67,6 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
         if reduced.isdisjoint(_loop_values(values, chain)):
             needed.extend(values)
             continue
-        if _loop_values(values, outside):
-            return None
         whole.append(at)
         extent = block.extents[at]
         needed.extend([extent] if isinstance(extent, SSAValue) else [])

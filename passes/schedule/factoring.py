@@ -273,7 +273,7 @@ class Rfactor(MovingPrimitive):
     def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
         bindings = Index.of_map(block.bindings.data, block.binding_operands)
         bound = {
-            kind: {v for index, k in zip(bindings, block.kinds, strict=True) if k is kind for v in index.values()}
+            kind: {v for index, k in zip(bindings, block.kinds, strict=True) if k is kind for v in index.sources()}
             for kind in IterKind
         }
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]

@@ -258,7 +258,7 @@ class Move(MovingPrimitive):
                 Conditions(tuple(index.simplified(range_of) for index in room)),
             )
             steps = zip(question.bindings, block.kinds, strict=True)
-            reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.values()}
+            reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
             restarting = list(
                 takewhile(lambda loop: block.init and loop.induction_variable not in reduced, question.loops)
             )

@@ -198,7 +198,7 @@ class DecomposeReduction(Primitive):
 
     def _bound_values(self, kind: IterKind) -> set[SSAValue]:
         bindings = Index.of_map(self.block.bindings.data, self.block.binding_operands)
-        return {v for index, k in zip(bindings, self.block.kinds, strict=True) if k is kind for v in index.values()}
+        return {v for index, k in zip(bindings, self.block.kinds, strict=True) if k is kind for v in index.sources()}
 
     def _reduce_loops(self) -> set[SSAValue]:
         return self._bound_values(IterKind.REDUCE)

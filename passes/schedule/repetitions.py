@@ -25,7 +25,7 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
             value
             for index, kind in zip(domain.bindings, block.kinds, strict=True)
             if kind is IterKind.REDUCE
-            for value in index.values()
+            for value in index.sources()
         }
         first = next((at for at, loop in enumerate(loops) if loop.induction_variable in reduced), 0)
         if first == 0 or loops[0] not in domain.loops:

@@ -60,7 +60,7 @@ def _thread_loop(block: BlockOp) -> ForOp | None:
         return None
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     reduced = {
-        v for index, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.REDUCE for v in index.values()
+        v for index, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.REDUCE for v in index.sources()
     }
     for loop in loops_around(block):
         if axis_of(loop) in THREAD_AXES and loop.induction_variable in reduced and loop.extent != 1:

@@ -131,7 +131,7 @@ def _plan_hoist(block: BlockOp, bindings: tuple[Index, ...], reduce: list[Index]
     if not _reads_what_it_writes(block):
         return None
     chain = loops_around(block)
-    of_reduction = {value for binding in reduce for value in binding.values()}
+    of_reduction = {value for binding in reduce for value in binding.sources()}
     positions = [p for p, loop in enumerate(chain) if loop.induction_variable in of_reduction]
     if not positions:
         return None
@@ -142,7 +142,7 @@ def _plan_hoist(block: BlockOp, bindings: tuple[Index, ...], reduce: list[Index]
         value
         for kind, binding in zip(block.kinds, bindings, strict=True)
         if kind is IterKind.SPATIAL
-        for value in binding.values()
+        for value in binding.sources()
     }
     dropped = frozenset(
         loop for loop in loops if loop.induction_variable in of_reduction and loop.induction_variable not in spatial

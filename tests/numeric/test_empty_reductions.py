@@ -77,6 +77,13 @@ def fused_and_split(sch: weft.Schedule) -> None:
     sch.split(sch.fuse(*sch.get_loops(sch.get_block("S"))), [None, 4])
 
 
+def fused_under_a_tile(sch: weft.Schedule) -> None:
+    """Part of the rows are in the loop of the reduction, part outside."""
+    rows, steps = sch.get_loops(sch.get_block("S"))
+    _, row = sch.split(rows, [None, 2])
+    sch.fuse(row, steps)
+
+
 def decomposed(sch: weft.Schedule) -> None:
     block = sch.get_block("S")
     sch.decompose_reduction(block, sch.get_loops(block)[1])
@@ -95,6 +102,7 @@ STEPS: list[Callable[[weft.Schedule], None]] = [
     producer_inside,
     fused,
     fused_and_split,
+    fused_under_a_tile,
     decomposed,
     factored,
 ]

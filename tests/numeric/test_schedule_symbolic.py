@@ -174,3 +174,14 @@ def test_negative_extents_run_nothing():
         data[:] = 0
         weft.build(sch.mod)["f"](data, n, m)
         assert data[0] == (n > 0 and m > 0)
+
+
+def test_init_stays_outside_of_fused_reductions():
+    """The steps are in the fused loop: an init inside of it would start afresh in each of them."""
+    sch = weft.Schedule(weft.parse(ROW_SUMS, "row_sums.mlir"))
+    block = sch.get_block("S")
+    rows, columns, steps = sch.get_loops(block)
+    sch.reorder(steps, columns)
+    sch.fuse(rows, steps)
+    with pytest.raises(weft.ScheduleError, match="decompose_reduction"):
+        sch.decompose_reduction(block, sch.get_loops(block)[1])
