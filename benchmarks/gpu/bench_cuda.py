@@ -35,8 +35,15 @@ import transpose  # noqa: E402
 import weft  # noqa: E402
 
 RUNS_IN_A_GRAPH = 10
-ROWS = {"256 x 1": (256, 1), "256 x 4": (256, 4), "512 x 4": (512, 4), "1024 x 4": (1024, 4)}
-"""Threads for a row, and neighbours that a thread takes at a time."""
+ROWS = {
+    "256 x 1": (256, 1, False),
+    "256 x 4": (256, 4, False),
+    "512 x 4": (512, 4, False),
+    "256 x 4, in registers": (256, 4, True),
+    "512 x 4, in registers": (512, 4, True),
+    "1024 x 4, in registers": (1024, 4, True),
+}
+"""Threads for a row, neighbours that a thread takes at a time, and whether registers keep the row."""
 Contender = Callable[[], Any]
 
 
@@ -79,8 +86,8 @@ def matmul_benchmarks(n: int = 4096) -> Benchmark:
 def softmax_benchmarks(m: int = 4096, n: int = 4096) -> Benchmark:
     a, c, out = random(m, n), random(m, n), random(m, n)
     contenders: dict[str, Contender] = {"torch": lambda: torch.softmax(a, 1, out=out)}
-    for name, (threads, lanes) in ROWS.items():
-        function = compiled(normalization.softmax(m, n, threads, lanes))
+    for name, (threads, lanes, registers) in ROWS.items():
+        function = compiled(normalization.softmax(m, n, threads, lanes, registers))
         contenders[f"weft {name}"] = lambda function=function: function(a, c)
     triton_kernels = guarded("softmax triton", lambda: __import__("triton_rows"))
     if triton_kernels is not None:
@@ -92,8 +99,8 @@ def layernorm_benchmarks(m: int = 4096, n: int = 4096) -> Benchmark:
     a, g, b, c, out = random(m, n), random(n), random(n), random(m, n), random(m, n)
     reference = lambda: torch.nn.functional.layer_norm(a, (n,), g, b, normalization.EPSILON)  # noqa: E731
     contenders: dict[str, Contender] = {"torch": reference}
-    for name, (threads, lanes) in ROWS.items():
-        function = compiled(normalization.layernorm(m, n, threads, lanes))
+    for name, (threads, lanes, registers) in ROWS.items():
+        function = compiled(normalization.layernorm(m, n, threads, lanes, registers))
         contenders[f"weft {name}"] = lambda function=function: function(a, g, b, c)
     triton_kernels = guarded("layernorm triton", lambda: __import__("triton_rows"))
     if triton_kernels is not None:

@@ -41,7 +41,7 @@ SIZES = (19, 21, 13, 7)
 SIZES_OF = {
     **{"vector_add": (150,), "row_sum": (2, 300), "softmax": (2, 21), "layernorm": (2, 300)},
     **{"attention": (1, 11, 5), "conv2d": (3, 5, 6, 7), "depthwise": (3, 6, 33), "batched_matmul": (2, 9, 11, 9)},
-    **{"batched_matmul_warps": (1, 1, 1, 1)},
+    **{"batched_matmul_warps": (1, 1, 1, 1), "softmax_rows": (2, 1), "layernorm_rows": (2, 1)},
 }
 """Where a few more or less make a difference: a full block and a part of one, more than one element a thread."""
 SAME_TEXT = {"matmul_stages"}
