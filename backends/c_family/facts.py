@@ -50,6 +50,11 @@ class Fact:
         """The extent of an array, which is not known."""
         return Fact(0, _EXTENT)
 
+    @staticmethod
+    def number() -> Fact:
+        """An index that callers pass, of either sign."""
+        return Fact(-_EXTENT, _EXTENT)
+
     def bounded(self) -> Fact:
         """This, after arithmetic: what is soft stays within 64 bits."""
         if not self.soft or (self.low >= -_EXTENT and self.high <= _EXTENT):

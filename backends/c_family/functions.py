@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GlobalOp
 
 from weft.backends.c_family import facts
+from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
@@ -19,10 +20,13 @@ from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import SSAValue
 
     from weft.backends.c_family.emitter import Rules
+    from weft.backends.c_family.facts import Fact
 
 
 @cache
@@ -88,9 +92,12 @@ def accesses_of(function: FuncOp) -> tuple[Access, ...]:
     return (*(param.access.data for param in params), *(Access.READ for _ in symbols_of(function)))
 
 
-def bind_parameters(emitter: FunctionEmitter, function: FuncOp) -> list[str]:
-    """Bind the parameters of `function`; returns their declarations."""
+def bind_parameters(emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, Fact] | None = None) -> list[str]:
+    """Bind the parameters of `function`; returns their declarations. `known`: facts about some, by position."""
     parameters: list[str] = []
+    emitter.facts.update(assumed(function))
+    for position, fact in (known or {}).items():
+        emitter.facts[function.args[position]] = fact
     for argument, access in zip(function.args, accesses_of(function), strict=True):
         if emitter.lanes(argument.type, function):
             raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
@@ -116,7 +123,10 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
     kind = emitter.element(argument.type, function)
     element = "idx64" if kind == "index" else kind
     if kind == "index":
-        emitter.facts[argument] = facts.Fact.extent()
+        _bind_index(emitter, argument, name)
+        type_ = emitter.language.type("idx64", function)
+        form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
+        return form.format(type=type_, name=name)
     type_ = emitter.language.type(element, function)
     emitter.values[argument] = Expr(name, element)
     if kind == "i1" and emitter.kernel_threads and emitter.language.kind != "cuda":
@@ -124,6 +134,18 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
         emitter.values[argument] = Expr(f"{name} != 0", "i1", EQUALITY, size=1)
     form = emitter.language.by_value if emitter.kernel_threads else "{type} {name}"
     return form.format(type=type_, name=name)
+
+
+def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
+    """An index parameter; in kernels, where callers check that it is small, an int."""
+    fact = emitter.facts.setdefault(argument, facts.Fact.number())
+    if not fact.fits_int or not emitter.kernel_threads:
+        emitter.values[argument] = Expr(name, "idx64")
+        return
+    short = emitter.names.fresh(name)
+    type_ = emitter.language.types["idx32"]
+    emitter.line(f"const {type_} {short} = ({type_}){name};")
+    emitter.values[argument] = Expr(short, "idx32")
 
 
 def described(function: FuncOp) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.memref import AllocaOp, GetGlobalOp
 
+from weft.backends.c_family.assumptions import assumed_of_kernels
 from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
 from weft.backends.c_family.functions import bind_parameters, contents, new_module_emitter, rules
@@ -17,11 +18,12 @@ from weft.dialects import low_gpu
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
+    from weft.backends.c_family.facts import Fact
     from weft.backends.c_family.language import Language
     from weft.support.target import Target
 
@@ -44,10 +46,11 @@ def emit_kernels(
     kernels = [function for function in functions if low_gpu.kernel_of(function) is not None]
     emitter = ModuleEmitter(language, target, rules())
     new_module_emitter(emitter, kernels, outside, data)
+    known = assumed_of_kernels(module)
     texts: list[str] = []
     entries: list[Kernel] = []
     for function in kernels:
-        entry, text = _kernel_text(emitter, function, head, dynamic_shared)
+        entry, text = _kernel_text(emitter, function, head, dynamic_shared, known.get(function.sym_name.data, {}))
         entries.append(entry)
         texts.append(text)
     scratch = FunctionEmitter(emitter, "module")
@@ -68,6 +71,7 @@ def _kernel_text(
     function: FuncOp,
     head: Callable[[str, tuple[int, int, int], list[str]], str],
     dynamic_shared: str,
+    known: Mapping[int, Fact],
 ) -> tuple[Kernel, str]:
     kernel = low_gpu.kernel_of(function)
     if kernel is None:
@@ -84,7 +88,7 @@ def _kernel_text(
         raise CompileError.at(
             function, f"@{name} needs {needed} bytes of shared memory a block, {module.target.kind} has {limit}"
         )
-    parameters = bind_parameters(emitter, function)
+    parameters = bind_parameters(emitter, function, known)
     if emitter.dynamic_shared:
         emitter.line(dynamic_shared)
     emitter.block_ops(function.body.block)
