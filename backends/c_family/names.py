@@ -14,7 +14,12 @@ _ODD = re.compile(r"[^A-Za-z0-9_]")
 def identifier(hint: str, reserved: Iterable[str] = ()) -> str:
     """`hint` as an identifier that is none of `reserved`, and none that the languages or weft keep for themselves."""
     name = _ODD.sub("_", hint)
-    if not name or name[0].isdigit() or name.startswith(("__", "weft_", "get_", "as_", "convert_")) or "__" in name:
+    if (
+        not name.strip("_")
+        or name[0].isdigit()
+        or name.startswith(("__", "weft_", "get_", "as_", "convert_"))
+        or "__" in name
+    ):
         name = f"v_{name.strip('_')}".replace("__", "_").rstrip("_")
         while "__" in name:
             name = name.replace("__", "_")
