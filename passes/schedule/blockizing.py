@@ -15,12 +15,13 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import buffers_written, loops_around, parts_of, takes_pointers
+from weft.analysis.structure import buffers_written, function_of, loops_around, parts_of, takes_pointers
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
+from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards
@@ -83,9 +84,10 @@ class BlockizePlan(Plan):
             if value is not None and (loop_value := division.outer.single_value if division.outer else None) is not None
         }
         init = block.init
+        label = free_label(function_of(block), f"{block.label}_init")
         loop.detach()
         if init is not None:
-            outer.body.block.add_op(self._init(init, outer_values, renamed))
+            outer.body.block.add_op(self._init(init, label, outer_values, renamed))
         outer.body.block.add_op(loop)
         self._rewrite_inner(outer_values, renamed)
         return (outer,)
@@ -103,7 +105,9 @@ class BlockizePlan(Plan):
             bindings.append(division.outer or Index({}))
         exprs, operands = exprs_of(bindings)
         kinds = [self.block.iter_kinds.data[at] for at in kept]
-        outer = BlockOp(f"{self.block.label}_o", kinds, extents, exprs, operands, Region(body))
+        outer = BlockOp(
+            free_label(function_of(self.block), f"{self.block.label}_o"), kinds, extents, exprs, operands, Region(body)
+        )
         outer.location = self.block.location
         return outer
 
@@ -176,7 +180,9 @@ class BlockizePlan(Plan):
         block.location = self.block.location
         return block
 
-    def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
+    def _init(
+        self, init: InitOp, label: str, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]
+    ) -> InitOp:
         """The init of the outer block: a nest over the inner loops of the spatial iterators."""
         block = self.block
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
@@ -192,7 +198,7 @@ class BlockizePlan(Plan):
                 copies[loop.induction_variable] = empty_copy(loop, extent, f"{_hint(loop)}_init")
         body, inner_values = self._inner_args(spatial)
         moved = {old: Index.of(new.induction_variable) for old, new in copies.items()}
-        init_block = self._inner_block(f"{block.label}_init", spatial, body, moved)
+        init_block = self._inner_block(label, spatial, body, moved)
         values = self._iterators(outer_values, inner_values, body)
         mapping: dict[SSAValue, SSAValue] = dict(zip(block.iter_vars, values, strict=True))
         used = {operand for op in init.body.walk() for operand in op.operands}

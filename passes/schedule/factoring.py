@@ -17,11 +17,11 @@ from weft.analysis.combiners import Update, updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
-from weft.analysis.structure import is_inside, loops_around, why_not_reduction
+from weft.analysis.structure import function_of, is_inside, loops_around, why_not_reduction
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
-from weft.passes.schedule.caching import alloc_like, dynamic_extents, memref_type
+from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
@@ -102,7 +102,7 @@ class RfactorPlan(Plan):
             argument.name_hint = hint
         exprs, operands = exprs_of([old_bindings[at] for at in spatial] + [Index.of(_variable(x)) for x in loops])
         partial = BlockOp(
-            f"{block.label}_rf",
+            free_label(function_of(block), f"{block.label}_rf"),
             [SPATIAL] * (len(spatial) + 1) + [REDUCE] * len(self.reduced),
             [*(block.extents[at] for at in spatial), *(loop.extent for loop in loops)],
             exprs,

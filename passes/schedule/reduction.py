@@ -18,10 +18,11 @@ from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.replay import same_instance
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import buffers_written, loops_around, why_not_reduction
+from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
+from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
@@ -73,7 +74,7 @@ class DecomposeReductionPlan(Plan):
         exprs, operands = exprs_of([bindings[at] for at in kept])
         extents = block.extents
         result = BlockOp(
-            f"{block.label}_init",
+            free_label(function_of(block), f"{block.label}_init"),
             [SPATIAL] * len(kept),
             [extents[at] for at in kept],
             exprs,

@@ -631,3 +631,18 @@ sched.func @steps {
   %m = sched.merge %i, %j : loop
 }"""
     )
+
+
+def test_a_block_made_inside_of_one_has_a_name_of_its_own() -> None:
+    scheduled = check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %c = sched.get_block "C" : block
+  %i, %j = sched.get_loops %c : loop, loop
+  %outer = sched.blockize %i : block
+  %rows, %columns = sched.get_loops %c : loop, loop
+  %inner = sched.blockize %columns : block
+}"""
+    )
+    assert 'tir.block "C_o"' in str(scheduled) and 'tir.block "C_o_1"' in str(scheduled)
