@@ -127,8 +127,9 @@ def test_points_have_names_of_their_own() -> None:
     assert [step.point for step in steps] == ["canonicalize", None, "canonicalize-2"]
 
 
-def test_the_page_lists_every_point() -> None:
-    table = PAGE.read_text().partition("<!-- points: llvm -->")[2]
-    listed = [tuple(cell.strip(" `") for cell in row.split("|")[1:3]) for row in table.strip().splitlines()[2:]]
-    passes = tir_to_low("llvm")
+@pytest.mark.parametrize("target", ["llvm", "cuda"])
+def test_the_page_lists_every_point(target: str) -> None:
+    table = PAGE.read_text().partition(f"<!-- points: {target} -->")[2].strip().partition("\n\n")[0]
+    listed = [tuple(cell.strip(" `") for cell in row.split("|")[1:3]) for row in table.splitlines()[2:]]
+    passes = tir_to_low(target)
     assert listed == list(zip(points_of(passes), [module_pass.name for module_pass in passes], strict=True))
