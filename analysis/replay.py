@@ -264,7 +264,8 @@ def really_conflict(
         one, other = instance_at(point, "first", first.loops), instance_at(point, "second", second.loops)
         claims = Claims(one, other)
         for loop in shared:
-            claims.same(loop)
+            if loop in first.loops and loop in second.loops:
+                claims.same(loop)
         ordered(claims)
         return (
             claims.hold

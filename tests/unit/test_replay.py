@@ -132,6 +132,16 @@ def test_the_order_that_is_claimed_is_looked_at() -> None:
     assert not replace(conflict, claim=replace(conflict.claim, shared=(loop,))).happens()
 
 
+def test_loops_around_one_of_two_instances_are_not_compared() -> None:
+    """Who asks about a block that moves names all loops that stay around it, also those that are not around others."""
+    loops = loops_of(SCAN)
+    loop = loops["i"]
+    load, store = accesses(loop)
+    conflict = conflict_between(store, load, (loops["p"],), lambda order: order.earlier(loop))
+    assert conflict is not None
+    assert conflict.happens()
+
+
 def test_guards_bindings_and_extents_are_evaluated() -> None:
     loops = loops_of(SCAN)
     block = next(op for op in loops["q"].walk() if isinstance(op, BlockOp))
