@@ -29,7 +29,7 @@ from isolation import isolated
 make_importable()
 
 import numpy as np  # noqa: E402
-from programs import CASES  # noqa: E402
+from gpu_programs import CASES  # noqa: E402
 from running import Case  # noqa: E402
 
 ODD = (1023, 17, 129, 33)

@@ -15,7 +15,7 @@ from weft.runtime.devices import DeviceError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
-CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("programs").CASES}
+CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("gpu_programs").CASES}
 sys.path.remove(str(EXAMPLES))
 
 ODD = (70, 33, 9, 17)

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples" / "gpu"))
 
 import numpy as np  # noqa: E402
-from programs import CASES  # noqa: E402
+from gpu_programs import CASES  # noqa: E402
 from running import Case  # noqa: E402
 from xdsl.context import Context  # noqa: E402
 from xdsl.dialects import arith  # noqa: E402

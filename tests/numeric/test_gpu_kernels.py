@@ -39,7 +39,7 @@ def _on_path(folder: Path) -> Iterator[None]:
 
 with _on_path(EXAMPLES):
     MATMUL = importlib.import_module("matmul")
-    CASES = {case.name: case for case in importlib.import_module("programs").CASES}
+    CASES = {case.name: case for case in importlib.import_module("gpu_programs").CASES}
 SMALL = sorted(name for name, case in CASES.items() if max(case.fitting(*SIZES).values(), default=0) < 64)
 DYNAMIC = [name for name in SMALL if CASES[name].takes_any_size]
 
@@ -74,7 +74,7 @@ def test_odd_sizes_in_every_order_of_threads(name: str) -> None:
 def test_one_kernel_for_all_sizes(name: str) -> None:
     case = CASES[name]
     module = lowered(case, case.fitting(*SIZES), dynamic=True)
-    for numbers in (SIZES, (1, 1, 1, 1), (33, 2, 5, 16)):
+    for numbers in (SIZES, case.ones, (33, 2, 5, 16)):
         sizes = {**case.fitting(*numbers), **{n: v for n, v in case.fitting(*SIZES).items() if n in case.static}}
         check(case, module, sizes, "reversed")
 

@@ -17,7 +17,7 @@ pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'we
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
-CASES: list[Any] = importlib.import_module("programs").CASES
+CASES: list[Any] = importlib.import_module("gpu_programs").CASES
 sys.path.remove(str(EXAMPLES))
 
 ODD = (70, 33, 9, 17)

@@ -1,6 +1,6 @@
 """All example programs for GPUs, as a list of cases.
 
-python examples/gpu/programs.py [target]
+python examples/gpu/gpu_programs.py [target]
 """
 
 from __future__ import annotations
