@@ -82,7 +82,8 @@ def _text(expr: Expr) -> tuple[str, int]:
         case Binary():
             return _binary(expr)
         case Compare():
-            sides = (_side(side, expr.left.is_index and expr.right.is_index) for side in (expr.left, expr.right))
+            plain = expr.left.is_index and expr.right.is_index and not _both_numbers(expr)
+            sides = (_side(side, plain) for side in (expr.left, expr.right))
             left, right = (f"({text})" if level <= _COMPARE else text for text, level in sides)
             return f"{left} {SYMBOLS[expr.predicate]} {right}", _COMPARE
         case Unary(function="neg"):
@@ -105,9 +106,13 @@ def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
     return _text(expr)
 
 
+def _both_numbers(expr: Binary | Compare) -> bool:
+    """Whether Python would compute the expression if its numbers were plain."""
+    return isinstance(expr.left, Const) and isinstance(expr.right, Const)
+
+
 def _binary(expr: Binary) -> tuple[str, int]:
-    both_numbers = isinstance(expr.left, Const) and isinstance(expr.right, Const)
-    sides = [_side(side, expr.is_index and not both_numbers) for side in (expr.left, expr.right)]
+    sides = [_side(side, expr.is_index and not _both_numbers(expr)) for side in (expr.left, expr.right)]
     if (
         expr.kind is BinaryKind.XOR
         and expr.dtype == "bool"

@@ -258,6 +258,21 @@ func.func @f(%A: memref<64xi64>, %n: index) {
   }
   func.return
 }""",
+    "numbers that are compared": """
+func.func @f(%A: memref<8xf32>) {
+  %low = arith.constant -2 : index
+  %zero = arith.constant 0 : index
+  %inside = arith.cmpi sge, %low, %zero : index
+  %a = scf.if %inside -> (f32) {
+    %read = memref.load %A[%zero] : memref<8xf32>
+    scf.yield %read : f32
+  } else {
+    %outside = arith.constant 1.0 : f32
+    scf.yield %outside : f32
+  }
+  memref.store %a, %A[%zero] : memref<8xf32>
+  func.return
+}""",
     "constants in odd places, twice, and unused": """
 func.func @f(%A: memref<8xf32>) {
   %unused = arith.constant 9 : i32
