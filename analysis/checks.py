@@ -22,7 +22,7 @@ from weft.analysis.coverage import Domain, instance_of_both, missed_instance, re
 from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
 from weft.analysis.independence import carried_conflict
 from weft.analysis.index import Index
-from weft.analysis.privacy import uncovered_element
+from weft.analysis.privacy import read_is_covered, uncovered_element
 from weft.analysis.replay import is_outside, run_one, runs_twice
 from weft.analysis.replay_search import is_missed, is_never_written
 from weft.analysis.sets import NotProved, Point, System, Variable
@@ -194,8 +194,17 @@ def _needed_iterators(block: BlockOp) -> list[int] | None:
 
 
 def _is_idempotent(block: BlockOp) -> bool:
-    """Whether running an instance again changes nothing: it reads nothing that it writes."""
-    return set(buffers_written(block)).isdisjoint(buffers_loaded(block))
+    """Whether running an instance again changes nothing: it reads nothing that it writes, but for what it wrote
+    earlier in the same instance."""
+    both = set(buffers_written(block)) & set(buffers_loaded(block))
+    if not both or block.init is not None:
+        return not both
+    innermost = next((op for op in ancestors(block) if isinstance(op, ForOp)), None)
+    found = [access for access in accesses(block) if access.buffer in both]
+    try:
+        return all(access.is_write or read_is_covered(access, found, innermost) for access in found)
+    except NotProved:
+        return False
 
 
 def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:

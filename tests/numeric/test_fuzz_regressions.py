@@ -646,3 +646,32 @@ sched.func @steps {
 }"""
     )
     assert 'tir.block "C_o"' in str(scheduled) and 'tir.block "C_o_1"' in str(scheduled)
+
+
+def test_a_block_that_reads_what_it_wrote_may_run_again() -> None:
+    check(
+        """
+func.func @main(%A: memref<5x6xi32>, %C: memref<2x5x6xi32>) {
+  %B = memref.alloc() : memref<5x6xi32>
+  tir.for %i in 5 { tir.for %j in 6 {
+    tir.block "B" iters(%vi: spatial<5>, %vj: spatial<6>) = [%i, %j] {
+      %a = memref.load %A[%vi, %vj] : memref<5x6xi32>
+      memref.store %a, %B[%vi, %vj] : memref<5x6xi32>
+    } } }
+  tir.for %r in 2 { tir.for %i in 5 { tir.for %j in 6 {
+    tir.block "C" iters(%vr: spatial<2>, %vi: spatial<5>, %vj: spatial<6>) = [%r, %i, %j] {
+      %b = memref.load %B[%vi, %vj] : memref<5x6xi32>
+      memref.store %b, %C[%vr, %vi, %vj] : memref<2x5x6xi32>
+    } } } }
+  func.return
+}
+sched.func @steps {
+  %c = sched.get_block "C" : block
+  %r, %i, %j = sched.get_loops %c : loop, loop, loop
+  %b = sched.get_block "B" : block
+  sched.compute_at %b, %r
+  %again, %ax0, %ax1 = sched.get_loops %b : loop, loop, loop
+  %outer = sched.blockize %ax0 : block
+  %copy = sched.reindex %b {buffer = ["write", 0]} : block
+}"""
+    )
