@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.target import Target
 
-from weft.support.errors import CompileError
 from weft.passes.pipeline_text import parse_pipeline_text
+from weft.support.errors import CompileError
 
 
 @dataclass(frozen=True)
