@@ -354,7 +354,9 @@ class Fuzzer:
     def _partition(self, loop: LoopHandle, factors: list[int | None]) -> None:
         self.loops.extend(self.sch.loop_partition(loop, factors))
         known = {self.op(handle) for handle in self.blocks}
-        named = [op.label for op in self.sch.mod.walk() if isinstance(op, BlockOp) and op not in known]
+        blocks = [op for op in self.sch.mod.walk() if isinstance(op, BlockOp)]
+        labels = Counter(op.label for op in blocks)  # blocks that were made of blocks may share a name
+        named = [op.label for op in blocks if op not in known and labels[op.label] == 1]
         self.blocks.extend(self.sch.get_block(label) for label in named)
 
     def add_unit_loop(self) -> Callable[[], object] | None:
