@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from weft.backends.c.language import C
 from weft.backends.c_family.call_ops import global_text, prototype
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
-from weft.backends.c_family.functions import bind_parameters, contents, described, new_module_emitter, rules
+from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.source import KernelSource
+from weft.backends.low_modules import contents, described
 from weft.dialects.low import imported_ir
 from weft.support.errors import CompileError
 

@@ -22,7 +22,6 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import SSAValue
 
     from weft.backends.c_family.emitter import Rules
@@ -55,25 +54,6 @@ def rules() -> Rules:
         **memory_ops.RULES,
         **vector_ops.RULES,
     }
-
-
-def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
-    """The functions of a module, those that it declares only, and its data."""
-    functions: list[FuncOp] = []
-    outside: list[FuncOp] = []
-    data: list[GlobalOp] = []
-    for op in module.ops:
-        if isinstance(op, GlobalOp):
-            data.append(op)
-        elif not isinstance(op, FuncOp):
-            raise CompileError.at(op, f"a low module holds functions and globals, got {op.name}")
-        elif op.is_declaration:
-            outside.append(op)
-        elif len(op.body.blocks) != 1:
-            raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
-        else:
-            functions.append(op)
-    return functions, outside, data
 
 
 def accesses_of(function: FuncOp) -> tuple[Access, ...]:
@@ -146,23 +126,6 @@ def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None
     type_ = emitter.language.types["idx32"]
     emitter.line(f"const {type_} {short} = ({type_}){name};")
     emitter.values[argument] = Expr(short, "idx32")
-
-
-def described(function: FuncOp) -> str:
-    """A function as its callers see it, in a comment."""
-    name = function.sym_name.data
-    if PARAMS not in function.attributes:
-        return f"@{name}"
-    texts: list[str] = []
-    for param in params_of(function):
-        text = f"{param.label.data}: {param.type}"
-        if isinstance(param.type, MemRefType):
-            extents = ", ".join(symbol.data for symbol in param.symbols)
-            text += f"{f' [{extents}]' if extents else ''} {param.access.data.value}"
-        texts.append(text)
-    symbols = symbols_of(function)
-    extents = f" for {', '.join(symbols)}" if symbols else ""
-    return f"@{name}({', '.join(texts)}){extents}".replace("\n", " ").replace("*/", "")
 
 
 def new_module_emitter(

@@ -10,10 +10,11 @@ from xdsl.dialects.memref import AllocaOp, GetGlobalOp
 from weft.backends.c_family.assumptions import assumed_of_kernels
 from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
-from weft.backends.c_family.functions import bind_parameters, contents, new_module_emitter, rules
+from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.memory_ops import buffer_type, space_of
 from weft.backends.c_family.source import Kernel, KernelSource
+from weft.backends.low_modules import contents
 from weft.dialects import low_gpu
 from weft.support.errors import CompileError, InternalError
 

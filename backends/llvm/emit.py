@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.memref import GlobalOp
 
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.symbols import quoted, symbol_name
+from weft.backends.low_modules import contents, described
 from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
@@ -39,7 +39,7 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
     may not stand at low level.
     """
-    functions, outside, data = _contents(module)
+    functions, outside, data = contents(module)
     emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
     emitter.outside = {function.sym_name.data: function for function in outside}
     for op in data:
@@ -88,26 +88,6 @@ def rules() -> Rules:
     }
 
 
-def _contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
-    """The functions of a module, those that it declares only, and its data."""
-    functions: list[FuncOp] = []
-    outside: list[FuncOp] = []
-    data: list[GlobalOp] = []
-    for op in module.ops:
-        if isinstance(op, GlobalOp):
-            data.append(op)
-            continue
-        if not isinstance(op, FuncOp):
-            raise CompileError.at(op, f"a low module holds functions and globals, got {op.name}")
-        if op.is_declaration:
-            outside.append(op)
-            continue
-        if len(op.body.blocks) != 1:
-            raise CompileError.at(op, f"function @{op.sym_name.data} has {len(op.body.blocks)} blocks, low has one")
-        functions.append(op)
-    return functions, outside, data
-
-
 def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
     emitter = FunctionEmitter(module, function.sym_name.data, symbol_name(function.sym_name.data))
     params = params_of(function) if PARAMS in function.attributes else ()
@@ -123,7 +103,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
         parameters.append(f"{type_.text}{attributes} {emitter.name_of(argument, 'arg')}")
     emitter.block_ops(function.body.block)
     head = f"define void @{quoted(emitter.symbol)}({', '.join(parameters)}) nounwind {{"
-    return f"; {_described(emitter.name, params, symbols_of(function))}\n{head}\n{emitter.body_text()}\n}}"
+    return f"; {described(function)}\n{head}\n{emitter.body_text()}\n}}"
 
 
 def _check_params(function: FuncOp, params: tuple[ParamAttr, ...]) -> None:
@@ -147,18 +127,3 @@ def _check_params(function: FuncOp, params: tuple[ParamAttr, ...]) -> None:
                 raise CompileError.at(
                     writes[0], f"{writes[0].name} writes parameter '{param.label.data}' of @{name}, which is only read"
                 )
-
-
-def _described(name: str, params: tuple[ParamAttr, ...], symbols: tuple[str, ...]) -> str:
-    """A function as its callers see it, in a comment."""
-    texts = [
-        f"{param.label.data}: {param.type}{_shown_access(param) if isinstance(param.type, MemRefType) else ''}"
-        for param in params
-    ]
-    extents = f" for {', '.join(symbols)}" if symbols else ""
-    return f"@{name}({', '.join(texts)}){extents}".replace("\n", " ")
-
-
-def _shown_access(param: ParamAttr) -> str:
-    symbols = f" [{', '.join(symbol.data for symbol in param.symbols)}]" if param.symbols.data else ""
-    return f"{symbols} {param.access.data.value}"
