@@ -200,9 +200,10 @@ def _is_idempotent(block: BlockOp) -> bool:
     if not both or block.init is not None:
         return not both
     innermost = next((op for op in ancestors(block) if isinstance(op, ForOp)), None)
-    found = [access for access in accesses(block) if access.buffer in both]
+    found = accesses(block)
+    of_buffers = [[access for access in found if access.buffer is buffer] for buffer in both]
     try:
-        return all(access.is_write or read_is_covered(access, found, innermost) for access in found)
+        return all(a.is_write or read_is_covered(a, same, innermost) for same in of_buffers for a in same)
     except NotProved:
         return False
 
