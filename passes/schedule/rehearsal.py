@@ -16,6 +16,8 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import function_of
+from weft.analysis.threads import axis_of
+from weft.dialects.low_gpu import THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
@@ -64,8 +66,11 @@ class MovingPrimitive(Primitive):
             if not isinstance(op, ForOp) or not _runs_in_parallel(op):
                 continue
             loop = originals.get(op)
-            violation = dependent_iterations(op, f"and %{op.induction_variable.name_hint} is {op.kind.data.value}")
-            if violation is None or (isinstance(loop, ForOp) and dependent_iterations(loop, "") is not None):
+            reductions = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
+            consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
+            violation = dependent_iterations(op, consequence, reductions=reductions)
+            before = dependent_iterations(loop, "", reductions=reductions) if isinstance(loop, ForOp) else None
+            if violation is None or before is not None:
                 continue
             legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
             self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)

@@ -675,3 +675,15 @@ sched.func @steps {
   %copy = sched.reindex %b {buffer = ["write", 0]} : block
 }"""
     )
+
+
+def test_a_reduction_over_threads_is_not_hidden_in_a_block() -> None:
+    steps = """
+sched.func @steps {
+  %y = sched.get_block "Y" : block
+  %i, %j, %k = sched.get_loops %y : loop, loop, loop
+  %k0, %k1 = sched.tile %k {factors = [3]} : loop, loop
+  sched.bind %k0 {thread_axis = "threadIdx.x"}
+  %outer = sched.blockize %k1 : block
+}"""
+    assert "loops that run in parallel stay independent" in refusal(MATMUL_RELU + steps)
