@@ -84,10 +84,9 @@ class BlockizePlan(Plan):
             if value is not None and (loop_value := division.outer.single_value if division.outer else None) is not None
         }
         init = block.init
-        label = free_label(function_of(block), f"{block.label}_init")
-        loop.detach()
         if init is not None:
-            outer.body.block.add_op(self._init(init, label, outer_values, renamed))
+            outer.body.block.add_op(self._init(init, outer_values, renamed))
+        loop.detach()
         outer.body.block.add_op(loop)
         self._rewrite_inner(outer_values, renamed)
         return (outer,)
@@ -180,9 +179,7 @@ class BlockizePlan(Plan):
         block.location = self.block.location
         return block
 
-    def _init(
-        self, init: InitOp, label: str, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]
-    ) -> InitOp:
+    def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
         """The init of the outer block: a nest over the inner loops of the spatial iterators."""
         block = self.block
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
@@ -198,6 +195,7 @@ class BlockizePlan(Plan):
                 copies[loop.induction_variable] = empty_copy(loop, extent, f"{_hint(loop)}_init")
         body, inner_values = self._inner_args(spatial)
         moved = {old: Index.of(new.induction_variable) for old, new in copies.items()}
+        label = free_label(function_of(block), f"{block.label}_init")
         init_block = self._inner_block(label, spatial, body, moved)
         values = self._iterators(outer_values, inner_values, body)
         mapping: dict[SSAValue, SSAValue] = dict(zip(block.iter_vars, values, strict=True))

@@ -69,9 +69,10 @@ class MovingPrimitive(Primitive):
             reductions = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
             consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
             violation = dependent_iterations(op, consequence, reductions=reductions)
-            before = dependent_iterations(loop, "", reductions=reductions) if isinstance(loop, ForOp) else None
-            if violation is None or before is not None:
+            if violation is None:
                 continue
+            if isinstance(loop, ForOp) and dependent_iterations(loop, "", reductions=reductions) is not None:
+                continue  # it was so before
             legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
             self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)
 
