@@ -15,7 +15,7 @@ from weft.analysis.dependence import (
     is_reduction_step,
     undecided,
 )
-from weft.analysis.privacy import is_private
+from weft.analysis.privacy import has_own
 from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import ForOp
@@ -24,23 +24,38 @@ from weft.support.errors import Violation
 
 
 def carried_conflict(loop: ForOp, *, reductions: bool = True, inits: bool = True) -> Conflict | None:
-    """Two different iterations of `loop` that touch one element, one of them writing. Raises `NotProved`.
+    """Two different iterations of `loop` that touch one element, one of them writing.
 
     Buffers whose values never cross an iteration are left out: each iteration can have its own. Without `reductions`,
-    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block.
+    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block. Raises
+    `NotProved` when that cannot be decided, also where iterations touch one element of a buffer that each may have for
+    itself, or not.
     """
     found = accesses(loop)
-    private: dict[SSAValue, bool] = {}
+    private: dict[SSAValue, bool | NotProved] = {}
+    unproved: NotProved | None = None
     for first, second in conflicting_pairs(found):
         if not reductions and (is_accumulation if inits else is_reduction_step)(first, second):
             continue
         # First, and once a buffer: one question instead of one for each pair of accesses.
         if first.buffer not in private:
-            private[first.buffer] = is_private(first.buffer, loop, found)
-        conflict = None if private[first.buffer] else _carried(loop, first, second)
+            private[first.buffer] = _privacy(first.buffer, loop, found)
+        own = private[first.buffer]
+        conflict = None if own is True else _carried(loop, first, second)
         if conflict is not None:
-            return conflict
+            if not isinstance(own, NotProved):
+                return conflict
+            unproved = unproved or own
+    if unproved is not None:
+        raise unproved
     return None
+
+
+def _privacy(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | NotProved:
+    try:
+        return has_own(loop, buffer, found)
+    except NotProved as error:
+        return error
 
 
 def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.boxes import fills_box_around
-from weft.analysis.dependence import add_domain, is_determined, is_exact, is_temporary
+from weft.analysis.dependence import add_domain, buffer_name, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.tir import ForOp
@@ -21,18 +21,28 @@ if TYPE_CHECKING:
 
 
 def is_private(buffer: SSAValue, loop: ForOp, found: Sequence[Access] | None = None) -> bool:
+    """Whether each iteration of `loop` is proved to be able to have its own `buffer`, see `has_own`."""
+    try:
+        return has_own(loop, buffer, accesses(loop) if found is None else found)
+    except NotProved:
+        return False
+
+
+def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
     """Whether each iteration of `loop` can have its own `buffer`: no value of it crosses an iteration.
 
-    True only when proved: the buffer is a temporary used nowhere outside the loop, and every element that an iteration
-    reads was surely written earlier in the same iteration.
+    So it is when the buffer is a temporary used nowhere outside the loop, and every element that an iteration reads was
+    surely written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
+    `NotProved` when that cannot be decided, or depends on what is not known of some access.
     """
     if not is_temporary(buffer) or not all(_is_inside(use.operation, loop) for use in buffer.uses):
         return False
-    inside = [a for a in (found if found is not None else accesses(loop)) if a.buffer is buffer]
-    try:
-        return all(a.is_write or read_is_covered(a, inside, loop) for a in inside)
-    except NotProved:
-        return False
+    inside = [a for a in found if a.buffer is buffer]
+    if all(a.is_write or read_is_covered(a, inside, loop) for a in inside):
+        return True
+    if not all(is_exact(a) for a in inside):
+        raise NotProved(f"whether an iteration reads of {buffer_name(buffer)} only what it wrote depends on the data")
+    return False
 
 
 def _is_inside(op: Operation, ancestor: Operation) -> bool:

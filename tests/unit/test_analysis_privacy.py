@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft
+from weft.analysis.independence import dependent_iterations
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
 
@@ -73,3 +74,28 @@ def test_rows_that_nobody_wrote() -> None:
 def test_iterations_at_once_are_in_no_order() -> None:
     with pytest.raises(weft.CompileError, match="the loop is parallel, but"):
         private_to(program(1, "parallel"))
+
+
+def test_a_conflict_on_what_may_be_private_is_not_claimed() -> None:
+    """Each iteration fills B and reads one element of it that the data says: nothing proves that it has B for itself,
+    nor that it has not."""
+    text = """
+func.func @f(%A: memref<4x8xf32>, %I: memref<4xindex>, %C: memref<4xf32>) {
+  %B = memref.alloc() : memref<8xf32>
+  tir.for %i in 4 parallel {
+    tir.for %j in 8 {
+      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<8>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<4x8xf32>
+        memref.store %a, %B[%vj] : memref<8xf32> } }
+    tir.block "C" iters(%vi: spatial<4>) = [%i] {
+      %at = memref.load %I[%vi] : memref<4xindex>
+      %b = memref.load %B[%at] : memref<8xf32>
+      memref.store %b, %C[%vi] : memref<4xf32> } }
+  func.return
+}"""
+    function = next(op for op in weft.parse(text).walk() if isinstance(op, FuncOp))  # it verifies
+    loop = next(op for op in function.walk() if isinstance(op, ForOp))
+    violation = dependent_iterations(loop, "")
+    assert violation is not None
+    assert violation.kind == "not proved"
+    assert not violation.counterexample
