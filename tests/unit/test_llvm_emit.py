@@ -135,12 +135,18 @@ def test_names() -> None:
 
 
 def test_symbols() -> None:
-    assert [symbol_name(name) for name in ("matmul", "expf", "weft_free", "llvm.exp", "expfx")] == [
+    names = ("matmul", "expf", "weft_free", "llvm.exp", "expfx", "int", "write", "a_b.c", "2d", "_x")
+    assert [symbol_name(name) for name in names] == [
         "matmul",
-        "weft.function.expf",
-        "weft.function.weft_free",
-        "weft.function.llvm.exp",
+        "weft_function_expf",
+        "weft_function_weft_free",
+        "weft_escaped_llvm_2Eexp",
         "expfx",
+        "weft_function_int",
+        "weft_function_write",
+        "weft_escaped_a__b_2Ec",
+        "weft_escaped_2d",
+        "weft_function__x",
     ]
     assert [quoted(name) for name in ("a.b$1", "a-b", "1a", 'a "b"', "é")] == [
         "a.b$1",
