@@ -8,7 +8,7 @@ from xdsl.ir import Block, Region, SSAValue
 from weft.dialects import sched
 from weft.passes.schedule.sampling import Decision
 
-_LOOKING = (
+LOOKING = (
     sched.GetBlockOp,
     sched.GetLoopsOp,
     sched.GetProducersOp,
@@ -42,7 +42,7 @@ def simplify_trace(trace: sched.FuncOp) -> sched.FuncOp:
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
     for step in reversed(steps_of(trace)):
-        if isinstance(step, _LOOKING) and used.isdisjoint(step.results):
+        if isinstance(step, LOOKING) and used.isdisjoint(step.results):
             continue
         used.update(step.operands)
         kept.append(step)

@@ -23,6 +23,7 @@ DIALECTS: Mapping[str, str] = {
 
 PASSES: Mapping[str, str] = {
     "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
+    "default-schedule": "weft.schedule.defaults.default_schedule:DefaultSchedulePass",
     "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
     "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
     "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",

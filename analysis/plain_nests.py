@@ -1,0 +1,44 @@
+"""Is a function still as it was written, with one nest of serial loops for each block?"""
+
+from __future__ import annotations
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import NoneAttr
+from xdsl.dialects.func import FuncOp
+
+from weft.analysis.index import Index
+from weft.analysis.structure import child_blocks, loops_around
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import COMMUTATIVE, LoopKind
+
+
+def is_plain(block: BlockOp) -> bool:
+    """Whether a block stands alone in a nest with one serial loop for each of its iterators, in their order, and
+    nothing is noted on the block or its loops."""
+    loops = loops_around(block)
+    variables = [loop.induction_variable for loop in loops]
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    if [binding.single_value for binding in bindings] != variables or block.guards:
+        return False
+    if list(block.extents) != [loop.extent for loop in loops]:
+        return False
+    if not set(block.attributes) <= {COMMUTATIVE}:
+        return False
+    return all(
+        loop.kind.data is LoopKind.SERIAL
+        and not loop.attributes
+        and sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
+        for loop in loops
+    )
+
+
+def why_not_plain(function: FuncOp) -> str | None:
+    """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope. None
+    when it is as a front end wrote it."""
+    for block in child_blocks(function):
+        if not is_plain(block):
+            return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'
+    for op in function.walk():
+        if isinstance(op, memref.AllocOp) and not isinstance(op.memref.type.memory_space, NoneAttr):
+            return f"temporary {op.memref.name_hint} has a memory scope"
+    return None

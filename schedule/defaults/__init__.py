@@ -1,0 +1,1 @@
+"""Default schedules: rules that read what a program computes and the target, and schedule it when no user did."""

@@ -1,0 +1,135 @@
+"""The default schedule of a module: which functions get one, and how rules are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from weft.analysis.plain_nests import is_plain, why_not_plain
+from weft.analysis.structure import child_blocks, find_block, function_of, functions
+from weft.dialects import sched
+from weft.schedule.defaults.order import RULES
+from weft.schedule.defaults.rules import Rule
+from weft.schedule.schedule import Schedule
+from weft.schedule.traces import LOOKING, simplify_trace, steps_of
+from weft.support.errors import CompileError, ScheduleError
+from weft.support.target import Target
+
+SCHEDULED_KINDS = ("llvm", "c")
+"""The kinds of target that have default schedules; kernels need loops bound to threads, for which there are no rules
+yet."""
+
+
+def default_schedule(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] = RULES, skip: Collection[str] = ()
+) -> list[sched.FuncOp]:
+    """A trace for each function that no user scheduled and that a rule has something to say about.
+
+    A function counts as scheduled when it is named in `skip`, or when it is not plain any more
+    (`analysis.plain_nests`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
+    that two blocks share, by which no trace could tell them apart. Leaves `module` as it is; each trace replays on it.
+    """
+    return [schedule.trace for schedule in _schedules(module, target, rules, skip)]
+
+
+def apply_default_schedule(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] = RULES, skip: Collection[str] = ()
+) -> list[sched.FuncOp]:
+    """Put the scheduled functions in the place of the plain ones. Returns what `default_schedule` does."""
+    schedules = _schedules(module, target, rules, skip)
+    for schedule in schedules:
+        (new,) = functions(schedule.module)
+        new.detach()
+        block = module.body.block
+        block.insert_op_before(new, schedule.function)
+        block.detach_op(schedule.function)
+        schedule.function.erase()
+    return [schedule.trace for schedule in schedules]
+
+
+def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
+    """The functions of `module`, not scheduled yet, that a trace works on."""
+    names: set[str] = set()
+    for step in trace.body.block.ops:
+        if isinstance(step, sched.GetBlockOp):
+            func = None if step.func is None else step.func.data
+            try:
+                names.add(function_of(find_block(module, step.label.data, func)).sym_name.data)
+            except CompileError:
+                continue  # a block that an earlier step makes, of a function that is known already
+    return names
+
+
+class _Scheduled:
+    """A function, and a module with its scheduled form."""
+
+    def __init__(self, function: FuncOp, schedule: Schedule) -> None:
+        self.function = function
+        self.module = schedule.mod
+        self.trace = simplify_trace(schedule.trace)
+        self.trace.sym_name = type(self.trace.sym_name)(f"default_{function.sym_name.data}")
+
+
+def _schedules(module: ModuleOp, target: Target, rules: Sequence[Rule], skip: Collection[str]) -> list[_Scheduled]:
+    if target.kind not in SCHEDULED_KINDS or not rules:
+        return []
+    found: list[_Scheduled] = []
+    for function in functions(module):
+        if function.sym_name.data in skip or not _is_ours(function):
+            continue
+        schedule = _Attempts(ModuleOp([function.clone()]), function.sym_name.data, target).run(rules)
+        if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
+            found.append(_Scheduled(function, schedule))
+    return found
+
+
+def _is_ours(function: FuncOp) -> bool:
+    labels = [block.label for block in child_blocks(function)]
+    return bool(labels) and len(set(labels)) == len(labels) and why_not_plain(function) is None
+
+
+class _Attempts:
+    """Rules tried on one function."""
+
+    def __init__(self, module: ModuleOp, name: str, target: Target) -> None:
+        self.name = name
+        self.target = target
+        self.original = module
+        self.schedule = Schedule(module)
+        self.done: set[str] = set()
+        """Blocks that a rule said it has scheduled, though they may look plain still."""
+
+    def run(self, rules: Sequence[Rule]) -> Schedule:
+        for rule in rules:
+            for label in self._plain():
+                if label in self._plain() and self._try(rule, label):
+                    self.done.add(label)
+        return self.schedule
+
+    def _plain(self) -> list[str]:
+        (function,) = functions(self.schedule.mod)
+        return [b.label for b in child_blocks(function) if b.label not in self.done and is_plain(b)]
+
+    def _try(self, rule: Rule, label: str) -> bool:
+        steps = len(steps_of(self.schedule.trace))
+        try:
+            if rule.apply(self.schedule, self.schedule.get_block(label, self.name), self.target):
+                return True
+        except ScheduleError:
+            pass
+        self._undo(steps)
+        return False
+
+    def _undo(self, steps: int) -> None:
+        """Go back to the first `steps` steps."""
+        trace = self.schedule.trace
+        later = steps_of(trace)[steps:]
+        changed = any(not isinstance(step, LOOKING) for step in later)
+        for step in reversed(later):
+            step.detach()
+            step.erase()
+        if changed:
+            self.schedule = Schedule(self.original)
+            self.schedule.replay(trace)
