@@ -30,18 +30,18 @@ declare void @abort()
 PAUSE_DECLARATION
 
 %slot = type { ptr, i64 }
-@slots = internal global [32 x %slot] zeroinitializer, align 64
-@lock = internal global i32 0, align 64
-@cached = internal global i64 0, align 64
-@limit = internal global i64 LIMIT
-@hand = internal global i64 0
+@weft_memory_slots = global [32 x %slot] zeroinitializer, align 64
+@weft_memory_lock = global i32 0, align 64
+@weft_memory_cached = global i64 0, align 64
+@weft_memory_limit = global i64 LIMIT
+@weft_memory_hand = global i64 0
 @message = private constant [44 x i8] c"weft: out of memory allocating %lld bytes\\0A\\00\\00"
 
 define internal void @acquire() noinline nounwind {
 entry:
   br label %try
 try:
-  %was = cmpxchg ptr @lock, i32 0, i32 1 acquire monotonic
+  %was = cmpxchg ptr @weft_memory_lock, i32 0, i32 1 acquire monotonic
   %mine = extractvalue { i32, i1 } %was, 1
   br i1 %mine, label %done, label %pause
 pause:
@@ -51,7 +51,7 @@ done:
   ret void
 }
 define internal void @release() nounwind {
-  store atomic i32 0, ptr @lock release, align 4
+  store atomic i32 0, ptr @weft_memory_lock release, align 4
   ret void
 }
 
@@ -71,7 +71,7 @@ next:
   %i = phi i64 [ 0, %search ], [ %i.1, %next ]
   %best = phi ptr [ null, %search ], [ %best.1, %next ]
   %size = phi i64 [ -1, %search ], [ %size.1, %next ]
-  %slot = getelementptr [32 x %slot], ptr @slots, i64 0, i64 %i
+  %slot = getelementptr [32 x %slot], ptr @weft_memory_slots, i64 0, i64 %i
   %capacity.at = getelementptr %slot, ptr %slot, i64 0, i32 1
   %capacity = load i64, ptr %capacity.at
   %fits = icmp uge i64 %capacity, %wanted
@@ -91,9 +91,9 @@ hit:
   %block = load ptr, ptr %best.1
   %best.capacity = getelementptr %slot, ptr %best.1, i64 0, i32 1
   store i64 0, ptr %best.capacity
-  %held = load i64, ptr @cached
+  %held = load i64, ptr @weft_memory_cached
   %held.1 = sub i64 %held, %size.1
-  store i64 %held.1, ptr @cached
+  store i64 %held.1, ptr @weft_memory_cached
   call void @release()
   ret ptr %block
 miss:
@@ -122,7 +122,7 @@ define internal void @give_back(ptr %block) nounwind {
 
 ; Frees the block in a slot, if there is one. The lock is held.
 define internal void @evict(i64 %index) noinline nounwind {
-  %slot = getelementptr [32 x %slot], ptr @slots, i64 0, i64 %index
+  %slot = getelementptr [32 x %slot], ptr @weft_memory_slots, i64 0, i64 %index
   %capacity.at = getelementptr %slot, ptr %slot, i64 0, i32 1
   %capacity = load i64, ptr %capacity.at
   %empty = icmp eq i64 %capacity, 0
@@ -130,9 +130,9 @@ define internal void @evict(i64 %index) noinline nounwind {
 full:
   %block = load ptr, ptr %slot
   store i64 0, ptr %capacity.at
-  %held = load i64, ptr @cached
+  %held = load i64, ptr @weft_memory_cached
   %held.1 = sub i64 %held, %capacity
-  store i64 %held.1, ptr @cached
+  store i64 %held.1, ptr @weft_memory_cached
   call void @give_back(ptr %block)
   br label %done
 done:
@@ -146,7 +146,7 @@ entry:
 measure:
   %capacity.before = getelementptr i8, ptr %block, i64 -64
   %capacity = load i64, ptr %capacity.before
-  %limit = load i64, ptr @limit
+  %limit = load i64, ptr @weft_memory_limit
   %small = icmp ult i64 %capacity, 4096
   %huge = icmp ugt i64 %capacity, %limit
   %uncached = or i1 %small, %huge
@@ -160,7 +160,7 @@ keep:
 ; The first free slot, if all then fits.
 next:
   %i = phi i64 [ 0, %keep ], [ %i.1, %occupied ]
-  %slot = getelementptr [32 x %slot], ptr @slots, i64 0, i64 %i
+  %slot = getelementptr [32 x %slot], ptr @weft_memory_slots, i64 0, i64 %i
   %slot.capacity.at = getelementptr %slot, ptr %slot, i64 0, i32 1
   %slot.capacity = load i64, ptr %slot.capacity.at
   %empty = icmp eq i64 %slot.capacity, 0
@@ -170,22 +170,22 @@ occupied:
   %more = icmp ult i64 %i.1, 32
   br i1 %more, label %next, label %make.room
 fits:
-  %held = load i64, ptr @cached
+  %held = load i64, ptr @weft_memory_cached
   %held.1 = add i64 %held, %capacity
   %over = icmp ugt i64 %held.1, %limit
   br i1 %over, label %make.room, label %store
 store:
   store ptr %block, ptr %slot
   store i64 %capacity, ptr %slot.capacity.at
-  store i64 %held.1, ptr @cached
+  store i64 %held.1, ptr @weft_memory_cached
   call void @release()
   ret void
 ; Free a block, each slot in its turn, and look again.
 make.room:
-  %hand = load i64, ptr @hand
+  %hand = load i64, ptr @weft_memory_hand
   %hand.next = add i64 %hand, 1
   %hand.1 = and i64 %hand.next, 31
-  store i64 %hand.1, ptr @hand
+  store i64 %hand.1, ptr @weft_memory_hand
   call void @evict(i64 %hand)
   br label %keep.again
 keep.again:
@@ -209,16 +209,16 @@ done:
   call void @release()
   ret void
 }
-define i64 @weft_memory_cached() nounwind {
-  %held = load i64, ptr @cached
+define i64 @weft_memory_held() nounwind {
+  %held = load i64, ptr @weft_memory_cached
   ret i64 %held
 }
 define void @weft_memory_set_limit(i64 %bytes) nounwind {
-  store i64 %bytes, ptr @limit
+  store i64 %bytes, ptr @weft_memory_limit
   ret void
 }
 define void @weft_memory_unlock() nounwind {
-  store i32 0, ptr @lock
+  store i32 0, ptr @weft_memory_lock
   ret void
 }
 """
@@ -226,15 +226,19 @@ define void @weft_memory_unlock() nounwind {
 _PAUSES: Final = {"x86_64": "llvm.x86.sse2.pause()", "AMD64": "llvm.x86.sse2.pause()"}
 
 
+def memory_ir(architecture: str) -> str:
+    """`weft_alloc` and `weft_free` as LLVM IR for an architecture, as the first part of a triple."""
+    pause = _PAUSES.get(architecture, "")
+    text = _TEXT.replace("PAUSE_DECLARATION", f"declare void @{pause}" if pause else "")
+    return text.replace("PAUSE", f"call void @{pause}" if pause else "").replace("LIMIT", str(DEFAULT_CACHE_BYTES))
+
+
 @cache
 def _module() -> JitModule:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    pause = _PAUSES.get(platform.machine(), "")
-    text = _TEXT.replace("PAUSE_DECLARATION", f"declare void @{pause}" if pause else "")
-    text = text.replace("PAUSE", f"call void @{pause}" if pause else "").replace("LIMIT", str(DEFAULT_CACHE_BYTES))
-    module = jit(text, Target(opt_level=0), {})
+    module = jit(memory_ir(platform.machine()), Target(opt_level=0), {})
     keep_forever(module)
     if hasattr(os, "register_at_fork"):
         # Another thread may hold the lock at the fork; it does not exist in the child.
@@ -249,7 +253,7 @@ def symbol_addresses() -> dict[str, int]:
 
 def cached_bytes() -> int:
     """How much freed memory is kept for reuse."""
-    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_module().address("weft_memory_cached"))())
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_module().address("weft_memory_held"))())
 
 
 def release_cache() -> None:

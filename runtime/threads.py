@@ -24,14 +24,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.runtime.threads_ir import POOL_IR
+from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, futex_ir, pool_ir
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SYMBOL: Final = "weft_parallel_for"
-MAX_THREADS: Final = 256
 _CHUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 _requested: int | None = None
@@ -89,20 +88,11 @@ def _entry(target_threads: int) -> int:
 
 @cache
 def _pool() -> _FutexPool | _ExecutorPool:
-    number = _FUTEX_SYSCALL.get(platform.machine()) if sys.platform == "linux" else None
-    pool = _ExecutorPool() if number is None else _FutexPool(number)
+    has_futex = sys.platform == "linux" and platform.machine() in FUTEX_SYSCALLS
+    pool = _FutexPool() if has_futex else _ExecutorPool()
     pool.limit(requested_threads())
     return pool
 
-
-_FUTEX_SYSCALL: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-_PAUSE: Final = {
-    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
-}
-
-_SPINS: Final = 8192
-"""Looks at the claim before sleeping: about 0.1 ms."""
 
 _ENTRY: Final = """
 declare void @weft_pool_run(ptr, ptr, i64, i32)
@@ -116,14 +106,12 @@ define void @weft_parallel_for(ptr %fn, ptr %closure, i64 %extent) {
 class _FutexPool:
     """The native pool and the Python threads that lend it their stacks."""
 
-    def __init__(self, futex: int) -> None:
+    def __init__(self) -> None:
         from weft.backends.llvm.jit import jit, keep_forever
         from weft.support.target import Target
 
-        declaration, pause = _PAUSE.get(platform.machine(), ("", ""))
-        text = POOL_IR.replace("PAUSE_DECLARATION", declaration).replace("PAUSE", pause)
-        text = text.replace("FUTEX", str(futex)).replace("SPINS", str(_SPINS))
-        module = jit(text, Target(opt_level=0), {})
+        architecture = platform.machine()
+        module = jit(pool_ir(architecture, futex_ir(architecture)), Target(opt_level=0), {})
         keep_forever(module)
         self._module = module
         self._threads: list[threading.Thread] = []

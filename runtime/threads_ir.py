@@ -8,9 +8,45 @@ from __future__ import annotations
 
 from typing import Final
 
-POOL_IR: Final = """
-PAUSE_DECLARATION
+MAX_THREADS: Final = 256
+FUTEX_SYSCALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+"""The number of Linux's system call to sleep on a word and to wake who sleeps there, by architecture."""
+_PAUSES: Final = {
+    "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "AMD64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+    "arm64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_SPINS: Final = 8192
+"""Looks at the claim before sleeping: about 0.1 ms."""
+
+
+def pool_ir(architecture: str, sleeping: str) -> str:
+    """The pool for an architecture, as the first part of a triple. `sleeping`: IR of `futex_wait` and `futex_wake`."""
+    declaration, pause = _PAUSES.get(architecture, ("", ""))
+    text = _POOL_IR.replace("PAUSE_DECLARATION", declaration).replace("PAUSE", pause)
+    return sleeping + text.replace("SPINS", str(_SPINS))
+
+
+def futex_ir(architecture: str) -> str:
+    """How threads sleep and wake each other on Linux."""
+    return _FUTEX_IR.replace("FUTEX", str(FUTEX_SYSCALLS[architecture]))
+
+
+_FUTEX_IR: Final = """
 declare i64 @syscall(i64, ...)
+define internal void @futex_wait(ptr %word, i32 %value) noinline {
+  call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 128, i32 %value, ptr null)
+  ret void
+}
+define internal void @futex_wake(ptr %word) noinline {
+  call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 129, i32 1, ptr null)
+  ret void
+}
+"""
+
+_POOL_IR: Final = """
+PAUSE_DECLARATION
 
 ; Each in cache lines of its own. `claim` is 0 or the number of a chunk that waits for this worker.
 %worker = type { i32, i32, [120 x i8] }               ; claim, sleeping
@@ -25,15 +61,6 @@ declare i64 @syscall(i64, ...)
 @weft_pool_started = global %word zeroinitializer, align 128
 @weft_pool_limit = global %word zeroinitializer, align 128
 @weft_pool_hook = global ptr null, align 128
-
-define internal void @futex_wait(ptr %word, i32 %value) noinline {
-  call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 128, i32 %value, ptr null)
-  ret void
-}
-define internal void @futex_wake(ptr %word) noinline {
-  call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 129, i32 1, ptr null)
-  ret void
-}
 
 define internal void @run_chunk(i64 %chunk) noinline {
   %fn = load ptr, ptr @weft_pool_job
