@@ -61,12 +61,13 @@ def _distribute(loop: ForOp) -> None:
     if not isinstance(loop.extent, int) or not any(_fills_shared(op) for op in loop.body.walk()):
         return
     allocations: list[memref.AllocOp] = []
-    parts = _parts(loop.body.block, loop, allocations)
+    repeatable = _repeatable_ops(loop)
+    parts = _parts(loop.body.block, loop, allocations, repeatable)
     if parts is None or not _is_legal(parts, loop):
         return
     for alloc in allocations:
         _expand(alloc, loop)
-    new = _Builder(loop).build(parts, {})
+    new = _Builder(loop, repeatable).build(parts, {})
     if loop.parent is not None:
         loop.parent.insert_ops_before(new, loop)
     loop.detach()
@@ -77,7 +78,9 @@ def _fills_shared(op: Operation) -> bool:
     return isinstance(op, memref.StoreOp) and is_shared(op.memref)
 
 
-def _parts(block: Block, loop: ForOp, allocations: list[memref.AllocOp]) -> list[_Part] | None:
+def _parts(
+    block: Block, loop: ForOp, allocations: list[memref.AllocOp], repeatable: set[Operation]
+) -> list[_Part] | None:
     """The statements of a block in order, in parts; None where they cannot be told apart."""
     parts: list[_Part] = []
     for op in block.ops:
@@ -85,7 +88,7 @@ def _parts(block: Block, loop: ForOp, allocations: list[memref.AllocOp]) -> list
             if op.dynamic_sizes:
                 return None
             allocations.append(op)
-        elif _is_repeatable(op, loop):
+        elif op in repeatable:
             continue  # repeated where it is needed
         elif not any(_fills_shared(inner) for inner in op.walk()):
             if not parts or parts[-1].together or parts[-1].loop is not None:
@@ -94,7 +97,7 @@ def _parts(block: Block, loop: ForOp, allocations: list[memref.AllocOp]) -> list
         elif _is_alike(op, loop):
             parts.append(_Part([op], together=True))
         elif isinstance(op, ForOp) and op.kind.data is LoopKind.SERIAL and not _depends(op.operands, loop):
-            inner = _parts(op.body.block, loop, allocations)
+            inner = _parts(op.body.block, loop, allocations, repeatable)
             if inner is None:
                 return None
             parts.append(_Part(loop=op, parts=inner))
@@ -103,13 +106,19 @@ def _parts(block: Block, loop: ForOp, allocations: list[memref.AllocOp]) -> list
     return parts
 
 
-def _is_repeatable(op: Operation, loop: ForOp) -> bool:
-    """Whether an op only computes, from values and from memory that the loop does not write."""
-    if not is_free_of_effects(op):
-        return False
-    return not isinstance(op, memref.LoadOp) or not any(
-        isinstance(use.operation, memref.StoreOp) and loop.is_ancestor(use.operation) for use in op.memref.uses
-    )
+def _repeatable_ops(loop: ForOp) -> set[Operation]:
+    """The ops that only compute, from values that may be computed again and memory that the loop does not write."""
+    written = {op.memref for op in loop.walk() if isinstance(op, memref.StoreOp)}
+    found: set[Operation] = set()
+    for op in loop.body.walk():
+        sources = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
+        if (
+            is_free_of_effects(op)
+            and not (isinstance(op, memref.LoadOp) and op.memref in written)
+            and all(source in found for source in sources if loop.is_ancestor(source))
+        ):
+            found.add(op)
+    return found
 
 
 def _is_alike(op: Operation, loop: ForOp) -> bool:
@@ -190,6 +199,7 @@ class _Builder:
     """Builds the new statements; computations of the old loop are repeated in each part that needs them."""
 
     loop: ForOp
+    repeatable: set[Operation]
 
     def build(self, parts: Sequence[_Part], mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
         result: list[Operation] = []
@@ -243,7 +253,7 @@ class _Builder:
 
     def _is_repeated(self, op: Operation) -> bool:
         """Whether an op is a computation between the statements of the old loop, not in one of them."""
-        if not _is_repeatable(op, self.loop):
+        if op not in self.repeatable:
             return False
         parent = op.parent_op()
         while isinstance(parent, ForOp) and parent is not self.loop:
