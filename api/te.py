@@ -8,6 +8,7 @@ C = te.compute((128, 128), lambda i, j: te.max(Y[i, j], 0.0), name="C")
 module = te.create_func([A, B, C], name="mm_relu")
 """
 
+from weft.frontends.te import ops
 from weft.frontends.te.buffers import decl_buffer
 from weft.frontends.te.expr import Expr, IterVar, Var
 from weft.frontends.te.function import create_func, create_prim_func, create_te_func
@@ -134,6 +135,7 @@ __all__ = [
     "min_value",
     "nearbyint",
     "not_equal",
+    "ops",
     "placeholder",
     "popcount",
     "pow",
