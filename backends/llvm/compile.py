@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import InternalError
 from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator
 
     import llvmlite.binding as llvm
 
@@ -64,54 +64,6 @@ def object_code(text: str, target: Target, options: CodegenOptions = DEFAULT_OPT
         return machine.emit_object(module)
 
 
-def link_ir(text: str, imports: Sequence[str]) -> str:
-    """`text` together with modules of LLVM IR from elsewhere, whose functions become private to it.
-
-    Raises `CompileError` for imported text that is no LLVM IR, or that defines what is defined already.
-    """
-    import llvmlite.binding as llvm
-
-    context = llvm.create_context()
-    try:
-        module = _parsed(text, context)
-        try:
-            own = set(_defined(module))
-            for source in imports:
-                own |= _link_import(module, source, own, context)
-            return str(module)
-        finally:
-            module.close()
-    finally:
-        context.close()
-
-
-def _link_import(module: llvm.ModuleRef, text: str, own: set[str], context: llvm.ContextRef) -> set[str]:
-    """Link imported LLVM IR into `module`, which defines the functions `own`; returns what it defines."""
-    import llvmlite.binding as llvm
-
-    try:
-        imported = llvm.parse_assembly(text, context)
-    except RuntimeError as error:
-        raise CompileError(f"imported LLVM IR is not valid: {_located(str(error), text)}") from error
-    names = _defined(imported)
-    clash = sorted(own.intersection(names))
-    if clash:
-        imported.close()  # before its context
-        raise CompileError(f"imported LLVM IR defines '{clash[0]}', which the module defines too")
-    imported.triple = module.triple
-    imported.data_layout = module.data_layout
-    for name in names:
-        imported.get_function(name).linkage = llvm.Linkage.linkonce_odr
-    module.link_in(imported)
-    return set(names)
-
-
-def _defined(module: llvm.ModuleRef) -> list[str]:
-    """The functions that a module defines."""
-    functions = [f for f in module.functions if not f.is_declaration]
-    return [str(f.name) for f in functions]  # pyright: ignore[reportUnknownArgumentType]
-
-
 def target_machine(
     target: Target, options: CodegenOptions = DEFAULT_OPTIONS, *, restrict_to_host: bool = False
 ) -> llvm.TargetMachine:
@@ -150,7 +102,7 @@ def optimized_module(
 
     context = llvm.create_context()
     try:
-        module = _parsed(text, context)
+        module = parse_ir(text, context)
         try:
             _optimize(module, target, machine, options)
             yield module
@@ -178,13 +130,14 @@ def _optimize(module: llvm.ModuleRef, target: Target, machine: llvm.TargetMachin
     builder.getModulePassManager().run(module, builder)
 
 
-def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+def parse_ir(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+    """`text` as a module of `context`. Raises `InternalError` when it is not LLVM IR."""
     import llvmlite.binding as llvm
 
     try:
         return llvm.parse_assembly(text, context)
     except RuntimeError as error:
-        raise InternalError(f"LLVM cannot parse the generated code: {_located(str(error), text)}") from error
+        raise InternalError(f"LLVM cannot parse the generated code: {located(str(error), text)}") from error
 
 
 def _verify(module: llvm.ModuleRef) -> None:
@@ -194,7 +147,7 @@ def _verify(module: llvm.ModuleRef) -> None:
         raise InternalError(f"LLVM refuses the generated code: {str(error).strip()}") from error
 
 
-def _located(message: str, text: str) -> str:
+def located(message: str, text: str) -> str:
     """LLVM's parse error with the line before and after, which often hold the cause."""
     _, _, place = message.partition("<string>:")
     number, _, rest = place.partition(":")

@@ -54,7 +54,7 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     text = "\n\n".join(parts) + "\n"
     imports = imported_ir(module)
     if imports:
-        from weft.backends.llvm.compile import link_ir
+        from weft.backends.llvm.link import link_ir
 
         return link_ir(text, imports)
     return text
