@@ -1,0 +1,46 @@
+// RUN: weft-opt %s -p 'tir-pipeline-loops{target=cuda}' | filecheck %s
+// RUN: weft-opt %s -p 'tir-pipeline-loops{target="cuda -arch=sm_75"}' | filecheck %s --check-prefix=OLD
+
+// Two stages: the first is fetched ahead of the loop, each iteration fetches the next, unless there is none.
+// CHECK-LABEL: func.func @f(
+// CHECK: %S = memref.alloc() {tir.async} : memref<2x32xf32, "shared">
+// CHECK: memref.load %A[%{{[0-9]+}}, %t]
+// CHECK: memref.store %a, %S[%{{[0-9]+}}, %t]
+// CHECK-NEXT: low.async_commit
+// CHECK-NEXT: tir.for %k in 8 {
+// CHECK-NEXT: low.async_wait 0
+// CHECK-NEXT: low.barrier
+// CHECK: [[NEXT:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 + 1))> (%k)
+// CHECK: [[MORE:%[0-9]+]] = arith.cmpi slt, [[NEXT]], %{{[0-9]+}} : index
+// CHECK: scf.if [[MORE]] {
+// CHECK: affine.apply affine_map<(d0) -> ((d0 mod 2))>
+// CHECK-NEXT: memref.store %{{.*}}, %S[%{{[0-9]+}}, %t]
+// CHECK-NEXT: }
+// CHECK-NEXT: low.async_commit
+// CHECK: [[STAGE:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 mod 2))> (%k)
+// CHECK-NEXT: memref.load %S{{.}}[[STAGE]], %other]
+// CHECK-NEXT: memref.store %{{.*}}, %B[%k, %t]
+// CHECK-NEXT: }
+// CHECK-NEXT: low.barrier
+
+// Targets without asynchronous copies leave the loop as it is.
+// OLD: memref.alloc() : memref<32xf32, "shared">
+// OLD-NOT: low.async
+// OLD: tir.for %k in 8 attributes {pipeline_stages = 2 : i64} {
+func.func @f(%A: memref<8x32xf32>, %B: memref<8x32xf32>) attributes {tir.threads_in_step} {
+  tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
+    tir.for %t in 32 thread_binding<"threadIdx.x"> {
+      %S = memref.alloc() : memref<32xf32, "shared">
+      %other = affine.apply affine_map<(d0) -> (31 - d0)>(%t)
+      tir.for %k in 8 attributes {pipeline_stages = 2 : i64} {
+        %a = memref.load %A[%k, %t] : memref<8x32xf32>
+        memref.store %a, %S[%t] : memref<32xf32, "shared">
+        low.barrier
+        %s = memref.load %S[%other] : memref<32xf32, "shared">
+        memref.store %s, %B[%k, %t] : memref<8x32xf32>
+        low.barrier
+      }
+    }
+  }
+  func.return
+}
