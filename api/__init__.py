@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         set_function_attribute,
         update_function,
     )
+    from weft.runtime.export.loaded import load
     from weft.runtime.library import Library
     from weft.runtime.registry import get_func, register_func
     from weft.runtime.threads import get_num_threads, set_num_threads
@@ -58,6 +59,7 @@ __all__ = [
     "function_names",
     "get_func",
     "get_num_threads",
+    "load",
     "lookup",
     "lower",
     "merge",
@@ -96,6 +98,7 @@ _PLACES = {
     "function_names": "weft.passes.module_functions",
     "get_func": "weft.runtime.registry",
     "get_num_threads": "weft.runtime.threads",
+    "load": "weft.runtime.export.loaded",
     "lookup": "weft.passes.module_functions",
     "lower": "weft.frontends.te.stage",
     "merge": "weft.passes.module_functions",

@@ -21,6 +21,7 @@ from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -100,10 +101,13 @@ def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
     return CLibrary({"c": source.text, "h": source.header}, signatures, target, source.symbols, imported_c(module))
 
 
-def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | None = None) -> Library:
+def load_low_module(
+    module: ModuleOp, target: Target, options: CodegenOptions | None = None, stopwatch: Stopwatch | None = None
+) -> Library:
     """Compile a module at low level for its target: a library of all its functions.
 
-    Raises `CompileError` when the backend lacks something that the module uses.
+    For a CPU of another kind than this one the library can be exported, not called. `stopwatch` is told how long each
+    stage takes. Raises `CompileError` when the backend lacks something that the module uses.
     """
     if target.kind == "c":
         return load_c_module(module, target)
@@ -114,10 +118,19 @@ def load_low_module(module: ModuleOp, target: Target, options: CodegenOptions | 
     from weft.backends.llvm.emit import emit_module
     from weft.runtime.library import Library
 
+    stopwatch = stopwatch or Stopwatch()
     signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    symbols: dict[str, int] = {}
-    for source in imported_c(module):
-        from weft.runtime.c_sources import compiled_symbols
+    with stopwatch.measure("LLVM IR"):
+        text = emit_module(module, target)
+    sources = imported_c(module)
+    if not target.is_host:
+        from weft.runtime.export.foreign import ForeignLibrary
 
-        symbols.update(compiled_symbols(source))
-    return Library({"ll": emit_module(module, target)}, signatures, target, symbols, options)
+        return ForeignLibrary(text, signatures, target, sources, options)
+    symbols: dict[str, int] = {}
+    with stopwatch.measure("C sources"):
+        for source in sources:
+            from weft.runtime.c_sources import compiled_symbols
+
+            symbols.update(compiled_symbols(source))
+    return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)

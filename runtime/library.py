@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 from weft.runtime.call import Caller
 from weft.runtime.timing import TimeEvaluator
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.backends.llvm.jit import JitModule
+    from weft.dialects import sched
+    from weft.runtime.export.program import Program
     from weft.runtime.signature import Signature
     from weft.support.target import Target
 
@@ -68,8 +72,14 @@ class Library:
     `sources` holds what was generated, by kind: "ll", the LLVM IR that is compiled, and any other text that
     `get_source` should give back. `symbols` are addresses of what the code calls beyond libm, libc and weft's
     own runtime. Raises `CompileError` when the code needs an unknown symbol or lacks a function of
-    `signatures`.
+    `signatures`. `c_sources` are C sources that `symbols` come from, which exports compile in.
     """
+
+    timing: Stopwatch
+    """How long each stage of the compilation took: `print(lib.timing)`, `lib.timing.milliseconds`."""
+
+    traces: tuple[sched.FuncOp, ...] = ()
+    """The default schedules that were applied, one for each function that got one."""
 
     def __init__(
         self,
@@ -78,6 +88,8 @@ class Library:
         target: Target,
         symbols: Mapping[str, int] | None = None,
         options: CodegenOptions | None = None,
+        stopwatch: Stopwatch | None = None,
+        c_sources: Sequence[str] = (),
     ) -> None:
         from weft.backends.llvm.compile import DEFAULT_OPTIONS
         from weft.backends.llvm.jit import jit
@@ -86,11 +98,15 @@ class Library:
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
         self.target = target
+        self.timing = stopwatch or Stopwatch()
         self._sources = dict(sources)
+        self._c_sources = tuple(c_sources)
         self._options = DEFAULT_OPTIONS if options is None else options
         text = self._sources["ll"]
-        every_symbol = {**runtime_symbols(text, target), **(symbols or {})}
-        self._module: JitModule = jit(text, target, every_symbol, self._options)
+        with self.timing.measure("runtime"):
+            every_symbol = {**runtime_symbols(text, target), **(symbols or {})}
+        self._module: JitModule = jit(text, target, every_symbol, self._options, self.timing)
+        lap = self.timing.laps()
         parallel = "weft_parallel_for" in every_symbol
         self._functions = {
             signature.name: Function.make(
@@ -104,6 +120,12 @@ class Library:
             )
             for signature in signatures
         }
+        lap("entries for Python")
+
+    @property
+    def trace(self) -> str:
+        """The default schedules as IR; empty when there are none. Each replays on the original module."""
+        return "".join(f"{trace}\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
         if name not in self._functions:
@@ -129,6 +151,34 @@ class Library:
         if kind not in self._sources:
             self._sources[kind] = self._derived_source(kind)
         return self._sources[kind]
+
+    def export(self, path: str | Path, kind: str | None = None, *, compiler: str = "") -> Path:
+        """Write the program to a file, for use without Python; returns its path.
+
+            lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
+            lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
+            lib.export("libmm.a")   a static library                                  kind "archive"
+            lib.export("mm.h")      the C header (`docs/c-abi.md` has the rules)      kind "header"
+            lib.export("mm.ll"), lib.export("mm.s")                                   kinds "ll", "asm"
+
+        The suffix says the kind where none is given. `compiler` links shared libraries; it is the system's C compiler
+        unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, or what cannot be linked.
+        """
+        return self._exported().export(path, kind, compiler)
+
+    def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
+        """Another name of `export`."""
+        return self.export(path, compiler=compiler)
+
+    def _exported(self) -> Program:
+        from weft.runtime.export.program import Program
+
+        if "ll" not in getattr(self, "_sources", {}):
+            raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")
+        return Program(self._sources["ll"], self._signatures_of(), self.target, self._options, self._c_sources)
+
+    def _signatures_of(self) -> tuple[Signature, ...]:
+        return tuple(function.signature for function in self._functions.values())
 
     def _derived_source(self, kind: str) -> str:
         from weft.backends.llvm.compile import assembly, optimize_ir

@@ -22,10 +22,10 @@ from weft.passes.insertion import PassSequence
 from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import remember_text
+from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import FAILURE, message_of, run_tool
 from weft.tools.parsing import decode_text, parse_text
 from weft.tools.printing import ScopedMLIRTarget, text_of
-from weft.tools.timing import Stopwatch
 from weft.tools.verify import verify_module
 
 if TYPE_CHECKING:

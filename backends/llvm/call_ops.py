@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
+from weft.backends.llvm.constants import byte_text
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
 from weft.backends.llvm.symbols import quoted, symbol_name
 from weft.support.errors import CompileError, InternalError
@@ -100,10 +101,10 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
         raise InternalError(f"memref.global @{name} of {size} bytes has a value of {len(data)}")
     if type_.element == "i1":
         data = data.translate(_TRUTH)  # xDSL writes all bits of true
-    text = 'c"\\' + data.hex("\\").upper() + '"' if any(data) else "zeroinitializer"
     kind = "constant" if op.constant is not None else "global"
     alignment = max(BUFFER_ALIGNMENT, op.alignment.value.data if op.alignment is not None else 0)
-    return f"@{quoted(emitter.globals[name])} = private unnamed_addr {kind} [{size} x i8] {text}, align {alignment}"
+    head = f"@{quoted(emitter.globals[name])} = private unnamed_addr {kind}"
+    return f"{head} [{size} x i8] {byte_text(data)}, align {alignment}"
 
 
 RULES: Final[Rules] = {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from weft.support.errors import InternalError
 from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -91,20 +92,25 @@ def _target_machine(triple: str, cpu: str, features: str, level: int, cross: boo
 
 @contextmanager
 def optimized_module(
-    text: str, target: Target, machine: llvm.TargetMachine, options: CodegenOptions
+    text: str, target: Target, machine: llvm.TargetMachine, options: CodegenOptions, stopwatch: Stopwatch | None = None
 ) -> Generator[llvm.ModuleRef]:
     """`text` parsed, verified and optimised for `machine`; the module lives until the end of the `with` block.
 
     Each module has an LLVM context of its own, and both are closed here in the order that LLVM needs: left to Python's
-    garbage collector, the context may go first.
+    garbage collector, the context may go first. `stopwatch` is told how long it takes.
     """
     import llvmlite.binding as llvm
 
+    lap = (stopwatch or Stopwatch()).laps()
     context = llvm.create_context()
     try:
         module = parse_ir(text, context)
+        lap("LLVM: parse")
         try:
+            _verify(module)
+            lap("LLVM: verify")
             _optimize(module, target, machine, options)
+            lap("LLVM: optimise")
             yield module
         finally:
             module.close()
@@ -115,7 +121,6 @@ def optimized_module(
 def _optimize(module: llvm.ModuleRef, target: Target, machine: llvm.TargetMachine, options: CodegenOptions) -> None:
     import llvmlite.binding as llvm
 
-    _verify(module)
     module.triple = target.triple
     module.data_layout = str(machine.target_data)
     level = min(target.opt_level, 1) if options.fast else target.opt_level

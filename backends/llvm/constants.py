@@ -43,3 +43,8 @@ def vector_text(values: Sequence[float], type_: ValueType) -> str:
     if texts.count(texts[0]) == len(texts):
         return type_.splat(texts[0])
     return f"<{', '.join(f'{type_.element} {text}' for text in texts)}>"
+
+
+def byte_text(data: bytes) -> str:
+    """The literal of an array of bytes: `c"\\41\\00"`."""
+    return 'c"\\' + data.hex("\\").upper() + '"' if any(data) else "zeroinitializer"

@@ -18,7 +18,7 @@ HELPERS: Final = frozenset(
     }
 )
 
-_TEXT: Final = """
+HELPERS_IR: Final = """
 ; Rounds a double, given as its bits, to a 16-bit float with `m` mantissa bits and smallest exponent `emin`.
 ; A result r quanta of 2^(e-m) large, with e >= emin, has the encoding ((e - emin) << m) + r, carries
 ; included.
@@ -149,6 +149,6 @@ def helper_addresses() -> dict[str, int]:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    module = jit(_TEXT, Target(opt_level=1), {})
+    module = jit(HELPERS_IR, Target(opt_level=1), {})
     keep_forever(module)
     return {name: module.address(name) for name in HELPERS}

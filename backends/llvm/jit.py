@@ -22,6 +22,7 @@ from weft.backends.llvm.float_helpers import HELPERS, helper_addresses
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.machine import host_cpu, host_features, host_triple
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -56,6 +57,7 @@ def jit(
     target: Target,
     symbols: Mapping[str, int],
     options: CodegenOptions = DEFAULT_OPTIONS,
+    stopwatch: Stopwatch | None = None,
 ) -> JitModule:
     """Compile `text` into this process. A name that it declares is looked up in `symbols` (name -> address)
     first, then among the conversion helpers of 16-bit floats, then in the libraries of the process (libm,
@@ -63,12 +65,17 @@ def jit(
 
     Code for another CPU of the host's kind is compiled without the features that the host lacks. Raises
     `CompileError` when the target's triple is not the host's, when it asks explicitly for a feature that the
-    host lacks, or when a symbol is not found; `InternalError` when `text` is not valid LLVM IR.
+    host lacks, or when a symbol is not found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` is told
+    how long each stage takes.
     """
     _check_runs_here(target)
     machine = target_machine(target, options, restrict_to_host=True)
-    with optimized_module(text, target, machine, options) as module:
-        return _link(machine.emit_object(module), module, symbols)
+    stopwatch = stopwatch or Stopwatch()
+    with optimized_module(text, target, machine, options, stopwatch) as module:
+        with stopwatch.measure("LLVM: code generation"):
+            code = machine.emit_object(module)
+        with stopwatch.measure("link"):
+            return _link(code, module, symbols)
 
 
 def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> JitModule:

@@ -36,7 +36,7 @@ loop:
 done:
   ret void
 }
-define void @double(ptr noalias %x, i64 %n) {
+define void @twice(ptr noalias %x, i64 %n) {
   call void @weft_parallel_for(ptr @chunk, ptr %x, i64 %n)
   ret void
 }
@@ -50,7 +50,7 @@ define void @copy(ptr noalias %x, ptr noalias %y) {
   ret void
 }
 """
-DOUBLE = Signature("double", (ArraySpec("X", "float32", ("n",), "readwrite"),), ("n",))
+DOUBLE = Signature("twice", (ArraySpec("X", "float32", ("n",), "readwrite"),), ("n",))
 COPY = Signature("copy", (ArraySpec("X", "float32", (1,)), ArraySpec("Y", "float32", (1,), "write")), (), 1)
 
 
@@ -61,10 +61,10 @@ def library() -> Library:
 
 def test_functions_run(library: Library) -> None:
     x = np.arange(1000, dtype=np.float32)
-    library["double"](x)
+    library["twice"](x)
     assert np.array_equal(x, 2 * np.arange(1000))
     assert library["copy"](np.array([7], np.float32))[0] == 7
-    assert list(library) == ["double", "copy"]
+    assert list(library) == ["twice", "copy"]
     assert "copy" in library
     assert len(library) == 2
 
@@ -72,7 +72,7 @@ def test_functions_run(library: Library) -> None:
 def test_function_shows_its_signature(library: Library) -> None:
     assert repr(library["copy"]) == "<weft function copy(X: float32[1], out Y: float32[1])>"
     assert library["copy"].signature == COPY
-    assert "double(inout X: float32[n])" in repr(library)
+    assert "twice(inout X: float32[n])" in repr(library)
     assert str(HOST) in repr(library)
 
 
@@ -138,7 +138,7 @@ def test_time_evaluator(library: Library) -> None:
 
 def test_time_evaluator_counts_runs(library: Library) -> None:
     x = np.ones(1, np.float32)
-    library.time_evaluator("double", number=3, repeat=2)(x)
+    library.time_evaluator("twice", number=3, repeat=2)(x)
     assert x[0] == 2.0 ** (1 + 3 * 2)
 
 

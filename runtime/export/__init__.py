@@ -1,0 +1,1 @@
+"""Compiled programs as files: objects, shared libraries and headers for C, and libraries loaded back."""

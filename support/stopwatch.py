@@ -1,0 +1,63 @@
+"""Where time goes: milliseconds by stage, in the order of first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from time import perf_counter
+
+
+class Stopwatch:
+    """Sums wall time by the name of a stage; `print(stopwatch)` shows a table."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def measure(self, stage: str) -> Generator[None]:
+        """Count the time of the `with` body towards `stage`, also when it raises."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.add(stage, perf_counter() - start)
+
+    def add(self, stage: str, seconds: float) -> None:
+        """Count `seconds` towards `stage`."""
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
+
+    def laps(self) -> Callable[[str], None]:
+        """A function that counts the time since it was last called, or made, towards the stage that it is given."""
+        last = perf_counter()
+
+        def lap(stage: str) -> None:
+            nonlocal last
+            now = perf_counter()
+            self.add(stage, now - last)
+            last = now
+
+        return lap
+
+    @property
+    def milliseconds(self) -> Mapping[str, float]:
+        """What each stage took, in order."""
+        return {stage: seconds * 1e3 for stage, seconds in self._seconds.items()}
+
+    @property
+    def total(self) -> float:
+        """Milliseconds of all stages together."""
+        return sum(self._seconds.values()) * 1e3
+
+    def table(self) -> str:
+        """One line a stage with its milliseconds and its part of the total, then the total."""
+        total = sum(self._seconds.values())
+        width = max(map(len, [*self._seconds, "total"]))
+        lines = [f"{'stage':{width}}  {'ms':>10}  {'part':>5}"]
+        for stage, seconds in self._seconds.items():
+            part = seconds / total if total else 0.0
+            lines.append(f"{stage:{width}}  {seconds * 1e3:10.3f}  {part:5.0%}")
+        lines.append(f"{'total':{width}}  {total * 1e3:10.3f}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.table()
