@@ -82,16 +82,16 @@ def test_function_outlives_library() -> None:
 
 
 def test_unknown_function(library: Library) -> None:
-    with pytest.raises(KeyError, match="no function 'doubl', did you mean 'double'") as error:
-        library["doubl"]
+    with pytest.raises(KeyError, match="no function 'twic', did you mean 'twice'") as error:
+        library["twic"]
     assert isinstance(error.value, WeftError)
-    assert str(error.value) == "error: the library has no function 'doubl', did you mean 'double'?"
+    assert str(error.value) == "error: the library has no function 'twic', did you mean 'twice'?"
 
 
 def test_sources(library: Library) -> None:
     assert library.get_source() == library.get_source("ll") == TEXT
     assert "define" in library.get_source("ll-opt")
-    assert "double:" in library.get_source("asm")
+    assert "twice:" in library.get_source("asm")
     assert library.get_source("note") == "hello"
     with pytest.raises(CompileError, match="unknown kind of source 'llopt', did you mean 'll-opt'"):
         library.get_source("llopt")
