@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.boxes import fills_box_around
 from weft.analysis.dependence import add_domain, buffer_name, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
@@ -59,16 +61,19 @@ def read_is_covered(read: Access, found: Sequence[Access], loop: ForOp | None) -
 
     A write counts when it stands before the read in program order, with the loops around both in the same iteration,
     or when it runs in an earlier iteration of one of these loops inside `loop` (rows that a circular buffer keeps).
+    Where the data say which element is read, all that the buffer has in that dimension must have been written.
     `found` is in program order. Raises `NotProved`.
     """
     settled = _settled_values(found, read)
-    if read.indices is None or not is_determined(read, settled):
+    free = _free_dimensions(read, settled)
+    read = _of_anything(read, free, settled)
+    if not is_determined(read, settled):
         return False
     writes = [a for a in _before(read, found, loop) if a.is_write and is_determined(a, settled)]
-    if any(_surely_same(write, read) or fills_box_around(write, read) for write in writes):
+    if not free and any(_surely_same(write, read) or fills_box_around(write, read) for write in writes):
         return True
     earlier = [] if settled else [a for a in found if a.is_write and is_determined(a, settled)]
-    return _uncovered_is_empty(read, writes, earlier, settled, loop)
+    return _uncovered_is_empty(read, free, writes, earlier, settled, loop)
 
 
 def _settled_values(found: Sequence[Access], read: Access) -> dict[SSAValue, None]:
@@ -82,6 +87,40 @@ def _settled_values(found: Sequence[Access], read: Access) -> dict[SSAValue, Non
         for value in index.values()
         if not is_loop_value(value) and not is_fixed(value) and value.owner.parent_op() in around
     }
+
+
+def _free_dimensions(read: Access, settled: Collection[SSAValue]) -> dict[int, Index]:
+    """The dimensions in which it is not known what `read` touches, with the extent of each."""
+    extents = _extents(read.buffer)
+    unknown = [d for d, index in enumerate(read.indices or ()) if not _is_made_of_known(index, settled)]
+    return {d: extents[d] for d in unknown} if len(extents) > max(unknown, default=-1) else {}
+
+
+def _extents(buffer: SSAValue) -> list[Index]:
+    """The extents of a buffer, none where they are not all written down."""
+    type_ = buffer.type
+    if not isinstance(type_, MemRefType):
+        return []
+    dynamic = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
+    extents = [next(dynamic, None) if extent == DYNAMIC_INDEX else extent for extent in type_.get_shape()]
+    return [Index.of(extent) for extent in extents if extent is not None] if None not in extents else []
+
+
+def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAValue]) -> Access:
+    """`read` without what is not known of it: it then touches any element along the `free` dimensions."""
+    if read.indices is None:
+        return read
+    conditions = read.conditions
+    known = Conditions(
+        tuple(index for index in conditions.positives if _is_made_of_known(index, settled)),
+        tuple(index for index in conditions.zeros if _is_made_of_known(index, settled)),
+    )
+    indices = tuple(Index.of(0) if d in free else index for d, index in enumerate(read.indices))
+    return replace(read, indices=indices, conditions=known)
+
+
+def _is_made_of_known(index: Index, settled: Collection[SSAValue]) -> bool:
+    return all(is_loop_value(v) or is_fixed(v) or v in settled for v in index.values())
 
 
 def _before(read: Access, found: Sequence[Access], loop: ForOp | None) -> list[Access]:
@@ -148,18 +187,20 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
 
 def _uncovered_is_empty(
     read: Access,
+    free: Mapping[int, Index],
     writes: Sequence[Access],
     earlier: Sequence[Access],
     settled: Mapping[SSAValue, None],
     loop: ForOp | None,
 ) -> bool:
-    """Whether all that `read` touches is written by `writes` in the same iteration of the loops around both, or by
-    `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
+    """Whether all that `read` touches, anything along `free` dimensions, is written by `writes` in the same iteration of
+    the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
     outer: list[Variable] = [loop.induction_variable for loop in read.loops]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
-    keep = [*_fixed_values([read, *writes, *earlier]), *settled, *outer, *places]
+    sizes = (value for extent in free.values() for value in extent.values())
+    keep = [*dict.fromkeys([*_fixed_values([read, *writes, *earlier]), *sizes, *settled]), *outer, *places]
     common = frozenset((*settled, *(loop.induction_variable for loop in read.loops)))
-    remaining = _touched(read, keep, common, settled=settled)
+    remaining = _touched(read, keep, common, settled=settled, free=free)
     for write in writes:
         touched = _touched(write, keep, common, opaque=settled)
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
@@ -206,12 +247,14 @@ def _touched(
     opaque: Collection[SSAValue] = (),
     settled: Collection[SSAValue] = (),
     before: ForOp | None = None,
+    free: Mapping[int, Index] | None = None,
 ) -> isl.Set:
     """The elements that `access` touches, as a set over the symbols, the `common` loop values, and the place, where
     none of `assumed` is negative.
 
     With `before`, in iterations of that loop before the one that is kept. Values in `opaque` are any numbers. Of those
-    in `settled` it is used how they are computed; the set may be larger then.
+    in `settled` it is used how they are computed; the set may be larger then. Along `free` dimensions, which come with
+    their extents, it is all that the buffer has.
     """
     system = System(opaque=opaque)
 
@@ -224,8 +267,12 @@ def _touched(
     system.positives.extend(system.row(index, naming) for index in assumed)
     for d, index in enumerate(access.indices or ()):
         place: Variable = ("place", d)
-        system.bounds.setdefault(place, (None, None))
-        system.equal(Row({place: 1}, 0), system.row(index, naming))
+        if free is not None and d in free:
+            system.declare(place, 0, None)
+            system.less(Row({place: 1}, 0), system.row(free[d], naming))
+        else:
+            system.bounds.setdefault(place, (None, None))
+            system.equal(Row({place: 1}, 0), system.row(index, naming))
     if before is not None:
         kept: Variable = before.induction_variable
         system.declare(kept, *range_of(before.induction_variable))

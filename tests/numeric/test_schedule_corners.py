@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from refusal import SHIFTED, TEMPORARY, block, copy, function, loop
 from schedule_checks import check_schedule
+from schedule_programs import PROGRAMS
 
 import weft
 from weft import Schedule, ScheduleError
@@ -164,6 +165,10 @@ CASES: dict[str, tuple[str, Callable[[Schedule], object]]] = {
     "the first row of a producer, consumed again and again": (
         ROW_OF_PRODUCER.replace("constant 2", "constant 0"),
         lambda s: s.reverse_compute_at("C", loop(s, "B")),
+    ),
+    "a table that each thread makes for itself": (
+        PROGRAMS["gather"].text,
+        lambda s: (s.parallel(loop(s, "C")), s.compute_at("B", loop(s, "C"))),
     ),
     "one row of a producer, inlined": (ROW_OF_PRODUCER, lambda s: s.compute_inline("B")),
     "three symbolic loops fused": (SYMBOLIC, lambda s: s.fuse(*s.get_loops("B"))),

@@ -76,25 +76,34 @@ def test_iterations_at_once_are_in_no_order() -> None:
         private_to(program(1, "parallel"))
 
 
-def test_a_conflict_on_what_may_be_private_is_not_claimed() -> None:
-    """Each iteration fills B and reads one element of it that the data says: nothing proves that it has B for itself,
-    nor that it has not."""
-    text = """
-func.func @f(%A: memref<4x8xf32>, %I: memref<4xindex>, %C: memref<4xf32>) {
-  %B = memref.alloc() : memref<8xf32>
-  tir.for %i in 4 parallel {
-    tir.for %j in 8 {
-      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<8>) = [%i, %j] {
-        %a = memref.load %A[%vi, %vj] : memref<4x8xf32>
-        memref.store %a, %B[%vj] : memref<8xf32> } }
-    tir.block "C" iters(%vi: spatial<4>) = [%i] {
+def gathering(written: str, shape: str = "", sizes: str = "") -> ForOp:
+    """A parallel loop whose iterations write B and read one element of it that the data says."""
+    text = f"""
+func.func @f(%A: memref<4x?xf32>, %I: memref<4xindex>, %C: memref<4xf32>, %n: index) {{
+  %B = memref.alloc({sizes}) : memref<{shape or 8}xf32>
+  tir.for %i in 4 parallel {{
+    tir.for %j in {written} {{
+      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<{written}>) = [%i, %j] {{
+        %a = memref.load %A[%vi, %vj] : memref<4x?xf32>
+        memref.store %a, %B[%vj] : memref<{shape or 8}xf32> }} }}
+    tir.block "C" iters(%vi: spatial<4>) = [%i] {{
       %at = memref.load %I[%vi] : memref<4xindex>
-      %b = memref.load %B[%at] : memref<8xf32>
-      memref.store %b, %C[%vi] : memref<4xf32> } }
+      %b = memref.load %B[%at] : memref<{shape or 8}xf32>
+      memref.store %b, %C[%vi] : memref<4xf32> }} }}
   func.return
-}"""
-    loop = next(op for op in weft.parse(text).walk() if isinstance(op, ForOp))  # it verifies
-    violation = dependent_iterations(loop, "")
+}}"""
+    return next(op for op in weft.parse(text).walk() if isinstance(op, ForOp))  # it verifies
+
+
+@pytest.mark.parametrize("loop", [gathering("8"), gathering("%n", "?", "%n")], ids=["static", "dynamic"])
+def test_what_is_written_whole_may_be_read_anywhere(loop: ForOp) -> None:
+    assert dependent_iterations(loop, "") is None
+
+
+def test_a_conflict_on_what_may_be_private_is_not_claimed() -> None:
+    """Nothing proves that an iteration has B for itself, nor that it has not."""
+    violation = dependent_iterations(gathering("7"), "")
     assert violation is not None
     assert violation.kind == "not proved"
+    assert "of B only what it wrote depends on the data" in violation.detail
     assert not violation.counterexample
