@@ -115,12 +115,13 @@ def load_low_module(
         from weft.runtime.gpu_build import load_gpu_module
 
         return load_gpu_module(module, target)
+    from weft.backends.llvm.compile import EMISSION
     from weft.backends.llvm.emit import emit_module
     from weft.runtime.library import Library
 
     stopwatch = stopwatch or Stopwatch()
     signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    with stopwatch.measure("LLVM IR"):
+    with stopwatch.measure(EMISSION):
         text = emit_module(module, target)
     sources = imported_c(module)
     if not target.is_host:

@@ -26,15 +26,17 @@ class Stopwatch:
         """Count `seconds` towards `stage`."""
         self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
 
-    def laps(self) -> Callable[[str], None]:
-        """A function that counts the time since it was last called, or made, towards the stage that it is given."""
+    def laps(self) -> Callable[[str | None], None]:
+        """A function that counts the time since it was last called, or made, towards the stage that it is given.
+
+        None is no stage: the time is left out."""
         last = perf_counter()
 
-        def lap(stage: str) -> None:
+        def lap(stage: str | None) -> None:
             nonlocal last
-            now = perf_counter()
-            self.add(stage, now - last)
-            last = now
+            if stage is not None:
+                self.add(stage, perf_counter() - last)
+            last = perf_counter()
 
         return lap
 

@@ -7,9 +7,9 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable, Sequence
-from io import BytesIO, StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -37,6 +37,13 @@ if TYPE_CHECKING:
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
+
+
+@runtime_checkable
+class StagedTarget(Protocol):
+    """A target that compiles in stages, to text or to machine code."""
+
+    def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes: ...
 
 
 class WeftOptMain(xDSLOptMain):
@@ -154,15 +161,15 @@ class WeftOptMain(xDSLOptMain):
     def _process_chunks(self) -> int:
         chunks, extension = self._read_chunks()
         to_file = self.args.output_file is not None
-        output: IO[str] = StringIO() if to_file else sys.stdout
+        output: IO[str] = TextIOWrapper(BytesIO(), encoding="utf-8", newline="\n") if to_file else sys.stdout
         status = 0
         for number, (text, offset) in enumerate(chunks):
             if number:
                 output.write("// -----\n")
             status |= self._process_chunk(text, offset, extension, output)
             output.flush()
-        if isinstance(output, StringIO) and status == 0:
-            Path(self.args.output_file).write_text(output.getvalue(), encoding="utf-8")
+        if isinstance(output, TextIOWrapper) and to_file and status == 0:
+            Path(self.args.output_file).write_bytes(cast("BytesIO", output.buffer).getvalue())
         return status
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
@@ -196,12 +203,14 @@ class WeftOptMain(xDSLOptMain):
             with self.stopwatch.measure("(parse)"):
                 module = self.parse_chunk(BytesIO(text.encode("utf-8")), extension, offset)
             self.apply_passes(module)
-            with self.stopwatch.measure("(output)"):
-                result = self.output_resulting_program(module)
+            result = self._result(module)
         except (WeftError, DiagnosticException) as error:
             tolerated = self.args.parsing_diagnostics if module is None else self.args.verify_diagnostics
             return self._report(error, tolerated, text, offset, output)
-        output.write(result)
+        if isinstance(result, bytes):
+            self._write_bytes(result, output)
+        else:
+            output.write(result)
         return self._compare_expected([], text, offset) if self.args.verify_diagnostics else 0
 
     def _report(self, error: Exception, tolerated: bool, text: str, offset: int, output: IO[str]) -> int:
@@ -232,8 +241,7 @@ class WeftOptMain(xDSLOptMain):
         validator = self._validator(prog) if self.args.validate else None
         last = len(self.pipeline.passes) - 1
         for number, module_pass in enumerate(self.pipeline.passes):
-            with self.stopwatch.measure(module_pass.name):
-                self._apply_pass(module_pass, prog, validator)
+            self._apply_pass(module_pass, prog, validator)
             self._verify(prog, after=module_pass)
             self._validate(validator, module_pass.name, prog)
             if self.args.print_between_passes and number != last:
@@ -248,7 +256,7 @@ class WeftOptMain(xDSLOptMain):
             with self.stopwatch.measure("(validate)"):
                 validator.check(name, prog)
 
-    def _after_step(self, whole: PassSequence, step: Step, prog: ModuleOp, validator: Validator | None) -> None:
+    def _after_step(self, whole: ModulePass, step: Step, prog: ModuleOp, validator: Validator | None) -> None:
         """Between the steps of a pass: print the IR if asked to; and check what a pass of the user did there."""
         inserted = step.point is None
         if inserted:
@@ -265,11 +273,21 @@ class WeftOptMain(xDSLOptMain):
             return Validator(prog)
 
     def _apply_pass(self, module_pass: ModulePass, prog: ModuleOp, validator: Validator | None) -> None:
+        name = module_pass.name
+        lap = self.stopwatch.laps()
+
+        def after(step: Step) -> None:
+            lap(f"{name}: {step.run.name}")
+            self._after_step(module_pass, step, prog, validator)
+            lap(None)
+
         try:
             if isinstance(module_pass, PassSequence):
-                module_pass.run_steps(self.ctx, prog, lambda step: self._after_step(module_pass, step, prog, validator))
+                module_pass.run_steps(self.ctx, prog, after)
+                lap(f"{name}: check of the result")
             else:
                 module_pass.apply(self.ctx, prog)
+                lap(name)
         except DiagnosticException as error:
             raise CompileError(f"pass '{module_pass.name}': {error}") from error
         except (WeftError, ShrinkException):
@@ -291,10 +309,24 @@ class WeftOptMain(xDSLOptMain):
                     f"pass '{after.name}' left IR that does not verify: {error.message}", location=error.location
                 ) from error
 
+    def _result(self, prog: ModuleOp) -> str | bytes:
+        """What is written: text, or bytes where the target makes machine code."""
+        if isinstance(self.emitter, StagedTarget):
+            return self.emitter.produce(prog, self.stopwatch)
+        with self.stopwatch.measure("(output)"):
+            return self.output_resulting_program(prog)
+
     def output_resulting_program(self, prog: ModuleOp) -> str:
         output = StringIO()
         self.emitter.emit(self.ctx, prog, output)
         return output.getvalue()
+
+    def _write_bytes(self, data: bytes, output: IO[str]) -> None:
+        if len(self._read_chunks()[0]) > 1:
+            raise CompileError(f"-t {self.emitter.name} writes one file: leave --split-input-file out")
+        if output is sys.stdout and sys.stdout.isatty():
+            raise CompileError(f"-t {self.emitter.name} writes machine code: name a file with -o")
+        cast("TextIOWrapper", output).buffer.write(data)
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from weft.backends.llvm.bfloat16 import narrow, widen
 from weft.backends.llvm.constants import scalar_text, vector_text
 from weft.dialects import low_lanes
+from weft.dialects.low import ORDERED
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _INTEGER_INTRINSICS: Final[dict[type[Operation], str]] = {
     arith.MinUIOp: "umin",
     arith.MaxUIOp: "umax",
 }
+_CONTRACT: Final = "contract "
 _FLOAT: Final[dict[type[Operation], str]] = {
     arith.AddfOp: "fadd",
     arith.SubfOp: "fsub",
@@ -115,7 +117,8 @@ def float_op(
 
 def emit_float(emitter: FunctionEmitter, op: Operation) -> None:
     name = _FLOAT[type(op)]
-    flags = emitter.module.flags_of(op, "" if name == "fdiv" else emitter.module.flags)
+    base = "" if name == "fdiv" else _CONTRACT if ORDERED in op.attributes else emitter.module.flags
+    flags = emitter.module.flags_of(op, base)
     float_op(emitter, op, lambda type_, texts: f"{name} {flags}{type_.text} {texts[0]}, {texts[1]}")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from weft.support.errors import InternalError
 from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
@@ -40,28 +40,42 @@ class CodegenOptions:
 
 
 DEFAULT_OPTIONS = CodegenOptions()
+EMISSION: Final = "LLVM IR"
+GENERATION: Final = "LLVM: code generation"
+"""Stages of a compilation, for stopwatches."""
 
 
-def optimize_ir(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> str:
+def optimize_ir(
+    text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
+) -> str:
     """The module after LLVM's optimiser, as text. Raises `InternalError` when `text` is not valid LLVM IR."""
-    with optimized_module(text, target, target_machine(target, options), options) as module:
+    with optimized_module(text, target, target_machine(target, options), options, stopwatch) as module:
         return str(module)
 
 
-def assembly(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> str:
-    """Assembly for any triple LLVM knows. Raises `InternalError` when `text` is not valid LLVM IR."""
+def assembly(
+    text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
+) -> str:
+    """Assembly for any triple LLVM knows. `stopwatch` is told how long each stage takes.
+
+    Raises `InternalError` when `text` is not valid LLVM IR.
+    """
     machine = target_machine(target, options)
-    with optimized_module(text, target, machine, options) as module:
+    stopwatch = stopwatch or Stopwatch()
+    with optimized_module(text, target, machine, options, stopwatch) as module, stopwatch.measure(GENERATION):
         return machine.emit_assembly(module)
 
 
-def object_code(text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS) -> bytes:
+def object_code(
+    text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
+) -> bytes:
     """A relocatable object file for any triple LLVM knows, fit for a shared library.
 
     Raises `InternalError` when `text` is not valid LLVM IR.
     """
     machine = target_machine(target, options)
-    with optimized_module(text, target, machine, options) as module:
+    stopwatch = stopwatch or Stopwatch()
+    with optimized_module(text, target, machine, options, stopwatch) as module, stopwatch.measure(GENERATION):
         return machine.emit_object(module)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from weft.backends.llvm.compile import (
     DEFAULT_OPTIONS,
+    GENERATION,
     CodegenOptions,
     optimized_module,
     target_machine,
@@ -72,7 +73,7 @@ def jit(
     machine = target_machine(target, options, restrict_to_host=True)
     stopwatch = stopwatch or Stopwatch()
     with optimized_module(text, target, machine, options, stopwatch) as module:
-        with stopwatch.measure("LLVM: code generation"):
+        with stopwatch.measure(GENERATION):
             code = machine.emit_object(module)
         with stopwatch.measure("link"):
             return _link(code, module, symbols)

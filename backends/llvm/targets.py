@@ -8,12 +8,13 @@ weft-opt low.mlir -t 'asm{cpu=haswell}'           assembly for a given CPU
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, ClassVar
+from typing import IO, TYPE_CHECKING, BinaryIO, ClassVar, cast
 
 from xdsl.utils.target import Target
 
 from weft.dialects.levels import allowed_at
 from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _MachineTarget(Target):
+class MachineTarget(Target):
     """What code is for. Left out, `triple`, `cpu` and `attr` (features such as `"+avx2,-fma"`) are the host's."""
 
     triple: str | None = None
@@ -44,41 +45,61 @@ class _MachineTarget(Target):
             reassociate=self.reassociate,
         )
 
+    def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes:
+        """What the target makes of a module at low level. Raises `CompileError`."""
+        raise NotImplementedError
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        made = self.produce(module, Stopwatch())
+        if isinstance(made, str):
+            output.write(made)
+            return
+        buffer = cast("BinaryIO | None", getattr(output, "buffer", None))
+        if buffer is None:
+            raise CompileError(f"-t {self.name} makes machine code, which is no text: weft-opt -o FILE writes it")
+        buffer.write(made)
+
 
 @dataclass(frozen=True)
-class LLVMIRTarget(_MachineTarget):
+class LLVMIRTarget(MachineTarget):
     """LLVM IR, as emitted or (`optimized`) as LLVM's optimiser leaves it."""
 
     name: ClassVar[str] = "llvm-ir"
 
     optimized: bool = False
 
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+    def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         from weft.backends.llvm.compile import optimize_ir
-        from weft.backends.llvm.emit import emit_module
 
-        _check_level(module)
         machine = self.machine()
-        text = emit_module(module, machine)
-        output.write(optimize_ir(text, machine) if self.optimized else text)
+        text = emitted(module, machine, stopwatch)
+        return optimize_ir(text, machine, stopwatch=stopwatch) if self.optimized else text
 
 
 @dataclass(frozen=True)
-class AsmTarget(_MachineTarget):
+class AsmTarget(MachineTarget):
     """Assembly."""
 
     name: ClassVar[str] = "asm"
 
-    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+    def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str:
         from weft.backends.llvm.compile import assembly
-        from weft.backends.llvm.emit import emit_module
 
-        _check_level(module)
         machine = self.machine()
-        output.write(assembly(emit_module(module, machine), machine))
+        return assembly(emitted(module, machine, stopwatch), machine, stopwatch=stopwatch)
 
 
-def _check_level(module: ModuleOp) -> None:
+def emitted(module: ModuleOp, machine: weft.support.target.Target, stopwatch: Stopwatch) -> str:
+    """The LLVM IR of a module. Raises `CompileError` when the module is not at low level."""
+    from weft.backends.llvm.compile import EMISSION
+    from weft.backends.llvm.emit import emit_module
+
+    check_low_level(module)
+    with stopwatch.measure(EMISSION):
+        return emit_module(module, machine)
+
+
+def check_low_level(module: ModuleOp) -> None:
     """Raises `CompileError` at the first op that may not stand at low level."""
     for op in module.walk():
         if not allowed_at("low", op.name):

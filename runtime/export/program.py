@@ -17,6 +17,7 @@ from weft.runtime.export.linking import archive, join_objects, link_shared
 from weft.runtime.export.native_runtime import needed_runtime, with_runtime
 from weft.runtime.export.signature_text import LIBRARY_SYMBOL, library_text
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from weft.runtime.signature import Signature
@@ -60,9 +61,12 @@ class Program:
     def has_parallel_loops(self) -> bool:
         return threads.SYMBOL in needed_runtime(self.text)
 
-    def export(self, path: str | Path, kind: str | None = None, compiler: str = "") -> Path:
-        """Write the program to `path`; see `Library.export`."""
+    def export(
+        self, path: str | Path, kind: str | None = None, compiler: str = "", stopwatch: Stopwatch | None = None
+    ) -> Path:
+        """Write the program to `path`; see `Library.export`. `stopwatch` is told how long each stage takes."""
         path = Path(path)
+        stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
         if not path.parent.is_dir():
             raise CompileError(f"'{path}': there is no folder '{path.parent}'")
@@ -71,31 +75,36 @@ class Program:
         elif kind == "ll":
             path.write_text(with_runtime(self.text, self.target), encoding="utf-8")
         elif kind == "asm":
-            path.write_text(assembly(with_runtime(self.text, self.target), self.target, self.options), encoding="utf-8")
+            text = assembly(with_runtime(self.text, self.target), self.target, self.options, stopwatch)
+            path.write_text(text, encoding="utf-8")
         elif kind == "shared":
-            link_shared([self._code(self._with_signatures())], self.c_sources, path, self.target, compiler)
+            code = self._code(self._with_signatures(), stopwatch)
+            with stopwatch.measure("link"):
+                link_shared([code], self.c_sources, path, self.target, compiler)
         elif kind == "archive":
-            archive(self.object_code(compiler), path)
+            archive(self.object_code(compiler, stopwatch), path)
         else:
-            path.write_bytes(self.object_code(compiler))
+            path.write_bytes(self.object_code(compiler, stopwatch))
         return path
 
     def header(self, name: str) -> str:
         """The C header; `name` is that of its file."""
         return c_header(self.signatures, self.target, name, self.has_parallel_loops)
 
-    def object_code(self, compiler: str = "") -> bytes:
+    def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
         """An object that needs nothing but libc, libm and POSIX threads."""
-        return join_objects([self._code(self.text)], self.c_sources, self.target, compiler)
+        code = self._code(self.text, stopwatch or Stopwatch())
+        return join_objects([code], self.c_sources, self.target, compiler)
 
     def _with_signatures(self) -> str:
         data = library_text(self.signatures, self.target).encode() + b"\0"
         return f"{self.text}\n@{LIBRARY_SYMBOL} = constant [{len(data)} x i8] {byte_text(data)}\n"
 
-    def _code(self, text: str) -> bytes:
+    def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
         """The object of LLVM IR with the runtime that it needs, and what code generation calls by name."""
-        complete = with_runtime(text, self.target)
-        code = object_code(complete, self.target, self.options)
+        with stopwatch.measure("runtime"):
+            complete = with_runtime(text, self.target)
+        code = object_code(complete, self.target, self.options, stopwatch)
         table = object_symbols(code)
         if table is not None:
             kept = tuple(sorted(HELPERS.intersection(table.undefined)))
@@ -103,4 +112,6 @@ class Program:
             kept = tuple(sorted(HELPERS)) if "half" in text or "bfloat" in text else ()
         if not kept:
             return code
-        return object_code(link_parts(complete, [Part(HELPERS_IR, kept=kept)], self.target), self.target, self.options)
+        with stopwatch.measure("runtime"):
+            complete = link_parts(complete, [Part(HELPERS_IR, kept=kept)], self.target)
+        return object_code(complete, self.target, self.options, stopwatch)
