@@ -1,4 +1,4 @@
-"""low-legalize: arithmetic on 16-bit floats as arithmetic on `f32` between conversions; local arrays by constants."""
+"""low-legalize: arithmetic on 16-bit floats as arithmetic on `f32` between conversions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
@@ -16,18 +16,16 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     ModuleOp,
-    StringAttr,
-    UnitAttr,
     VectorType,
     f32,
     f64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects import low_lanes
-from weft.dialects.low import PARAMS, UNROLL
+from weft.dialects.low import PARAMS
 from weft.dialects.low_gpu import kernel_of
 from weft.support.errors import CompileError, did_you_mean
 
@@ -52,10 +50,6 @@ class LowLegalizePass(ModulePass):
                                               %s.wide = arith.addf %a.wide, %b.wide : f32
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
-    In kernels, loops over what a thread keeps for itself are marked to be unrolled, so that its arrays are indexed by
-    constants and become registers: a loop of constant bounds, in whose body a "local" buffer is indexed by what depends
-    on the counter, is marked `low.unroll` unless its expansion would be large.
-
     `f32` has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
     root does no harm (Figueroa 1995). Integers become `bf16` through `f64`, rounded once. Raises `CompileError` for an
     unknown target.
@@ -72,77 +66,6 @@ class LowLegalizePass(ModulePass):
         for function in op.ops:
             if isinstance(function, FuncOp) and (PARAMS in function.attributes or kernel_of(function) is not None):
                 legalize(function)
-            if isinstance(function, FuncOp) and kernel_of(function) is not None:
-                unroll_local_loops(function)
-
-
-_MAX_EXPANSION: Final = 4096
-"""How many ops loops that are unrolled for the sake of local buffers may become."""
-
-
-def unroll_local_loops(kernel: FuncOp) -> None:
-    """Mark the loops whose counters index local buffers."""
-    for alloca in kernel.walk():
-        if not isinstance(alloca, memref.AllocaOp) or not _is_local(alloca):
-            continue
-        for use in alloca.memref.uses:
-            for loop in _loops_of(use.operation, alloca.memref):
-                if UNROLL not in loop.attributes and 0 < _expansion(loop) <= _MAX_EXPANSION:
-                    loop.attributes[UNROLL] = UnitAttr()
-
-
-def _is_local(alloca: memref.AllocaOp) -> bool:
-    space = alloca.memref.type.memory_space
-    return isinstance(space, StringAttr) and space.data.partition(".")[0] == "local"
-
-
-def _loops_of(access: Operation, buffer: SSAValue) -> list[scf.ForOp]:
-    """The loops around `access` whose counters its index of `buffer` depends on."""
-    position = list(access.operands).index(buffer) + 1
-    if position >= len(access.operands):
-        return []
-    loops: dict[scf.ForOp, None] = {}
-    pending, seen = [access.operands[position]], set[SSAValue]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        owner = value.owner
-        if isinstance(owner, Block):
-            loop = owner.parent_op()
-            if isinstance(loop, scf.ForOp) and value is owner.args[0]:
-                loops[loop] = None
-        elif owner.name.startswith("arith."):
-            pending.extend(owner.operands)
-    return list(loops)
-
-
-def _expansion(loop: scf.ForOp) -> int:
-    """How many ops the body of `loop` becomes with all its iterations, inner loops that are unrolled included; 0 when
-    the number of iterations is not known."""
-    bounds = [_constant(bound) for bound in (loop.lb, loop.ub, loop.step)]
-    lower, upper, step = bounds
-    if lower is None or upper is None or step is None or step < 1:
-        return 0
-    return max(-((lower - upper) // step), 0) * _size(loop.body.block)
-
-
-def _size(block: Block) -> int:
-    total = 0
-    for op in block.ops:
-        if isinstance(op, scf.ForOp):
-            total += max(_expansion(op), 1)
-        else:
-            total += 1 + sum(_size(inner) for region in op.regions for inner in region.blocks)
-    return total
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def legalize(function: FuncOp) -> None:
