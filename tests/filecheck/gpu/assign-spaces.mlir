@@ -4,7 +4,7 @@
 // in the kernel; what other blocks read stays outside. A space that was named is kept.
 // CHECK-LABEL: func.func @spaces(
 // CHECK-NEXT: %All = memref.alloc() : memref<32xf32>
-// CHECK-NEXT: tir.for %b in 4 thread_binding<"blockIdx.x"> {
+// CHECK-NEXT: tir.for %b in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "own, block, named, all"} {
 // CHECK-NEXT: tir.for %t in 8 thread_binding<"threadIdx.x"> {
 // CHECK-NEXT: %Own = memref.alloc() : memref<32xf32, "local">
 // CHECK-NEXT: %Block = memref.alloc() : memref<32xf32, "shared">
@@ -12,7 +12,7 @@
 func.func @spaces(%A: memref<32xf32>, %B: memref<32xf32>) attributes {tir.threads_in_step} {
   %Own = memref.alloc() : memref<32xf32>
   %All = memref.alloc() : memref<32xf32>
-  tir.for %b in 4 thread_binding<"blockIdx.x"> {
+  tir.for %b in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "own, block, named, all"} {
     tir.for %t in 8 thread_binding<"threadIdx.x"> {
       %Block = memref.alloc() : memref<32xf32>
       %Named = memref.alloc() : memref<32xf32, "shared">
@@ -38,7 +38,7 @@ func.func @spaces(%A: memref<32xf32>, %B: memref<32xf32>) attributes {tir.thread
       }
     }
   }
-  tir.for %c in 4 thread_binding<"blockIdx.x"> {
+  tir.for %c in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
     tir.for %u in 8 thread_binding<"threadIdx.x"> {
       tir.block "B" iters(%vi: spatial<32>) = [%c * 8 + %u] {
         %other = affine.apply affine_map<(d0) -> (31 - d0)>(%vi)
