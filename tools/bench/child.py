@@ -1,0 +1,65 @@
+"""The process that measures: one number of threads, one request, results as lines of JSON.
+
+    python -m weft.tools.bench.child '{"what": "ladder", "threads": 1, ...}'
+
+A process of its own, because OpenBLAS, OpenMP and the allocator read their settings when they start. `events` is the
+side that starts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from importlib import import_module
+from typing import Any
+
+from weft.support.errors import CompileError, WeftError
+
+MEASURES: Mapping[str, str] = {"ladder": "weft.tools.bench.ladder", "ops": "weft.tools.bench.ops"}
+"""What can be asked for -> the module whose `measure(request)` yields events."""
+_KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+"""Freed memory stays with the process, so that results which a library allocates are in memory at the next call."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "WEFT_NUM_THREADS")
+
+
+def events(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
+    """What a child process with `request["threads"]` threads reports, as it comes. The process ends with the generator.
+
+    Raises `CompileError` when it ends without having said that it is done.
+    """
+    settings = dict.fromkeys(_THREADS, str(request["threads"]))
+    command = [sys.executable, "-m", "weft.tools.bench.child", json.dumps(request)]
+    environment = {**os.environ, **settings, **_KEEP_MEMORY}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stdout or ():
+                event = json.loads(line)
+                if event["event"] == "failed":
+                    raise CompileError(event["message"])
+                yield event
+            status = process.wait()
+        finally:
+            process.kill()
+    if status != 0:
+        raise CompileError(f"the process that measures ended with status {status}")
+
+
+def main() -> None:
+    """Answer the request on the command line."""
+    request = json.loads(sys.argv[1])
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what libraries print is no answer
+    try:
+        for event in import_module(MEASURES[request["what"]]).measure(request):
+            print(json.dumps(event), file=answers)
+    except WeftError as error:
+        print(json.dumps({"event": "failed", "message": str(error).removeprefix("error: ")}), file=answers)
+    except (KeyboardInterrupt, BrokenPipeError):
+        os._exit(130)  # the parent tells what is known so far
+
+
+if __name__ == "__main__":
+    main()

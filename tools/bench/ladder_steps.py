@@ -1,0 +1,173 @@
+"""The steps of the ladder: schedules of one matrix product, each with one idea more than the one before.
+
+The first six are those of the usual course on tensor expressions; packing and register tiles are what libraries do
+besides (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir.affine import AffineExpr
+
+from weft.frontends.te.expr import Expr
+from weft.frontends.te.function import create_func
+from weft.frontends.te.reductions import reduce_axis
+from weft.frontends.te.reductions import sum as sum_over
+from weft.frontends.te.tensor import compute, placeholder
+from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
+from weft.support.target import Target
+
+TILE = 32
+"""Rows and columns of a tile: two tiles of float32 fill a quarter of a first-level cache of 32 KiB."""
+UNROLLED = 4
+"""Terms of the sum for which a row of the tile stays in registers."""
+FLOAT_BYTES = 4
+
+
+def matmul(size: int) -> ModuleOp:
+    """`C = A @ B` for square float32 matrices."""
+    a = placeholder((size, size), "float32", name="A")
+    b = placeholder((size, size), "float32", name="B")
+    k = reduce_axis((0, size), name="k")
+
+    def element(i: Expr, j: Expr) -> Expr:
+        return sum_over(a[i, k] * b[k, j], axis=k)
+
+    return create_func([a, b, compute((size, size), element, name="C")], name="matmul")
+
+
+@dataclass(frozen=True)
+class Step:
+    """A schedule of `matmul` for a target, with what it adds to the step before."""
+
+    name: str
+    idea: str
+    schedule: Callable[[Schedule, Target], None]
+
+
+def naive(sch: Schedule, target: Target) -> None:
+    """Three loops, the sum innermost."""
+
+
+def tile(sch: Schedule, target: Target) -> None:
+    i, j, _ = sch.get_loops("C")
+    sch.tile(i, j, factors=[TILE, TILE])
+
+
+def reorder(sch: Schedule, target: Target) -> None:
+    _tiles_in_order(sch, sch.get_block("C"))
+
+
+def vectorize(sch: Schedule, target: Target) -> None:
+    _lanes(sch, target, *_tile_blocks(sch))
+
+
+def parallel(sch: Schedule, target: Target) -> None:
+    blocks = _tile_blocks(sch)
+    _lanes(sch, target, *blocks)
+    sch.parallel(sch.get_loops(blocks[0])[0])
+
+
+def unroll(sch: Schedule, target: Target) -> None:
+    _unrolled_tiles(sch, target, sch.get_block("C"))
+
+
+def pack(sch: Schedule, target: Target) -> None:
+    c = sch.get_block("C")
+    packed = _packed_panels(sch, c, TILE)
+    _unrolled_tiles(sch, target, c)
+    _copy_in_lanes(sch, target, packed)
+
+
+def registers(sch: Schedule, target: Target) -> None:
+    rows, vectors = register_tile(target)
+    columns = vectors * _lanes_of(target)
+    c = sch.get_block("C")
+    packed = _packed_panels(sch, c, columns)
+    i, j, k = sch.get_loops(c)
+    i0, j0, i1, j1 = sch.tile(i, j, factors=[rows, columns])
+    sch.reorder(j0, i0, k, i1, j1)
+    result = sch.cache_write(c, 0, "local")
+    sch.reverse_compute_at(result, i0)
+    init = sch.decompose_reduction(c, k)
+    for block, vector in _lanes(sch, target, init, c, result).items():
+        *_, row, _ = sch.get_loops(block)[:-1]
+        sch.unroll(row)
+        sch.unroll(vector)
+    sch.parallel(j0)
+    _copy_in_lanes(sch, target, packed)
+
+
+STEPS = (
+    Step("naive", "three loops, the sum innermost", naive),
+    Step("tile", f"results in tiles of {TILE} x {TILE}, which stay in the first cache", tile),
+    Step("reorder", f"columns innermost, so that memory is read in order; the sum {UNROLLED} terms at a time", reorder),
+    Step("vectorize", "the columns of a tile in vector registers", vectorize),
+    Step("parallel", "rows of tiles on all threads", parallel),
+    Step("unroll", "a row of the tile stays in registers for some terms", unroll),
+    Step("pack", "B in panels as wide as a tile, so that a tile reads consecutive memory", pack),
+    Step("registers", "tiles as large as the vector registers hold, written once", registers),
+)
+
+
+def register_tile(target: Target) -> tuple[int, int]:
+    """Rows and vectors of a tile of results in registers: half of them, for the other half holds B and A."""
+    rows = 4
+    return rows, max(1, target.vector_registers // 2 // rows)
+
+
+def _lanes_of(target: Target) -> int:
+    return target.vector_bytes // FLOAT_BYTES
+
+
+def _tiles_in_order(sch: Schedule, c: BlockHandle) -> tuple[LoopHandle, LoopHandle]:
+    """Tiles with their columns innermost. Returns the loop over groups of terms and the one over the terms of one."""
+    i, j, k = sch.get_loops(c)
+    i0, j0, i1, j1 = sch.tile(i, j, factors=[TILE, TILE])
+    k0, k1 = sch.split(k, factors=[None, UNROLLED])
+    sch.reorder(i0, j0, k0, i1, k1, j1)
+    return k0, k1
+
+
+def _tile_blocks(sch: Schedule) -> tuple[BlockHandle, BlockHandle]:
+    """The block that zeroes a tile, and the one that adds to it."""
+    c = sch.get_block("C")
+    k0, _ = _tiles_in_order(sch, c)
+    return sch.decompose_reduction(c, k0), c
+
+
+def _unrolled_tiles(sch: Schedule, target: Target, c: BlockHandle) -> None:
+    k0, k1 = _tiles_in_order(sch, c)
+    init = sch.decompose_reduction(c, k0)
+    sch.unroll(k1)
+    for vector in _lanes(sch, target, init, c).values():
+        sch.unroll(vector)
+    sch.parallel(sch.get_loops(c)[0])
+
+
+def _lanes(sch: Schedule, target: Target, *blocks: BlockHandle) -> dict[BlockHandle, LoopHandle]:
+    """Make the innermost loop of each block one over vectors, which is returned, and one over their lanes."""
+    vectors: dict[BlockHandle, LoopHandle] = {}
+    for block in blocks:
+        vectors[block], lane = sch.split(sch.get_loops(block)[-1], factors=[None, _lanes_of(target)])
+        sch.vectorize(lane)
+    return vectors
+
+
+def _packed_panels(sch: Schedule, c: BlockHandle, columns: int) -> BlockHandle:
+    """Copy B into panels of some columns, row after row. Returns the copying block."""
+    packed = sch.cache_read(c, "B", "global")
+
+    def panels(k: AffineExpr, j: AffineExpr) -> tuple[object, ...]:
+        return j // columns, k, j % columns
+
+    sch.transform_layout(c, ("read", 1), panels, pad_value=0.0)
+    return packed
+
+
+def _copy_in_lanes(sch: Schedule, target: Target, packed: BlockHandle) -> None:
+    _lanes(sch, target, packed)
+    sch.parallel(sch.get_loops(packed)[0])

@@ -1,0 +1,103 @@
+"""Measuring operators: each row is built, every contender's result is checked, and the contenders take turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.frontends.te.function import create_func
+from weft.runtime.library import Function
+from weft.schedule.schedule import Schedule
+from weft.support.errors import WeftError
+from weft.support.target import Target
+from weft.tools.bench.arrays import empty, random
+from weft.tools.bench.contender import Array, Contender, check
+from weft.tools.bench.peaks import measure_peaks
+from weft.tools.bench.peers import peers_of
+from weft.tools.bench.problem import STATIC, Problem
+from weft.tools.bench.problems import problems
+from weft.tools.bench.rounds import take_turns
+from weft.tools.building import build
+
+DEFAULT, BY_HAND = "weft", "weft, by hand"
+"""weft with its default schedule, and with one that is given."""
+NAME = "row"
+BUDGET = 6.0
+"""Seconds of turns, after which a contender has no more."""
+PEAK_ROUNDS = 5
+
+
+def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
+    """Yields the peaks, then a row or an error for each piece of work. `request` has `only`, `largest`, `threads`,
+    `rounds` and `memory_bytes`, see `problems` and `measure_peaks`."""
+    target = Target("llvm", num_threads=request["threads"])
+    yield {"event": "peaks", **measure_peaks(target, PEAK_ROUNDS, request["memory_bytes"]).as_json()}
+    for problem in problems(request["only"], request["largest"]):
+        try:
+            yield {"event": "row", "name": problem.name, **measure_row(problem, target, request["rounds"])}
+        except WeftError as error:
+            message = str(error).removeprefix("error: ")
+            yield {"event": "error", "name": problem.name, "message": message}
+
+
+def measure_row(problem: Problem, target: Target, rounds: int, seed: int = 0) -> dict[str, Any]:
+    """The seconds of each contender's turns, and the milliseconds that building weft's took.
+
+    Raises `WrongResult` when a contender computes something else than is expected.
+    """
+    generator = np.random.default_rng(seed)
+    inputs = [random(generator, *spec) for spec in problem.inputs]
+    contenders: dict[str, Contender] = {}
+    builds: dict[str, float] = {}
+    for name, make in weft_versions(problem, target).items():
+        start = time.perf_counter()
+        function = make()
+        builds[name] = (time.perf_counter() - start) * 1e3
+        contenders[name] = weft_contender(function, inputs, problem)
+    contenders.update(peers_of(problem, inputs, target.num_threads))
+    check(problem.name, contenders, problem.expected(*inputs))
+    calls = {name: contender.call for name, contender in contenders.items()}
+    *_, times = take_turns(calls, rounds, target.num_threads, BUDGET)
+    return {"seconds": {name: each.seconds for name, each in times.items()}, "build_ms": builds}
+
+
+def weft_versions(problem: Problem, target: Target) -> dict[str, Callable[[], Function]]:
+    """How weft's contenders of a row are built, by name."""
+    versions = {DEFAULT: lambda: build(module_of(problem), target)[NAME]}
+    if problem.schedule is not None:
+        versions[BY_HAND] = lambda: build(scheduled(problem, target).mod, target, default_schedule=False)[NAME]
+    if problem.static is not None:
+        static = problem.static
+        versions[STATIC] = lambda: build(module_of(static), target)[NAME]
+    return versions
+
+
+def module_of(problem: Problem) -> ModuleOp:
+    """The program of a row, not scheduled."""
+    return create_func(list(problem.program()), name=NAME)
+
+
+def scheduled(problem: Problem, target: Target) -> Schedule:
+    """The program of a row under its schedule by hand."""
+    sch = Schedule(module_of(problem))
+    if problem.schedule is not None:
+        problem.schedule(sch, target)
+    return sch
+
+
+def weft_contender(function: Function, inputs: list[Array], problem: Problem) -> Contender:
+    """A compiled function with an array of its own for the result."""
+    result = empty(*problem.result)
+
+    def call() -> None:
+        function(*inputs, result)
+
+    def computed() -> Array:
+        call()
+        return result
+
+    return Contender(call, computed)

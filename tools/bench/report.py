@@ -1,0 +1,45 @@
+"""A report: what was measured where and when, the machine's peaks, tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.tools.bench.machine import describe
+from weft.tools.bench.peaks import Peaks
+from weft.tools.bench.rounds import PROTOCOL
+from weft.tools.bench.table import Table
+
+
+@dataclass
+class Report:
+    """Tables with their captions, and notes that follow them."""
+
+    title: str
+    interrupted: bool = False
+    peaks: list[Peaks] = field(default_factory=list[Peaks])
+    tables: list[tuple[str, Table]] = field(default_factory=list[tuple[str, Table]])
+    notes: list[str] = field(default_factory=list[str])
+    more: dict[str, str] = field(default_factory=dict[str, str])
+    """What else the head tells."""
+
+    def head(self) -> dict[str, str]:
+        """Date, machine, versions, protocol."""
+        head = {**describe(), "protocol": PROTOCOL, **self.more}
+        return {**head, "interrupted": "yes: this is what was measured before"} if self.interrupted else head
+
+    def text(self) -> str:
+        """For the terminal."""
+        parts = [self.title, "\n".join(f"{name:12}  {value}" for name, value in self.head().items())]
+        parts += ["\n".join(peaks.lines()) for peaks in self.peaks]
+        parts += ["\n".join(filter(None, (caption, table.text()))) for caption, table in self.tables]
+        return "\n\n".join([*parts, *filter(None, ["\n".join(self.notes)])])
+
+    def save(self, file: str) -> None:
+        """Write it as Markdown. Raises `OSError`."""
+        head = self.head()
+        parts = [f"# {head['date']}: {self.title}", "\n".join(f"- {name}: {value}" for name, value in head.items())]
+        parts += ["\n".join(f"- {line.strip()}" for peaks in self.peaks for line in peaks.lines())]
+        parts += ["\n\n".join(filter(None, (caption, table.markdown()))) for caption, table in self.tables]
+        parts += ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
+        Path(file).write_text("\n\n".join(parts) + "\n")

@@ -1,0 +1,112 @@
+"""Timing: contenders that take turns in one process.
+
+The protocol. Every contender works on the same input arrays at every call and writes to memory that is there already,
+so nothing is paged in while the clock runs; what fits in a cache stays there. A turn is one call that is not timed
+(unless a call takes long) and then a series of calls that is; of a series the mean counts. With one thread every
+contender has one turn a round. The workers of OpenBLAS and OpenMP go on spinning after a call, so with more threads a
+contender has several turns on end, and the process sleeps before the next one's.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+
+PAUSE = 0.15
+"""Seconds until the workers of another library are asleep."""
+TURNS_ON_END = 5
+"""Turns of a contender between pauses, with more than one thread."""
+SERIES = 2e-3
+"""Seconds that a series of calls takes at least."""
+LONG = 0.1
+"""Seconds of a call that needs no call before it to warm up."""
+LEAST_TURNS = 2
+PROTOCOL = (
+    "contenders take turns in one process, the least time counts, spread is median over minimum; the same arrays at "
+    "every call, aligned to cache lines, one call before each timed series: outputs are resident, what fits in a cache "
+    "stays there; calls from Python, their cost included"
+)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds per call, one number for each turn."""
+
+    seconds: tuple[float, ...]
+
+    @property
+    def min(self) -> float:
+        return min(self.seconds)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        """Median over minimum: 1 on a machine that does nothing else."""
+        return self.median / self.min
+
+
+def take_turns(
+    contenders: Mapping[str, Callable[[], object]], rounds: int, threads: int, budget: float = math.inf
+) -> Generator[dict[str, Times]]:
+    """Time each contender in `rounds` turns; one that used up its `budget` of seconds has no more than 2.
+
+    Yields what is known after the turns of every contender. Raises `ValueError` for fewer rounds than one.
+    """
+    if rounds < 1:
+        raise ValueError(f"timing needs at least one round, got {rounds}")
+    turns = {name: _Turns(call, budget) for name, call in contenders.items()}
+    on_end = 1 if threads == 1 else TURNS_ON_END
+    for first in range(0, rounds, on_end):
+        for contender in turns.values():
+            if contender.has_more and threads > 1:
+                time.sleep(PAUSE)
+            for _ in range(min(on_end, rounds - first)):
+                contender.take()
+        yield {name: Times(tuple(contender.seconds)) for name, contender in turns.items()}
+
+
+class _Turns:
+    """The turns of one contender."""
+
+    def __init__(self, call: Callable[[], object], budget: float) -> None:
+        self._call = call
+        self._left = budget
+        self._number, self._warm = _series(call)
+        self.seconds: list[float] = []
+
+    @property
+    def has_more(self) -> bool:
+        return self._left > 0 or len(self.seconds) < LEAST_TURNS
+
+    def take(self) -> None:
+        if not self.has_more:
+            return
+        call, calls = self._call, range(self._number)
+        begin = time.perf_counter()
+        if self._warm:
+            call()
+        start = time.perf_counter()
+        for _ in calls:
+            call()
+        end = time.perf_counter()
+        self.seconds.append((end - start) / self._number)
+        self._left -= end - begin
+
+
+def _series(call: Callable[[], object]) -> tuple[int, bool]:
+    """How many calls take `SERIES` seconds, and whether one should come before them."""
+    number = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(number):
+            call()
+        seconds = time.perf_counter() - start
+        if seconds * 4 > SERIES:
+            return max(1, math.ceil(number * SERIES / seconds)), seconds / number < LONG
+        number *= 4
