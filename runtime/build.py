@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IndexType,
-    IntegerType,
     MemRefType,
-    i1,
 )
 from xdsl.dialects.func import FuncOp
 
+from weft.dialects.element_types import element_name
 from weft.dialects.low import facts_of, imported_c, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
@@ -30,15 +25,10 @@ if TYPE_CHECKING:
     from weft.backends.llvm.compile import CodegenOptions
     from weft.dialects.low import ParamAttr
     from weft.runtime.c_library import CLibrary
+    from weft.runtime.export.program import Program
     from weft.runtime.library import Library
     from weft.support.target import Target
 
-_FLOATS: Final[dict[type[Attribute], str]] = {
-    Float16Type: "float16",
-    BFloat16Type: "bfloat16",
-    Float32Type: "float32",
-    Float64Type: "float64",
-}
 _ACCESSES: Final[dict[LowAccess, Access]] = {
     LowAccess.READ: "read",
     LowAccess.WRITE: "write",
@@ -75,17 +65,28 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
 
 
 def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:
-    if type_ == i1:
-        return "bool"
-    if isinstance(type_, IndexType):
-        return "int64"
-    if isinstance(type_, IntegerType) and type_.width.data in (8, 16, 32, 64):
-        return f"int{type_.width.data}"
-    if type(type_) in _FLOATS:
-        return _FLOATS[type(type_)]
+    found = "int64" if isinstance(type_, IndexType) else element_name(type_)
+    if found is not None:
+        return found
     raise CompileError.at(
         function, f"parameter '{name}' of @{function.sym_name.data}: no array has elements of {type_}"
     )
+
+
+def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
+    """A module at low level as a program to export, for any CPU. `stopwatch` is told how long emission takes.
+
+    Raises `CompileError` when the LLVM backend lacks something that the module uses.
+    """
+    from weft.backends.llvm.compile import EMISSION
+    from weft.backends.llvm.emit import emit_module
+    from weft.runtime.export.program import Program
+
+    with stopwatch.measure(EMISSION):
+        text = emit_module(module, target)
+    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    signatures = tuple(signature_of(function) for function in functions)
+    return Program(text, signatures, target, c_sources=tuple(imported_c(module)))
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:

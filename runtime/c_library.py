@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from weft.runtime.signature import Signature
     from weft.runtime.timing import TimeEvaluator
+    from weft.support.stopwatch import Stopwatch
     from weft.support.target import Target
 
 FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fPIC")
@@ -91,6 +92,26 @@ class CLibrary(Library):
         if kind not in self._sources:
             raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
         return self._sources[kind]
+
+    def export(
+        self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
+    ) -> Path:
+        """Write the program (`.c`) or its header (`.h`) to a file; returns its path.
+
+        The header declares what the program defines, but the program does not include it. Raises `CompileError` for
+        another kind, and when there is no such folder.
+        """
+        path = Path(path)
+        kind = kind or path.suffix.removeprefix(".")
+        if kind not in SOURCE_KINDS:
+            raise CompileError(
+                f"'{path}': a program in C is exported as {' or '.join(SOURCE_KINDS)}, got '{kind}'; build for llvm to "
+                "export machine code"
+            )
+        if not path.parent.is_dir():
+            raise CompileError(f"'{path}': there is no folder '{path.parent}'")
+        path.write_text(self._sources[kind], encoding="utf-8")
+        return path
 
     def __repr__(self) -> str:
         functions = ", ".join(str(signature) for signature in self._signatures.values())

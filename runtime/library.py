@@ -164,7 +164,7 @@ class Library:
         The suffix says the kind where none is given. `compiler` links shared libraries; it is the system's C compiler
         unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, or what cannot be linked.
         """
-        return self._exported().export(path, kind, compiler)
+        return self._exported().export(path, kind, compiler=compiler)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
         """Another name of `export`."""

@@ -62,7 +62,7 @@ class Program:
         return threads.SYMBOL in needed_runtime(self.text)
 
     def export(
-        self, path: str | Path, kind: str | None = None, compiler: str = "", stopwatch: Stopwatch | None = None
+        self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
     ) -> Path:
         """Write the program to `path`; see `Library.export`. `stopwatch` is told how long each stage takes."""
         path = Path(path)

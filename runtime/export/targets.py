@@ -10,10 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.func import FuncOp
-
-from weft.backends.llvm.targets import MachineTarget, emitted
-from weft.dialects.low import imported_c
+from weft.backends.llvm.targets import MachineTarget, check_low_level
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -29,16 +26,11 @@ class _ProgramTarget(MachineTarget):
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
         """The program of a module. Raises `CompileError` when it is not at low level."""
-        from weft.runtime.build import signature_of
-        from weft.runtime.export.program import Program
+        from weft.runtime.build import program_of
 
+        check_low_level(module)
         machine = self.machine()
-        if self.threads:
-            machine = replace(machine, num_threads=self.threads)
-        text = emitted(module, machine, stopwatch)
-        functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-        signatures = tuple(signature_of(function) for function in functions)
-        return Program(text, signatures, machine, c_sources=tuple(imported_c(module)))
+        return program_of(module, replace(machine, num_threads=self.threads or machine.num_threads), stopwatch)
 
 
 @dataclass(frozen=True)

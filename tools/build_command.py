@@ -1,0 +1,71 @@
+"""Compile an .mlir file for use without Python.
+
+  weft build examples/mm_relu.mlir -o mm_relu.o --header mm_relu.h
+  weft build examples/mm_relu.mlir -o libmm_relu.so --target "llvm -mcpu=haswell"
+  weft build examples/mm_relu.mlir -o mm_relu.s -o mm_relu.ll --timing
+
+What is made follows from the suffix: .o an object, .so a shared library, .a a static one, .h the C header, .ll LLVM
+IR, .s assembly; .c is for the target "c", which is assumed then. docs/c-abi.md says how functions are called.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from weft.passes.insertion import parse_insertions
+from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
+from weft.tools.building import LoweringOptions, lower_to_low
+from weft.tools.programs import read_program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", help="the program, an .mlir file at any level")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", action="append", default=[], help="what to write; may be given several times"
+    )
+    parser.add_argument("--header", metavar="FILE", help="write the C header too")
+    parser.add_argument("--target", help='such as "llvm -mcpu=haswell -num-threads=4" (default: this machine)')
+    parser.add_argument(
+        "--compiler", metavar="CC", default="", help="links shared libraries (default: the C compiler of the system)"
+    )
+    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
+    parser.add_argument(
+        "--no-default-schedule", action="store_true", help="compile functions that have no schedule as they are written"
+    )
+    parser.add_argument(
+        "--insert",
+        metavar="POINT=PASSES",
+        action="append",
+        default=[],
+        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
+    )
+    parser.add_argument("--timing", action="store_true", help="show how long each stage took")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Raises `CompileError` and `OSError`."""
+    outputs = [Path(file) for file in (*arguments.output, *([arguments.header] if arguments.header else []))]
+    if not outputs:
+        raise CompileError("name a file to write: -o FILE, whose suffix says what it is to be")
+    in_c = any(path.suffix == ".c" for path in outputs)
+    target = Target.parse(arguments.target or ("c" if in_c else "llvm"))
+    if target.has_kernels:
+        raise CompileError(f"weft build makes programs for CPUs, got the target '{target.kind}'")
+    stopwatch = Stopwatch()
+    with stopwatch.measure("read"):
+        module = read_program(arguments.file)
+    defaults = not arguments.no_schedule and not arguments.no_default_schedule
+    options = LoweringOptions(not arguments.no_schedule, defaults, parse_insertions(arguments.insert))
+    lower_to_low(module, target, options, stopwatch)
+    from weft.runtime.build import load_c_module, program_of
+
+    program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)
+    for path in outputs:
+        program.export(path, compiler=arguments.compiler, stopwatch=stopwatch)
+        print(f"saved     {path}")
+    if arguments.timing:
+        print(stopwatch)
+    return 0
