@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
 from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
 from weft.tools.programs import context, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
+    from weft.dialects import sched
     from weft.frontends.te.buffers import Binds
     from weft.frontends.te.expr import Var
     from weft.frontends.te.stage import StageSchedule
     from weft.frontends.te.tensor import Tensor
-    from weft.passes.insertion import Insertions, Step
+    from weft.passes.insertion import Inserted, Insertions, Step
     from weft.runtime.library import Library
     from weft.support.target import Target
 
@@ -55,6 +58,7 @@ def build(
     *,
     name: str = "main",
     scheduled: bool = True,
+    default_schedule: bool = True,
     passes: Insertions | None = None,
     binds: Binds | None = None,
 ) -> Library:
@@ -70,33 +74,85 @@ def build(
 
     `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
 
-    Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False.
+    Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
+    that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
+    of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows the
+    schedules that were used, `lib.timing` how long each stage took.
+
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
     from weft.frontends.te.stage import StageSchedule, lower
-    from weft.passes.lower_tir_to_low import lower_tir_to_low
-    from weft.passes.schedule.replay import apply_schedule
     from weft.runtime.build import load_low_module
     from weft.support.target import Target
 
+    stopwatch = Stopwatch()
     if isinstance(args, Target | str):
         args, target = (), args
     if isinstance(program, StageSchedule):
         if not args:
             raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
-        module = lower(program, args, name, binds=binds)
+        default_schedule = False
+        with stopwatch.measure("te"):
+            module = lower(program, args, name, binds=binds)
     else:
-        module = program.clone()
+        with stopwatch.measure("copy"):
+            module = program.clone()
     machine = Target.parse(target) if isinstance(target, str) else target
-    lower_to_tir(module)
+    options = LoweringOptions(scheduled, default_schedule, passes or {})
+    traces = lower_to_low(module, machine, options, stopwatch)
+    library = load_low_module(module, machine, stopwatch=stopwatch)
+    library.traces = tuple(traces)
+    library.timing = stopwatch
+    return library
+
+
+@dataclass(frozen=True)
+class LoweringOptions:
+    """Which schedules run on the way down, and what runs beside weft's own passes."""
+
+    scheduled: bool = True
+    default_schedule: bool = True
+    passes: Insertions = field(default_factory=dict[str, "Inserted"])
+
+
+def lower_to_low(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
+) -> list[sched.FuncOp]:
+    """Take a module of graph, te or tir functions down to low, in place; returns the default schedules that were used.
+
+    `stopwatch` is told how long each stage takes. Raises `CompileError` and `ScheduleError` as `build` does.
+    """
+    from weft.passes.lower_tir_to_low import lower_tir_to_low
+
+    with stopwatch.measure("graph and te to tir"):
+        lower_to_tir(module)
+    with stopwatch.measure("schedule"):
+        traces = _schedule(module, target, options.scheduled, options.default_schedule)
+    ctx = context() if options.passes else Context()
+    lap = stopwatch.laps()
+
+    def after(step: Step) -> None:
+        lap(step.run.name)
+        _check_inserted(step, module)
+
+    lower_tir_to_low(ctx, module, str(target), options.passes, after)
+    lap("check of low")
+    return traces
+
+
+def _schedule(module: ModuleOp, target: Target, scheduled: bool, default_schedule: bool) -> list[sched.FuncOp]:
+    """Run the schedules of a module, then default ones where there was none; returns the latter."""
+    from weft.passes.schedule.replay import apply_schedule
+    from weft.schedule.defaults.scheduling import apply_default_schedule, scheduled_by
+
+    by_users: set[str] = set()
     for schedule in schedules_of(module):
         if scheduled:
+            by_users |= scheduled_by(schedule, module)
             apply_schedule(module, schedule)
         schedule.detach()
         schedule.erase()
-    ctx = context() if passes else Context()
-    lower_tir_to_low(ctx, module, str(machine), passes or {}, lambda step: _check_inserted(step, module))
-    return load_low_module(module, machine)
+    return apply_default_schedule(module, target, skip=by_users) if default_schedule else []
 
 
 def _check_inserted(step: Step, module: ModuleOp) -> None:

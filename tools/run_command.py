@@ -68,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
     )
     parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
+    parser.add_argument(
+        "--no-default-schedule", action="store_true", help="run functions that have no schedule as they are written"
+    )
     parser.add_argument("--check", action="store_true", help="compare with the interpreter on the unscheduled program")
     parser.add_argument(
         "--check-limit",
@@ -77,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="when interpreting would take longer, compare with the unscheduled, unoptimised program (default 60)",
     )
     parser.add_argument("--time", action="store_true", help="measure")
+    parser.add_argument("--timing", action="store_true", help="show how long each stage of the compilation took")
     parser.add_argument("--repeat", type=int, default=5, metavar="R", help="measurements of 20 ms or more (default 5)")
 
 
@@ -91,7 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     start = time.perf_counter()
     inserted = parse_insertions(arguments.insert)
-    library = build(original.clone(), target, scheduled=not arguments.no_schedule, passes=inserted)
+    defaults = not arguments.no_schedule and not arguments.no_default_schedule
+    library = build(original, target, scheduled=not arguments.no_schedule, default_schedule=defaults, passes=inserted)
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
@@ -104,8 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"target    {target}")
     if device:
         print(f"device    {device}")
-    print(f"schedule  {_schedule_line(original, arguments.no_schedule)}")
+    print(f"schedule  {_schedule_line(original, arguments.no_schedule, library)}")
     print(f"build     {milliseconds:.1f} ms")
+    if arguments.timing:
+        print(library.timing)
     _call(compiled, values)
     work = _work(original, name, before)
     status = 0
@@ -153,11 +160,11 @@ def _device_of(library: Library) -> str:
     return library.device if isinstance(library, GpuLibrary) else ""
 
 
-def _schedule_line(module: ModuleOp, left_out: bool) -> str:
+def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
     names = ", ".join(f"@{schedule.sym_name.data}" for schedule in schedules_of(module))
-    if not names:
-        return "none in the file"
-    return f"{names} left out" if left_out else f"{names} applied"
+    defaults = ", ".join(f"@{trace.sym_name.data}" for trace in library.traces)
+    parts = [f"{names} left out" if left_out else f"{names} applied"] if names else ["none in the file"]
+    return ", ".join([*parts, *([f"{defaults} by default"] if defaults else [])])
 
 
 def _call(compiled: Function, values: Mapping[str, Value]) -> None:
@@ -206,7 +213,7 @@ def _plain(
     """The program as written: compiled for the processor, but neither scheduled nor optimised."""
     values = _copied(before)
     plain = Target(opt_level=0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
-    _call(build(original.clone(), plain, scheduled=False)[name], values)
+    _call(build(original, plain, scheduled=False, default_schedule=False)[name], values)
     return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
 
 
