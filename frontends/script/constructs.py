@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from weft.frontends.te.dtypes import TYPES, checked_dtype
+from weft.dialects.element_types import TYPES
+from weft.frontends.te.dtypes import checked_dtype
 from weft.frontends.te.expr import Const, Expr, as_expr, as_number, cast_to, number_as
 from weft.frontends.te.places import error
 from weft.support.errors import CompileError, did_you_mean

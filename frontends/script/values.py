@@ -8,7 +8,8 @@ from typing import cast
 from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
-from weft.frontends.te.dtypes import TYPES, name_of
+from weft.dialects.element_types import TYPES
+from weft.frontends.te.dtypes import name_of
 from weft.frontends.te.expr import Binary, Const, Expr, Number, nested
 from weft.frontends.te.shapes import value_name
 from weft.support.errors import InternalError

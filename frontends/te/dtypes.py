@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, Float64Type, IntegerType, bf16, f16, f32, f64, i1
+from xdsl.dialects.builtin import AnyFloat, Float16Type, Float32Type, Float64Type, IntegerType
 from xdsl.ir import Attribute
 
+from weft.dialects.element_types import TYPES, element_name
 from weft.frontends.te.places import error
 from weft.support.errors import did_you_mean
-
-TYPES: dict[str, IntegerType | AnyFloat] = {
-    "bool": i1,
-    "int8": IntegerType(8),
-    "int16": IntegerType(16),
-    "int32": IntegerType(32),
-    "int64": IntegerType(64),
-    "float16": f16,
-    "bfloat16": bf16,
-    "float32": f32,
-    "float64": f64,
-}
-"""The element types. Integers are signed and wrap."""
 
 _MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _MAX_EXPONENT = {"float16": 16, "bfloat16": 128, "float32": 128, "float64": 1024}
@@ -44,7 +32,7 @@ def type_of(dtype: str) -> IntegerType | AnyFloat:
 
 def name_of(type: Attribute) -> str:
     """The name of an IR type. Raises CompileError for one that is no element type."""
-    name = next((name for name, known in TYPES.items() if known == type), None)
+    name = element_name(type)
     if name is None:
         raise error(f"no element type of tensors is {type}")
     return name

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IndexType,
-    IntegerType,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
@@ -24,19 +19,13 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.element_types import element_name
 from weft.dialects.low import INTRINSIC, PURE
 from weft.support.errors import CompileError
 from weft.support.intrinsics import IntrinsicCall, intrinsics, lowered_name, names_with_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-_FLOATS: Final[dict[type[Attribute], str]] = {
-    Float16Type: "float16",
-    BFloat16Type: "bfloat16",
-    Float32Type: "float32",
-    Float64Type: "float64",
-}
 
 
 @dataclass(frozen=True)
@@ -169,11 +158,7 @@ def _element(type_: Attribute) -> Attribute:
 
 def _dtype(type_: Attribute, op: Operation) -> str:
     """An element type as NumPy names it."""
-    if isinstance(type_, IndexType):
-        return "index"
-    if isinstance(type_, IntegerType):
-        return "bool" if type_.width.data == 1 else f"int{type_.width.data}"
-    name = _FLOATS.get(type(type_))
+    name = "index" if isinstance(type_, IndexType) else element_name(type_)
     if name is None:
         raise CompileError.at(op, f"an intrinsic takes and gives numbers, got {type_}")
     return name

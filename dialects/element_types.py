@@ -1,0 +1,27 @@
+"""Element types by the names that NumPy has for them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from xdsl.dialects.builtin import AnyFloat, IntegerType, bf16, f16, f32, f64, i1
+from xdsl.ir import Attribute
+
+TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
+    "bool": i1,
+    "int8": IntegerType(8),
+    "int16": IntegerType(16),
+    "int32": IntegerType(32),
+    "int64": IntegerType(64),
+    "float16": f16,
+    "bfloat16": bf16,
+    "float32": f32,
+    "float64": f64,
+}
+"""Name -> type, for all types that buffers of programs have. Integers are signed and wrap."""
+_NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.items()}
+
+
+def element_name(type_: Attribute) -> str | None:
+    """The name of an element type, None for other types."""
+    return _NAMES.get(type_)
