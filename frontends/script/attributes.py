@@ -19,11 +19,12 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from weft.dialects.low import LOW
+from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
 from weft.support.errors import CompileError
 
@@ -36,7 +37,7 @@ class AttributeText(str):
 
 @cache
 def context() -> Context:
-    """The dialects that may stand in functions of block loops."""
+    """The dialects that may stand in modules of block loops."""
     found = Context()
     for dialect in (
         builtin.Builtin,
@@ -48,6 +49,7 @@ def context() -> Context:
         ptr.Ptr,
         scf.Scf,
         LOW,
+        SCHED,
         TIR,
     ):
         found.load_dialect(dialect)
@@ -99,6 +101,23 @@ def parse_attribute(text: str) -> Attribute:
     except (ParseError, VerifyException, ValueError) as failure:
         raise CompileError(f"`{text}` is no attribute: {str(failure).strip().splitlines()[-1].strip()}") from None
     return attribute
+
+
+def parse_operations(text: str) -> list[Operation]:
+    """The operations that MLIR text spells, in no module. Raises CompileError."""
+    try:
+        module = Parser(context(), text).parse_module()
+    except (ParseError, VerifyException, ValueError) as failure:
+        raise CompileError(f"these are no operations: {str(failure).strip().splitlines()[-1].strip()}") from None
+    ops = list(module.ops)
+    for op in ops:
+        op.detach()
+    return ops
+
+
+def operations_text(op: Operation) -> list[str]:
+    """The lines of the call of `I.mlir` that reads back as `op`."""
+    return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in strings of MLIR are escaped
 
 
 def attribute_text(attribute: Attribute) -> str:

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from weft.frontends.script import ir, tir
-from weft.frontends.script.attributes import to_attributes
+from weft.frontends.script.attributes import parse_operations, to_attributes
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.function import Call, FunctionParser
 from weft.frontends.script.source import Source
@@ -65,16 +65,18 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
         raise source.error(node, f"class {node.name} is not under @ir_module")
     inner = dict(names)
     evaluator = Evaluator(source, inner)
-    functions: list[ast.FunctionDef] = []
+    members: list[ast.FunctionDef | Operation] = []
     attributes: dict[str, Attribute] = {}
     for statement in node.body:
         if isinstance(statement, ast.FunctionDef):
-            functions.append(statement)
-        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            attributes.update(_module_attributes(evaluator, source, statement.value))
-        else:
+            members.append(statement)
+        elif not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             _constant(source, evaluator, statement, inner)
-    module = _module(source, functions, inner, node.name)
+        elif _last_name(statement.value) == "mlir":
+            members += _other_ops(evaluator, source, statement.value)
+        else:
+            attributes.update(_module_attributes(evaluator, source, statement.value))
+    module = _module(source, members, inner, node.name)
     module.attributes.update(attributes)
     return module
 
@@ -82,11 +84,19 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
 def _module_attributes(evaluator: Evaluator, source: Source, node: ast.Call) -> dict[str, Attribute]:
     """`I.module_attrs({...})`."""
     if _last_name(node.func) != "module_attrs" or len(node.args) != 1:
-        raise source.error(node, "a module holds functions, constants and I.module_attrs({...})")
+        raise source.error(node, "a module holds functions, constants, I.module_attrs({...}) and I.mlir(...)")
     value = evaluator.evaluate(node.args[0])
     if not isinstance(value, dict):
         raise source.error(node, "I.module_attrs takes a dict")
     return evaluator.apply(node, to_attributes, cast("dict[object, object]", value))
+
+
+def _other_ops(evaluator: Evaluator, source: Source, node: ast.Call) -> list[Operation]:
+    """`I.mlir(...)`: what a module holds beside functions of block loops, such as schedules and constants."""
+    text = evaluator.evaluate(node.args[0]) if len(node.args) == 1 else None
+    if not isinstance(text, str):
+        raise source.error(node, "I.mlir takes the text of operations")
+    return evaluator.apply(node, parse_operations, text)
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -126,8 +136,12 @@ def _constant(source: Source, evaluator: Evaluator, node: ast.stmt, names: dict[
 
 
 def _module(
-    source: Source, nodes: Sequence[ast.FunctionDef], names: Mapping[str, object], module: str | None
+    source: Source,
+    members: Sequence[ast.FunctionDef | Operation],
+    names: Mapping[str, object],
+    module: str | None,
 ) -> ModuleOp:
+    nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]
         if "prim_func" not in kinds:
@@ -149,7 +163,8 @@ def _module(
         if call.outside and call.callee not in symbols:
             symbols[call.callee] = _declaration(call)
         _resolve(source, call, symbols[call.callee] if call.outside else functions[call.callee])
-    op = ModuleOp(list(symbols.values()))
+    written = [functions[member.name] if isinstance(member, ast.FunctionDef) else member for member in members]
+    op = ModuleOp([*written, *(f for f in symbols.values() if f not in written)])
     _verify(op)
     return op
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from weft.frontends.script.attributes import attributes_text
+from weft.frontends.script.attributes import attributes_text, operations_text
 from weft.frontends.script.function_printer import FunctionPrinter, Restart
 from weft.frontends.script.names import identifier
 from weft.support.errors import InternalError
@@ -19,7 +19,7 @@ def print_script(module: ModuleOp) -> str:
 
     Every op has a form: expressions and statements where they compute the same ops in the same order, local variables
     where they would not, and `T.op("arith.divui", ...)` for what the language has no words for. What else the module
-    holds (schedules, constants) is named in comments. Raises CompileError for functions that return values and for ops
+    holds (schedules, constants) is text of MLIR. Raises CompileError for functions that return values and for ops
     with regions that are no loops, blocks or conditions.
 
     ```python
@@ -48,7 +48,7 @@ def print_script(module: ModuleOp) -> str:
         if isinstance(op, FuncOp):
             lines += [f"    {line}" if line else "" for line in _function_lines(op, functions, words)]
         else:
-            lines.append(f"    # {op.name} is not part of the script")
+            lines += [f"    {line}" for line in operations_text(op)]
     if not functions:
         lines.append("    pass")
     return "\n".join(lines) + "\n"

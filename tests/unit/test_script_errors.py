@@ -188,6 +188,9 @@ def test_statements_of_a_function(statement: str, message: str) -> None:
             "user.py:3:3",
             "outside of functions stand imports, and constants",
         ),
+        ("@ir_module\nclass M:\n  I.other()", "user.py:3:3", "a module holds functions, constants, I.module_attrs"),
+        ("@ir_module\nclass M:\n  I.mlir(3)", "user.py:3:3", "I.mlir takes the text of operations"),
+        ('@ir_module\nclass M:\n  I.mlir("x.y")', "user.py:3:3", "these are no operations: "),
         ("@ir_module\nclass M: pass\n@ir_module\nclass M: pass", "user.py:4:1", "a script has one class"),
         (
             "@ir_module\nclass M: pass\n@T.prim_func\ndef f(): pass",

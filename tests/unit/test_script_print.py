@@ -4,11 +4,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import weft
 from weft import te
-from weft.script import parse, print_script
+from weft.script import print_script
 from weft.support.errors import CompileError
 
 TESTS = Path(__file__).parents[1]
@@ -18,7 +18,7 @@ import random_tir  # noqa: E402
 from cases import Fuzzer, family_of, make_program  # noqa: E402
 from script_roundtrip import check_roundtrip  # noqa: E402
 
-MM_RELU = """from weft.script import ir as I, tir as T
+FUNCTION = """from weft.script import ir as I, tir as T
 
 
 @I.ir_module
@@ -41,8 +41,6 @@ class Module:
             with T.block("C"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = T.max(Y[vi, vj], T.float32(0))
-
-    # sched.func is not part of the script
 """
 
 
@@ -54,8 +52,25 @@ def body(text: str) -> str:
 
 def test_the_script_of_the_example() -> None:
     module = weft.parse_file(TESTS.parent / "examples" / "mm_relu.mlir")
-    assert print_script(module) == MM_RELU
-    check_roundtrip(module)
+    function, schedule = check_roundtrip(module).split("\n    I.mlir", 1)
+    assert function == FUNCTION
+    assert schedule.startswith(
+        '(r"""\n    sched.func @schedule {\n      %y = sched.get_block "Y" in @mm_relu : block\n'
+    )
+
+
+def test_what_is_no_function_of_loops_is_text_of_mlir() -> None:
+    constant = """"memref.global"() <{sym_name = "w", type = memref<2xf32>, sym_visibility = "private",
+      initial_value = dense<[1.5, 2.5]> : tensor<2xf32>, constant}> : () -> ()"""
+    load = """func.func @f(%C: memref<2xf32>) {
+      %W = "memref.get_global"() <{name = @w}> : () -> memref<2xf32>
+      tir.for %i in 2 { tir.block "C" iters(%v: spatial<2>) = [%i] {
+        %w = memref.load %W[%v] : memref<2xf32>
+        memref.store %w, %C[%v] : memref<2xf32> } }
+      func.return }"""
+    text = check_roundtrip(weft.parse(constant + load))
+    assert text.index('I.mlir(r"""\n    "memref.global"() <{sym_name = "w"') < text.index("def f(")
+    check_roundtrip(weft.parse(load.replace("@w", '@"w\\22\\22\\22"') + constant.replace('"w"', '"w\\22\\22\\22"')))
 
 
 def test_symbolic_extents_are_declared_where_they_are_stated() -> None:
@@ -482,8 +497,10 @@ def test_modules_keep_their_attributes() -> None:
 
 
 def test_what_is_printed_runs_as_a_file(tmp_path: Path) -> None:
+    module = weft.parse_file(TESTS.parent / "examples" / "mm_relu.mlir")
+    module.attributes["target"] = StringAttr("llvm")
     file = tmp_path / "mm_relu.py"
-    file.write_text(MM_RELU)
+    file.write_text(text := print_script(module))
     names: dict[str, object] = {}
-    exec(compile(MM_RELU, str(file), "exec"), names)
-    weft.assert_structural_equal(names["Module"], parse(MM_RELU))  # pyright: ignore
+    exec(compile(text, str(file), "exec"), names)
+    weft.assert_structural_equal(names["Module"], module)  # pyright: ignore
