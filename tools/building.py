@@ -76,8 +76,8 @@ def build(
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
-    of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows the
-    schedules that were used, `lib.timing` how long each stage took.
+    of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows
+    the schedules that were used, `lib.timing` how long each stage took.
 
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """

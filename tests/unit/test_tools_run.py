@@ -1,6 +1,7 @@
 """`weft run` in this process: arrays in and out, the check, and what it says when something is wrong."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,10 +70,11 @@ def test_the_seed_decides_the_arrays(program: str, tmp_path: Path) -> None:
 def test_a_difference_is_an_error(
     program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def miscompile(module: ModuleOp, target: Target, *, scheduled: bool = True, passes: object = None) -> Library:
-        for add in [op for op in module.walk() if isinstance(op, AddfOp)]:
+    def miscompile(module: ModuleOp, target: Target, **options: Any) -> Library:
+        wrong = module.clone()
+        for add in [op for op in wrong.walk() if isinstance(op, AddfOp)]:
             Rewriter.replace_op(add, SubfOp(add.lhs, add.rhs))
-        return build(module, target, scheduled=scheduled)
+        return build(wrong, target, **options)
 
     monkeypatch.setattr(run_command, "build", miscompile)
     assert execute(["run", program, "--check"]) == 1
