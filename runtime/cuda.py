@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import math
 import struct
 import threading
 from functools import cache
@@ -215,17 +214,7 @@ class CudaDevice(Device):
         wanted = int(program.target.arch.removeprefix("sm_").rstrip("af") or 0)
         if wanted > self.capability:
             raise DeviceError(f"the program is for {program.target.arch}, and the device is {self.description}")
-        for spec in program.kernels:
-            if spec.shared_bytes > self.limits.shared_bytes:
-                raise DeviceError(
-                    f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, {self.description} has "
-                    f"{self.limits.shared_bytes}"
-                )
-            if math.prod(spec.threads) > self.limits.threads_per_block:
-                raise DeviceError(
-                    f"kernel '{spec.name}' has blocks of {math.prod(spec.threads)} threads, {self.description} takes "
-                    f"{self.limits.threads_per_block}"
-                )
+        self.check_kernels(program)
 
     def queue(self, stream: int | None = None) -> CudaQueue:
         self._activate()

@@ -117,6 +117,21 @@ class Device(ABC):
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
         """Compile a program for this device. Raises `CompileError` with the compiler's words when it refuses."""
 
+    def check_kernels(self, program: KernelProgram) -> None:
+        """Raises `DeviceError` for a kernel that needs more than this device has, whatever it is launched on."""
+        for spec in program.kernels:
+            threads = math.prod(spec.threads)
+            if spec.shared_bytes > self.limits.shared_bytes:
+                raise DeviceError(
+                    f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, {self.description} has "
+                    f"{self.limits.shared_bytes}"
+                )
+            if threads > self.limits.threads_per_block:
+                raise DeviceError(
+                    f"kernel '{spec.name}' has blocks of {threads} threads, {self.description} takes "
+                    f"{self.limits.threads_per_block}"
+                )
+
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
         """The device's own queue, or that of a stream (a handle of the driver) which another library made."""

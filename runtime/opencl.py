@@ -7,7 +7,6 @@ a simulator that finds races and reads of memory that nobody wrote.
 from __future__ import annotations
 
 import importlib
-import math
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +140,7 @@ class OpenClDevice(Device):
         self._queue = OpenClQueue(self)
 
     def load(self, program: KernelProgram) -> Mapping[str, Kernel]:
-        _check_shared(self, program)
+        self.check_kernels(program)
         cl = self._cl
         mixes_up = program.barriers_in_branches and self._device.platform.name.strip() == _PORTABLE
         plain = program.target.opt_level == 0 or mixes_up
@@ -164,20 +163,6 @@ class OpenClDevice(Device):
     def release(self, memory: Any) -> None:
         self._queue.synchronize()
         memory.release()
-
-
-def _check_shared(device: OpenClDevice, program: KernelProgram) -> None:
-    for spec in program.kernels:
-        if spec.shared_bytes > device.limits.shared_bytes:
-            raise DeviceError(
-                f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, "
-                f"{device.description} has {device.limits.shared_bytes}"
-            )
-        if math.prod(spec.threads) > device.limits.threads_per_block:
-            raise DeviceError(
-                f"kernel '{spec.name}' has blocks of {math.prod(spec.threads)} threads, {device.description} takes "
-                f"{device.limits.threads_per_block}"
-            )
 
 
 def _scalar(kind: str, value: Any) -> Any:
