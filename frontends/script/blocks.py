@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -14,11 +14,10 @@ from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AXIS, Construct
-from weft.frontends.script.function import FunctionParser
+from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.regions import box_of
 from weft.frontends.script.values import Buffer, Leaf, static_extent
 from weft.frontends.te.expr import Binary, BinaryKind, Compare, Expr, Predicate
-from weft.support.errors import CompileError
 
 _KINDS = {"S": SPATIAL, "R": REDUCE}
 
@@ -38,20 +37,8 @@ class Head:
     init: ast.With | None = None
 
 
-class BlockParser:
+class BlockParser(StatementPartParser):
     """Reads the blocks of a function; `read_body` reads the statements in them."""
-
-    def __init__(self, function: FunctionParser, read_body: Callable[[Sequence[ast.stmt]], None]) -> None:
-        self._function = function
-        self._read_body = read_body
-        self._evaluator = function.evaluator
-        self._emitter = function.emitter
-
-    def _error(self, node: ast.expr | ast.stmt, message: str) -> CompileError:
-        return self._function.source.error(node, message)
-
-    def _place(self, node: ast.expr | ast.stmt) -> None:
-        self._emitter.place = self._function.source.place(node)
 
     def parse(self, node: ast.With, call: ast.Call) -> None:
         """The block that `node` opens. Raises CompileError."""

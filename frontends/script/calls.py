@@ -12,14 +12,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.frontends.script import tir
 from weft.frontends.script.constructs import Construct, dtype_of
-from weft.frontends.script.function import Call, FunctionParser
+from weft.frontends.script.function import Call
 from weft.frontends.script.generic import generic_op
+from weft.frontends.script.part_parser import PartParser
 from weft.frontends.script.regions import box_of
-from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, Opaque, Pointer, Symbol
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.expr import as_expr
-from weft.support.errors import CompileError
 
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's words and numbers for access; "w" says nothing about reading."""
@@ -27,16 +26,8 @@ _WORDS = ("read", "write", "readwrite")
 _NOTHING = ("", "void", "handle")
 
 
-class CallParser:
+class CallParser(PartParser):
     """Reads the calls of a function."""
-
-    def __init__(self, function: FunctionParser) -> None:
-        self._function = function
-        self._evaluator = function.evaluator
-        self._emitter = function.emitter
-
-    def _error(self, node: Positioned, message: str) -> CompileError:
-        return self._function.source.error(node, message)
 
     def inside(self, node: ast.Call, callee: str) -> None:
         """`f(A, B, n)`: a function of the module, which is checked when all are read."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.scf import YieldOp
 from xdsl.ir import Block
 
 from weft.frontends.script import tir
-from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.source import Positioned
+from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Buffer, Leaf, hint_of
 from weft.frontends.te.expr import Const, Expr, as_number, default_number
-from weft.support.errors import CompileError
 
 
-class ConditionParser:
+class ConditionParser(StatementPartParser):
     """Reads the conditions of a function; `read_body` reads the statements in them.
 
     A condition that is known while the script is read chooses one branch. A name that both branches give a value, and
@@ -30,18 +28,6 @@ class ConditionParser:
     B[vi] = x
     ```
     """
-
-    def __init__(self, function: FunctionParser, read_body: Callable[[Sequence[ast.stmt]], None]) -> None:
-        self._function = function
-        self._read_body = read_body
-        self._evaluator = function.evaluator
-        self._emitter = function.emitter
-
-    def _error(self, node: Positioned, message: str) -> CompileError:
-        return self._function.source.error(node, message)
-
-    def _place(self, node: ast.stmt) -> None:
-        self._emitter.place = self._function.source.place(node)
 
     def parse(self, node: ast.If) -> None:
         """The condition. Raises CompileError where it is no bool, or where branches give a name two dtypes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.ir import Attribute
@@ -12,11 +12,9 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import Construct
-from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.source import Positioned
+from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Leaf
 from weft.frontends.te.expr import BinaryKind, Const, Expr, as_number, binary
-from weft.support.errors import CompileError
 
 _LOOPS: Mapping[Construct, LoopKind] = {
     tir.serial: LoopKind.SERIAL,
@@ -27,20 +25,8 @@ _LOOPS: Mapping[Construct, LoopKind] = {
 }
 
 
-class LoopParser:
+class LoopParser(StatementPartParser):
     """Reads the loops of a function; `read_body` reads the statements in them."""
-
-    def __init__(self, function: FunctionParser, read_body: Callable[[Sequence[ast.stmt]], None]) -> None:
-        self._function = function
-        self._read_body = read_body
-        self._evaluator = function.evaluator
-        self._emitter = function.emitter
-
-    def _error(self, node: Positioned, message: str) -> CompileError:
-        return self._function.source.error(node, message)
-
-    def _place(self, node: ast.stmt) -> None:
-        self._emitter.place = self._function.source.place(node)
 
     def _name(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):
