@@ -68,11 +68,13 @@ def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
     return None
 
 
-def dependent_iterations(loop: ForOp, consequence: str, *, reductions: bool = True) -> Violation | None:
+def dependent_iterations(
+    loop: ForOp, consequence: str, *, reductions: bool = True, inits: bool = True
+) -> Violation | None:
     """Why the iterations of `loop` are not independent, or None when they are proved to be. Without `reductions`, they
-    may combine into one accumulator, in any order."""
+    may combine into one accumulator, in any order; without `inits`, in the block that also starts it."""
     try:
-        conflict = carried_conflict(loop, reductions=reductions, inits=reductions)
+        conflict = carried_conflict(loop, reductions=reductions, inits=inits)
     except NotProved as error:
         return undecided(error)
     if conflict is None:

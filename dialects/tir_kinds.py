@@ -57,6 +57,10 @@ PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""
 
+REASSOCIATE = "reassociate"
+"""Annotation of a loop: its iterations may combine into one accumulator in any order, sums and products of floats too,
+so that the loop may be vectorized."""
+
 ACROSS_THREADS = "tir.across_threads"
 """String attribute of a reduction block in a kernel that is being lowered: the axis whose threads it combines."""
 

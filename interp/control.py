@@ -10,7 +10,7 @@ from xdsl.dialects import affine, func, scf
 from xdsl.dialects.builtin import MemRefType
 
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.values import Buffer
@@ -143,9 +143,10 @@ def emit_loop(
 ) -> None:
     """A loop from 0 to `extent`; `free` when its iterations may run in any order.
 
-    Threads that reduce together run one after the other: how they combine what they have is the business of lowering.
+    Threads and lanes that reduce together run one after the other: how they combine what they have is the business of
+    lowering.
     """
-    free = free and not combines_threads(op)
+    free = free and not combines_iterations(op)
     interval: Interval
     if isinstance(extent, int):
         count, interval, below = str(extent), (0, max(extent - 1, 0)), None
@@ -166,9 +167,13 @@ def emit_loop(
         emitter.region(body)
 
 
-def combines_threads(loop: Operation) -> bool:
-    """Whether a loop over threads is one of the steps of a reduction: a reduce iterator is bound to it."""
-    if not isinstance(loop, ForOp) or loop.kind.data is not LoopKind.THREAD_BINDING:
+def combines_iterations(loop: Operation) -> bool:
+    """Whether a loop over threads, or over lanes that may reduce, is one of the steps of a reduction: a reduce iterator
+    is bound to it."""
+    if not isinstance(loop, ForOp):
+        return False
+    in_lanes = loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
+    if loop.kind.data is not LoopKind.THREAD_BINDING and not in_lanes:
         return False
     values: list[SSAValue] = [loop.induction_variable]
     for value in values:

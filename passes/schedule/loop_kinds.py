@@ -12,8 +12,9 @@ from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import ancestors
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.passes.schedule.primitive import Plan, Primitive
+from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ def why_not_free(loop: ForOp, kind: LoopKind) -> str | None:
     if loop.kind.data in (LoopKind.SERIAL, kind):
         return None
     return f"loop %{loop.induction_variable.name_hint or '?'} is already {loop.kind.data.value}"
+
+
+def reduces_in_lanes(loop: ForOp) -> bool:
+    """Whether the lanes of a vectorized loop may combine into one accumulator."""
+    return loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,16 @@ class Vectorize(Primitive):
 
     Requirements:
     1. the loop has no other kind yet
-    2. the iterations are independent, as for `parallel`
+    2. the iterations are independent, as for `parallel`; those of a loop that is noted `reassociate` (`annotate`) may
+       also combine into one accumulator, by a combiner that is free of order, with the init somewhere else
     3. the extent is static
     4. no loop inside is parallel or bound to threads
+
+    ```mlir
+    tir.for %k in 16 attributes {reassociate = true} { tir.block "sum" ... }
+    // vectorize %k: all lanes are combined at once, sums of floats in any order
+    tir.for %k in 16 vectorized attributes {reassociate = true} { tir.block "sum" ... }
+    ```
     """
 
     NAME: ClassVar[str] = "vectorize"
@@ -90,13 +103,17 @@ class Vectorize(Primitive):
 
     def plan(self) -> LoopKindPlan:
         self.require(1, why_not_free(self.loop, LoopKind.VECTORIZED), self.loop)
-        self.require(2, dependent_iterations(self.loop, "in the same vector operation"), self.loop)
+        self.require(2, self._why_not_independent(), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(3, "the extent is only known at run time: split the loop by a constant first", self.loop)
         for op in self.loop.walk():
             if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
                 self.refuse(4, f"loop %{op.induction_variable.name_hint} inside is {op.kind.data.value}", op)
         return LoopKindPlan(self.loop, self.loop, LoopKind.VECTORIZED)
+
+    def _why_not_independent(self) -> Violation | None:
+        reductions = REASSOCIATE not in self.loop.attributes
+        return dependent_iterations(self.loop, "in the same vector operation", reductions=reductions, inits=True)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from weft.analysis.threads import axis_of
 from weft.dialects.low_gpu import THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.passes.schedule.loop_kinds import reduces_in_lanes
 from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
 from weft.support.errors import InternalError
 
@@ -66,12 +67,16 @@ class MovingPrimitive(Primitive):
             if not isinstance(op, ForOp) or not _runs_in_parallel(op):
                 continue
             loop = originals.get(op)
-            reductions = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
+            inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
+            reductions = inits and not reduces_in_lanes(op)
             consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
-            violation = dependent_iterations(op, consequence, reductions=reductions)
+            violation = dependent_iterations(op, consequence, reductions=reductions, inits=inits)
             if violation is None:
                 continue
-            if isinstance(loop, ForOp) and dependent_iterations(loop, "", reductions=reductions) is not None:
+            if (
+                isinstance(loop, ForOp)
+                and dependent_iterations(loop, "", reductions=reductions, inits=inits) is not None
+            ):
                 continue  # it was so before
             legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
             self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)

@@ -86,7 +86,8 @@ class Bind(Primitive):
         if axis not in AXES:
             self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
         self.require(2, self._why_not_free(), loop)
-        self.require(3, dependent_iterations(loop, "at the same time", reductions=axis not in THREAD_AXES), loop)
+        reductions = axis not in THREAD_AXES
+        self.require(3, dependent_iterations(loop, "at the same time", reductions=reductions, inits=reductions), loop)
         other = nested_binding(loop, axis)
         if other is not None:
             where = "around it" if loop in other.walk() else "inside"

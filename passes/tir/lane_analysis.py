@@ -11,11 +11,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
 from weft.passes.tir.nest import range_of
-
-REASSOCIATE = "reassociate"
-"""Unit annotation of a loop: sums and products of floats over its iterations may be taken in any order."""
 
 COMBINERS: dict[type[Operation], CombiningKindFlag] = {
     arith.AddfOp: CombiningKindFlag.ADD,

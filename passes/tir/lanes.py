@@ -20,6 +20,7 @@ from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.low_gpu import SHARED
 from weft.dialects.tir import ForOp
 from weft.passes.tir.guards import constraint_of
+from weft.passes.tir.lane_accumulators import LaneReduction
 from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
 from weft.passes.tir.lane_values import LaneValues
 from weft.passes.tir.nest import buffer_type, detached_ops, range_of
@@ -40,6 +41,8 @@ class Vectorizer(LaneValues):
         """The lanes that run, where not all do."""
         self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
         """Masks that are constants."""
+        self.reduced: list[LaneReduction] = []
+        """Reductions over the lanes."""
         self.dead: list[Operation] = []
         """Ops of the body that have been replaced: erased at the end, for what follows may still trace through them."""
 
@@ -154,10 +157,8 @@ class Vectorizer(LaneValues):
     def store(self, op: memref.StoreOp) -> None:
         place = Index.of(op.indices[0]).simplified(range_of)
         if not self.lanes.varies(place):
-            value = op.value
             if op in self.lanes.reductions:
-                value = self.reduce(self.lanes.reductions[op])
-            op.operands[0] = value
+                op.operands[0] = self.reduce(op, self.lanes.reductions[op])
             self.emit(op)
             return
         self.dead.append(op)
@@ -186,19 +187,20 @@ class Vectorizer(LaneValues):
         size = buffer_type(buffer).get_shape()[0]
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
-    def reduce(self, reduction: Reduction) -> SSAValue:
+    def reduce(self, store: memref.StoreOp, reduction: Reduction) -> SSAValue:
         """All lanes combined with the value that the load found."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type
+        neutral = neutral_element(reduction.kind, element)
         if self.mask is not None:
-            neutral = neutral_element(reduction.kind, element)
             lanes = self.select(self.mask, lanes, self.constant(element, [neutral]))
         flags: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(reduction.kind)}
         is_reordered = isinstance(reduction.combine, arith.AddfOp | arith.MulfOp)
         flags["fastmath"] = arith.FastMathFlagsAttr([FastMathFlag.REASSOC] if is_reordered else "none")
-        combined = self.value(vector.ReductionOp.create(operands=[lanes], result_types=[element], properties=flags))
+        combined = vector.ReductionOp.create(operands=[lanes], result_types=[element], properties=flags)
         new = reduction.combine.clone_without_regions()
-        new.operands = [reduction.load.res, combined]
+        new.operands = [reduction.load.res, self.value(combined)]
+        self.reduced.append(LaneReduction(reduction.load, combined, new, store, neutral))
         return self.value(new, reduction.combine.results[0].name_hint)
 
     # Control flow

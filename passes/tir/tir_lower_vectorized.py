@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.passes.tir.lane_accumulators import accumulate_in_lanes
 from weft.passes.tir.lane_analysis import analyse
 from weft.passes.tir.lanes import Vectorizer
 from weft.passes.tir.nest import (
@@ -51,7 +52,8 @@ class LowerVectorizedPass(ModulePass):
     - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds.
     - Inner loops stay, around vector operations.
     - `x[p] = combine(x[p], v)` with one place for all lanes becomes a `vector.reduction`, where the order does not
-      matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`.
+      matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves
+      behind the serial loops around it that combine into the same place (`lane_accumulators`).
     - A buffer that is allocated inside the loop gets a copy for each lane.
 
     What has no vector form (calls, inner loops whose extents differ between lanes, lanes that store to one place, a
@@ -78,7 +80,10 @@ def vectorize(loop: ForOp) -> None:
     _give_each_lane_its_buffers(loop, count)
     lanes = analyse(loop)
     if lanes.obstacle is None:
-        Vectorizer(lanes, count).run()
+        vectorizer = Vectorizer(lanes, count)
+        vectorizer.run()
+        for reduction in vectorizer.reduced:
+            accumulate_in_lanes(reduction)
     else:
         loop.kind = LoopKindAttr(LoopKind.UNROLLED if count <= _UNROLL_LIMIT else LoopKind.SERIAL)
 

@@ -1,0 +1,95 @@
+"""Reductions over vector lanes: what vectorize accepts, and that the result is that of the plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from schedule_checks import check_schedule, refused
+
+import weft
+from weft import te
+
+
+def row_reduction(combine: Callable[..., te.Expr], dtype: str, rows: int = 3, columns: int = 37) -> weft.Schedule:
+    A = te.placeholder((rows, columns), dtype, name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    return weft.Schedule(
+        te.create_func([A, te.compute((rows,), lambda i: combine(A[i, k], axis=k), name="S")], name="rows")
+    )
+
+
+def in_lanes(sch: weft.Schedule, lanes: int) -> None:
+    """Vectorize the innermost loop of the reduction "S"."""
+    *_, k = sch.get_loops("S")
+    outer, inner = sch.split(k, factors=[None, lanes])
+    sch.annotate(inner, "reassociate", True)
+    sch.decompose_reduction("S", outer)
+    sch.vectorize(inner)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
+@pytest.mark.parametrize("combine", [te.sum, te.prod, te.max, te.min])
+@pytest.mark.parametrize("columns", [1, 32, 37])
+def test_lanes_combine_to_what_the_loop_does(combine: Callable[..., te.Expr], dtype: str, columns: int) -> None:
+    sch = row_reduction(combine, dtype, columns=columns)
+    before = sch.mod.clone()
+    in_lanes(sch, 8)
+    check_schedule(before, sch)
+    assert "reduce" in weft.build(sch.mod).get_source("ll")
+
+
+def test_sums_keep_lanes_over_the_loop() -> None:
+    sch = row_reduction(te.sum, "float32", columns=64)
+    in_lanes(sch, 8)
+    a = np.random.default_rng(0).standard_normal((3, 64)).astype("float32")
+    out = np.empty(3, "float32")
+    weft.build(sch.mod)["rows"](a, out)
+    lanes = np.zeros((3, 8), "float32")
+    for k in range(8):
+        lanes += a[:, 8 * k : 8 * k + 8]
+    np.testing.assert_allclose(out, lanes.sum(axis=1), rtol=1e-6)
+
+
+def test_nan_and_signed_zero_of_a_maximum() -> None:
+    sch = row_reduction(te.max, "float32", columns=16)
+    in_lanes(sch, 8)
+    a = np.full((3, 16), -np.inf, "float32")
+    a[1, 9], a[2, 3], a[2, 4] = np.nan, -0.0, 0.0
+    out = np.empty(3, "float32")
+    weft.build(sch.mod)["rows"](a, out)
+    np.testing.assert_array_equal(out, np.float32([-np.inf, np.nan, 0.0]))
+    assert not np.signbit(out[2])
+
+
+def test_refused_without_the_note() -> None:
+    sch = row_reduction(te.sum, "float32")
+    *_, k = sch.get_loops("S")
+    sch.decompose_reduction("S", k)
+    refused(lambda: sch.vectorize(k), 2, "the iterations are independent", "in the same vector operation")
+
+
+def test_refused_while_the_reduction_starts_in_the_loop() -> None:
+    sch = row_reduction(te.sum, "float32")
+    *_, k = sch.get_loops("S")
+    sch.annotate(k, "reassociate", True)
+    refused(lambda: sch.vectorize(k), 2, "in the same vector operation")
+
+
+def test_refused_for_a_combiner_that_is_not_free_of_order() -> None:
+    sch = row_reduction(te.comm_reducer(lambda x, y: x - y, lambda dtype: te.const(0, dtype)), "float32")
+    for op in sch.mod.walk():
+        op.attributes.pop("tir.commutative", None)
+    *_, k = sch.get_loops("S")
+    sch.annotate(k, "reassociate", True)
+    sch.decompose_reduction("S", k)
+    refused(lambda: sch.vectorize(k), 2, "in the same vector operation")
+
+
+def test_the_note_lets_no_parallel_loop_reduce() -> None:
+    sch = row_reduction(te.sum, "float32")
+    *_, k = sch.get_loops("S")
+    sch.annotate(k, "reassociate", True)
+    sch.decompose_reduction("S", k)
+    refused(lambda: sch.parallel(k), 2, "at the same time")
