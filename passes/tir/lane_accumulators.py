@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.index import Index
@@ -152,5 +153,6 @@ def _like(op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> Oper
 
 def _constant(type_: VectorType, element: float | int) -> arith.ConstantOp:
     lanes = [element] * type_.get_shape()[0]
-    dense = DenseIntOrFPElementsAttr.from_list(type_, lanes)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    # from_list is typed for either kind of element, not for both.
+    dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("list[int]", lanes))
     return arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
