@@ -22,11 +22,12 @@ from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards
 from weft.passes.schedule.visibility import Place, lift, outermost_place, values_used_by, why_not_visible
-from weft.passes.tir.nest import detached_ops, erase_if_unused, is_free_of_effects
+from weft.passes.tir.nest import detached_ops, erase_if_unused
 from weft.support.errors import Violation
 
 
@@ -324,15 +325,7 @@ class Blockize(MovingPrimitive):
         return found
 
     def _block(self) -> BlockOp:
-        inner: Operation = self.loop
-        while isinstance(inner, ForOp):
-            effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
-            if len(effects) != 1:
-                names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
-                self.refuse(1, f"the body of loop %{_hint(inner)} holds {names or 'nothing'}", inner)
-            (inner,) = effects
-        if not isinstance(inner, BlockOp):
-            self.refuse(1, f"it holds {inner.name}, not a block", inner)
+        inner = lone_block(self, self.loop)
         if len(parts_of(inner)) > 1:
             self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
         return inner

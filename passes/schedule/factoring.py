@@ -22,6 +22,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
+from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
@@ -256,15 +257,7 @@ class Rfactor(MovingPrimitive):
 
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
-        inner: Operation = self.loop
-        while isinstance(inner, ForOp):
-            effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
-            if len(effects) != 1:
-                names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
-                self.refuse(1, f"the body of loop {_name(inner)} holds {names or 'nothing'}", inner)
-            (inner,) = effects
-        if not isinstance(inner, BlockOp):
-            self.refuse(1, f"it holds {inner.name}, not a block", inner)
+        inner = lone_block(self, self.loop)
         self.require(1, why_not_reduction(inner), inner, block_text(inner))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
             self.refuse(1, "the block holds other blocks", inner, block_text(inner))

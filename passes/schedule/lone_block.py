@@ -1,0 +1,25 @@
+"""Requirement of several primitives: a loop with one block in it, and nothing else that has an effect."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Primitive
+from weft.passes.tir.nest import is_free_of_effects
+
+
+def lone_block(primitive: Primitive, loop: ForOp) -> BlockOp:
+    """The only thing with an effect below a loop, through the loops in it. Refuses, as requirement 1 of `primitive`,
+    when there is more or it is no block."""
+    inner: Operation = loop
+    while isinstance(inner, ForOp):
+        effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
+        if len(effects) != 1:
+            names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
+            hint = inner.induction_variable.name_hint or "?"
+            primitive.refuse(1, f"the body of loop %{hint} holds {names or 'nothing'}", inner)
+        (inner,) = effects
+    if not isinstance(inner, BlockOp):
+        primitive.refuse(1, f"it holds {inner.name}, not a block", inner)
+    return inner
