@@ -1,0 +1,172 @@
+"""Exports: headers, what is refused and why, and libraries that say what they are."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from exported_programs import COMPILER, needs_compiler
+
+import weft
+from weft import te
+from weft.backends.llvm.object_file import object_symbols
+from weft.runtime.export import loaded
+from weft.runtime.export.header import c_header
+from weft.runtime.export.program import Program
+from weft.runtime.export.signature_text import library_text, read_library_text
+from weft.runtime.library import Library
+from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
+from weft.support.errors import CompileError
+from weft.support.facts import CallFact
+from weft.support.target import Target
+
+SIGNATURE = Signature(
+    "int",
+    (
+        ArraySpec("X", "float32", ("n", 4), strides=("s", 1)),
+        ArraySpec("double", "float16", (2, 3), "readwrite"),
+        ScalarSpec("count", "int64", "n"),
+        ScalarSpec("h", "float16"),
+        ArraySpec("Y", "bool", (), "write"),
+    ),
+    ("n", "s"),
+    1,
+    (CallFact("n % 4 == 0"),),
+)
+
+
+def increment(extent: int | te.Var = 16, name: str = "increment") -> weft.Schedule:
+    x = te.placeholder((extent,), "float32", name="X")
+    return weft.Schedule(te.create_func([x, te.compute((extent,), lambda i: x[i] + 1.0, name="Y")], name=name))
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return weft.build(increment().mod)
+
+
+def test_headers_say_what_callers_must_see_to() -> None:
+    text = c_header([SIGNATURE], Target.parse("llvm -num-threads=3"), "my-file.h", parallel=True)
+    head = "void weft_function_int("
+    joint = ",\n" + " " * len(head)
+    parameters = (
+        *("const float *WEFT_RESTRICT X", "weft_f16 *WEFT_RESTRICT double_", "int64_t count", "_Float16 h"),
+        *("bool *WEFT_RESTRICT Y", "int64_t n", "int64_t s"),
+    )
+    assert f"{head}{joint.join(parameters)});" in text
+    for line in (
+        "#ifndef WEFT_MY_FILE_H",
+        "X: float32[n][4], strides s, 1",
+        "double_: inout float16[2][3]",
+        "count: int64, the extent n",
+        "Y: out bool[1]",
+        "n: the extent n of X",
+        "s: the stride s of X",
+        "requires n % 4 == 0",
+        "void weft_set_num_threads(int32_t count);",
+        "what the target said (3)",
+    ):
+        assert line in text
+    assert "weft_set_num_threads" not in c_header([SIGNATURE], Target(), "f.h", parallel=False)
+
+
+def test_signatures_as_text() -> None:
+    target = Target.parse("llvm -num-threads=3 -opt-level=1")
+    known = read_library_text(library_text([SIGNATURE], target))
+    assert known.signatures == (SIGNATURE,)
+    assert known.symbols == ("weft_function_int",)
+    assert known.target == target
+    with pytest.raises(CompileError, match="another version of weft"):
+        read_library_text('{"weft": 99}')
+    for text in ("", "[]", '{"weft": 1}', '{"weft": 1, "target": "llvm", "requires": [], "functions": [{}]}'):
+        with pytest.raises(CompileError, match="not weft's"):
+            read_library_text(text)
+
+
+def test_what_cannot_be_exported_says_why(library: Library, tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"f.txt': the suffix says what to export: .o, .obj, .so"):
+        library.export(tmp_path / "f.txt")
+    with pytest.raises(CompileError, match="unknown kind of export 'sharde', did you mean 'shared'"):
+        library.export(tmp_path / "f.so", kind="sharde")
+    with pytest.raises(CompileError, match="there is no folder"):
+        library.export(tmp_path / "missing" / "f.o")
+    with pytest.raises(CompileError, match="the compiler 'no-such-cc' is not on the PATH"):
+        library.export(tmp_path / "f.so", compiler="no-such-cc")
+    with pytest.raises(CompileError, match="a program in C is exported as c or h, got 'so'"):
+        weft.build(increment().mod, target="c").export(tmp_path / "f.so")
+
+
+def test_without_a_c_compiler_objects_can_still_be_made(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompileError, match=r"'f.so' is linked by the system's C compiler, and there is no compiler"):
+        library.export(tmp_path / "f.so")
+    with pytest.raises(CompileError, match=r"'f.a' is made by ar, which is not on the PATH"):
+        library.export(tmp_path / "f.a")
+    assert library.export(tmp_path / "f.o").read_bytes()[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe")
+
+
+def test_a_kind_goes_before_the_suffix(library: Library, tmp_path: Path) -> None:
+    assert "increment:" in library.export(tmp_path / "f.txt", kind="asm").read_text().replace("_increment", "increment")
+
+
+def test_programs_in_c(tmp_path: Path) -> None:
+    program = weft.build(increment().mod, target="c")
+    assert "void increment(" in program.export(tmp_path / "f.c").read_text()
+    assert "#pragma once" in program.export(tmp_path / "f.h").read_text()
+
+
+def test_other_machines_are_exported_to_not_called(tmp_path: Path) -> None:
+    foreign = weft.build(increment().mod, target="llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=sifive-u74")
+    assert list(foreign) == ["increment"] and "increment" in foreign and len(foreign) == 1
+    table = object_symbols(foreign.export(tmp_path / "f.o").read_bytes())
+    assert table is not None and "increment" in table.defined
+    assert "increment:" in foreign.get_source("asm")
+    assert "riscv64" in foreign.export(tmp_path / "f.h").read_text()
+    with pytest.raises(CompileError, match="'increment' is code for riscv64-unknown-linux-gnu, which cannot run"):
+        foreign["increment"]
+    with pytest.raises(CompileError, match="not for riscv64-unknown-linux-gnu: name a cross compiler"):
+        foreign.export(tmp_path / "f.so")
+
+
+def test_threads_are_refused_where_there_are_none(tmp_path: Path) -> None:
+    schedule = increment()
+    schedule.parallel(schedule.get_loops("Y")[0])
+    windows = weft.build(schedule.mod, target="llvm -mtriple=x86_64-pc-windows-msvc -num-threads=4")
+    with pytest.raises(CompileError, match="run on POSIX threads, which x86_64-pc-windows-msvc lacks"):
+        windows.export(tmp_path / "f.o")
+
+
+@needs_compiler
+def test_libraries_are_checked_when_they_are_loaded(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(FileNotFoundError):
+        weft.load(tmp_path / "missing.so")
+    other = tmp_path / "other.so"
+    other.write_text("no library")
+    with pytest.raises(CompileError, match=r"'other.so' cannot be loaded"):
+        weft.load(other)
+    source = tmp_path / "plain.c"
+    source.write_text("int f(void) { return 1; }\n")
+    subprocess.run([str(COMPILER), "-shared", "-fPIC", str(source), "-o", str(tmp_path / "plain.so")], check=True)
+    with pytest.raises(CompileError, match=r"'plain.so' says nothing about its functions"):
+        weft.load(tmp_path / "plain.so")
+    library.export(tmp_path / "f.so")
+    assert list(weft.load(tmp_path / "f.so")) == ["increment"]
+    with pytest.raises(CompileError, match="a library that was loaded has no source 'asm'"):
+        weft.load(tmp_path / "f.so").get_source("asm")
+    features = {name: False for name in loaded.host_features()}
+    if features:
+        monkeypatch.setattr(loaded, "host_features", lambda: features)
+        with pytest.raises(CompileError, match=r"'f.so' was compiled for .*; this CPU lacks "):
+            weft.load(tmp_path / "f.so")
+
+
+@needs_compiler
+def test_undefined_functions_are_named_when_a_library_is_linked(tmp_path: Path) -> None:
+    text = "declare void @missing_one()\ndefine void @f() {\n call void @missing_one()\n ret void\n}\n"
+    program = Program(text, (Signature("f", ()),), Target())
+    with pytest.raises(CompileError, match="missing_one"):
+        program.export(tmp_path / "f.so")
+    program.export(tmp_path / "f.o")
