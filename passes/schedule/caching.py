@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +50,7 @@ from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import guards_of, set_guards
 from weft.support.errors import InternalError, Violation
+from weft.support.names import free_name
 
 _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matrix_a|matrix_b|accumulator)")
 SCOPE_HELP = (
@@ -96,8 +96,7 @@ class CachePlan(Plan):
 def free_label(function: Operation, wanted: str) -> str:
     """A name that no block of the function has: the wanted one, else with a number."""
     taken = {op.label for op in function.walk() if isinstance(op, BlockOp)}
-    numbered = (f"{wanted}_{number}" for number in itertools.count(1))
-    return next(name for name in itertools.chain((wanted,), numbered) if name not in taken)
+    return free_name(wanted, taken)
 
 
 def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], index: int, verb: str) -> SSAValue:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,6 +21,7 @@ from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
 from weft.support.errors import InternalError, Violation
+from weft.support.names import free_name
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class LoopPartitionPlan(Plan):
         groups = {group.data for block in blocks if isinstance(group := block.attributes.get(PART_OF), StringAttr)}
         for block in child_blocks(loop):
             if PART_OF not in block.attributes:
-                group = unique(block.label, groups)
+                group = free_name(block.label, groups)
                 groups.add(group)
                 block.attributes[PART_OF] = StringAttr(group)
         parts: list[ForOp] = []
@@ -49,7 +49,7 @@ class LoopPartitionPlan(Plan):
             rewriter.insert([part], InsertPoint.before(loop))
             for op in part.walk():
                 if isinstance(op, BlockOp):
-                    op.block_name = StringAttr(unique(f"{op.label}_{part.induction_variable.name_hint}", labels))
+                    op.block_name = StringAttr(free_name(f"{op.label}_{part.induction_variable.name_hint}", labels))
                     labels.add(op.label)
             for block in child_blocks(part):
                 _drop_idle_init(rewriter, block)
@@ -57,16 +57,6 @@ class LoopPartitionPlan(Plan):
             start += length
         rewriter.erase(loop)
         return tuple(parts)
-
-
-def unique(name: str, taken: Collection[str]) -> str:
-    """`name`, or `name_1`, `name_2`, ... when it is taken."""
-    if name not in taken:
-        return name
-    at = 1
-    while f"{name}_{at}" in taken:
-        at += 1
-    return f"{name}_{at}"
 
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:

@@ -35,6 +35,7 @@ from weft.passes.te.compute_nest import compute_nest, read_memory
 from weft.passes.te.constants import ConstantPool
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
 from weft.support.errors import CompileError, InternalError
+from weft.support.names import free_name
 
 
 def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
@@ -295,6 +296,11 @@ class _FunctionLowering:
             return extent
         return self._constants.get(extent, op.result.type)
 
+    def _new_label(self, wanted: str) -> str:
+        label = free_name(wanted, self._labels)
+        self._labels.add(label)
+        return label
+
     def _lower_compute(self, compute: ComputeOp) -> None:
         outputs = [self._output(compute, result) for result in compute.results]
         reduce = reduction_of(compute)
@@ -303,7 +309,7 @@ class _FunctionLowering:
             for result in reduce.results:
                 if result not in yielded:
                     outputs.append(self._allocate(compute, MemRefType(result.type, compute.shape), result.name_hint))
-        label = _unique(compute.label, self._labels)
+        label = self._new_label(compute.label)
         self._nests.append(compute_nest(compute, label, outputs, self._memory, self._constants))
 
     def _output(self, compute: ComputeOp, result: SSAValue) -> SSAValue:
@@ -342,7 +348,7 @@ class _FunctionLowering:
             read = ExtractOp(value, list(copy.indices), element)
             read.location = returned.location
             copy.body.block.add_ops([read, YieldOp(read.result)])
-            label = _unique(copy.label, self._labels)
+            label = self._new_label(copy.label)
             self._nests.append(compute_nest(copy, label, [parameter], self._memory, self._constants))
             self._replaced.append(copy)
 
@@ -359,16 +365,6 @@ class _FunctionLowering:
             self._place(dim)
             extents.append(dim.result)
         return extents
-
-
-def _unique(name: str, taken: set[str]) -> str:
-    """`name`, with a number where it is taken; it is taken afterwards."""
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    taken.add(candidate)
-    return candidate
 
 
 @dataclass(frozen=True)

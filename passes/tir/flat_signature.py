@@ -17,6 +17,7 @@ from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.passes.tir.nest import static_value
 from weft.support.errors import CompileError
+from weft.support.names import free_name
 
 
 class Quantity(NamedTuple):
@@ -73,9 +74,9 @@ class FlatSignature:
                 if key not in named:
                     hint = key.name_hint if isinstance(key, SSAValue) else _hint(arguments[key.parameter], key)
                     hint = hint or _hint(arguments[position], own)
-                    named[key] = _fresh(
-                        hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}", taken
-                    )
+                    wanted = hint or f"{labels[position]}_{'s' if own.is_stride else 'd'}{own.dimension}"
+                    named[key] = free_name(wanted, taken, first=2)
+                    taken.add(named[key])
                     signature.symbols.append(named[key])
                     if isinstance(key, SSAValue) and isinstance(key, BlockArgument):
                         signature.of_scalar[key.index] = named[key]
@@ -106,14 +107,6 @@ class FlatSignature:
             access = AccessAttr(self.access.get(position, Access.READ))
             params.append(ParamAttr(StringAttr(label), type_, access, ArrayAttr([StringAttr(s) for s in symbols])))
         return ArrayAttr(params)
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    base, number = name, 2
-    while name in taken:
-        name, number = f"{base}_{number}", number + 1
-    taken.add(name)
-    return name
 
 
 def quantities_of(position: int, type_: Attribute) -> list[Quantity]:

@@ -31,6 +31,7 @@ from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.passes.tir.nest import buffer_type, detached_ops, index_constant, insert_before, range_of
 from weft.passes.tir.tir_flatten import bytes_of
 from weft.support.errors import InternalError, ScheduleError, Violation
+from weft.support.names import free_name
 from weft.support.target import Target
 
 _READS = frozenset(("memref.load", "vector.load", "vector.maskedload", "low.gather"))
@@ -69,18 +70,12 @@ class OutlineKernelsPass(ModulePass):
         for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
             last: FuncOp = function
             for root in [loop for loop in function.walk() if isinstance(loop, ForOp) and SOURCE in loop.attributes]:
-                kernel = _Outliner(root, _fresh(f"{function.sym_name.data}_kernel", names), target).run()
+                name = free_name(f"{function.sym_name.data}_kernel", names)
+                names.add(name)
+                kernel = _Outliner(root, name, target).run()
                 op.body.block.insert_op_after(kernel, last)
                 last = kernel
             del function.attributes[IN_STEP]
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    found, number = name, 1
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    taken.add(found)
-    return found
 
 
 @dataclass

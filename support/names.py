@@ -1,0 +1,13 @@
+"""Names that nobody has yet."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+
+def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
+    """`wanted`, or where it is taken `wanted_1`, `wanted_2`, ...: the first that is free, counted from `first`."""
+    name, number = wanted, first
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name
