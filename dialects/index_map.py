@@ -70,7 +70,7 @@ def parse_operand_list(parser: Parser) -> list[SSAValue]:
     return list(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())))
 
 
-def _negated(expr: AffineExpr) -> AffineExpr | None:
+def negated(expr: AffineExpr) -> AffineExpr | None:
     """What is subtracted when `expr` is added, if it reads better as a subtraction."""
     if isinstance(expr, AffineConstantExpr) and expr.value < 0:
         return AffineConstantExpr(-expr.value)
@@ -99,7 +99,7 @@ def _print_expr(printer: Printer, expr: AffineExpr, operands: Sequence[SSAValue]
     if parenthesised:
         printer.print_string("(")
     _print_expr(printer, expr.lhs, operands, precedence)
-    subtracted = _negated(expr.rhs) if is_sum else None
+    subtracted = negated(expr.rhs) if is_sum else None
     if subtracted is not None:
         printer.print_string(" - ")
         _print_expr(printer, subtracted, operands, _PRODUCT)

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.index_map import negated
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Pointer, Stride, Symbol, is_scalar
 from weft.frontends.te.dtypes import name_of
@@ -257,7 +258,7 @@ class Raiser:
             case AffineDimExpr():
                 return self._dimension(operands[expr.position])
             case AffineBinaryOpExpr() if expr.kind in _AFFINE:
-                subtracted = _subtracted(expr)
+                subtracted = negated(expr.rhs) if expr.kind is AffineBinaryOpKind.Add else None
                 if subtracted is not None:
                     return binary(BinaryKind.SUB, self._affine(expr.lhs, operands), self._affine(subtracted, operands))
                 left, right = self._affine(expr.lhs, operands), self._affine(expr.rhs, operands)
@@ -271,23 +272,6 @@ class Raiser:
             ours = value.owner in self._window or value.owner.parent_block() in self._open
             raise NotRaised(*([] if ours else [value.owner]))
         return self.value(value)
-
-
-def _subtracted(expr: AffineBinaryOpExpr) -> AffineExpr | None:
-    """What is subtracted when `expr` adds something negative."""
-    right = expr.rhs
-    if expr.kind is not AffineBinaryOpKind.Add:
-        return None
-    if isinstance(right, AffineConstantExpr) and right.value < 0:
-        return AffineConstantExpr(-right.value)
-    if (
-        isinstance(right, AffineBinaryOpExpr)
-        and right.kind is AffineBinaryOpKind.Mul
-        and isinstance(right.rhs, AffineConstantExpr)
-        and right.rhs.value < 0
-    ):
-        return right.lhs if right.rhs.value == -1 else right.lhs * -right.rhs.value
-    return None
 
 
 def _constant(attribute: Attribute) -> Const:
