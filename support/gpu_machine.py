@@ -31,8 +31,6 @@ class GpuMachine:
     """Shared memory that a block may ask for at launch."""
     warp_size: int = 32
     """Threads that run in step; shuffles move values among them."""
-    registers_per_block: int = 65536
-    """32-bit registers for all threads of a block."""
     registers_per_thread: int = 255
     has_async_copy: bool = False
     """Whether copies from device memory to shared memory can run beside the threads."""

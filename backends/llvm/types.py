@@ -58,10 +58,6 @@ class ValueType:
         """Size of a scalar in memory, which is also its alignment."""
         return max(self.bits, 8) // 8
 
-    @property
-    def memory_element(self) -> str:
-        return "i8" if self.element == "i1" else self.element
-
     def of(self, element: str) -> ValueType:
         """As many lanes of another scalar type."""
         return value_type(element, self.lanes)
@@ -102,7 +98,6 @@ def _value_type(element: str, lanes: int) -> ValueType:
 
 
 POINTER: Final = value_type("ptr")
-I1: Final = value_type("i1")
 I64: Final = value_type("i64")
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, range_of
@@ -161,7 +161,3 @@ def _check_implementation(function: FuncOp) -> None:
 def points_into(function: FuncOp, argument: BlockArgument) -> bool:
     """Whether an implementation hands out pointers into a parameter."""
     return any(isinstance(use.operation, AccessPtrOp) for use in argument.uses)
-
-
-def outside_calls(function: FuncOp) -> list[CallOp]:
-    return [op for op in function.walk() if isinstance(op, CallOp)]
