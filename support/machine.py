@@ -134,6 +134,17 @@ def check_triple(triple: str) -> None:
         raise CompileError(f"unknown target triple '{triple}': architecture '{architecture}'{hint}") from error
 
 
+def triple_of_cpu(cpu: str) -> str:
+    """The triple for a CPU that is given without one: the host's, unless its name is known to be of another kind."""
+    host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
+    if cpu in _COMMON_CPUS.get(host, ()):
+        return host_triple()
+    if cpu.startswith("apple-"):
+        return "arm64-apple-macosx" if host != "aarch64" else host_triple()
+    kinds = [architecture for architecture, cpus in _COMMON_CPUS.items() if cpu in cpus]
+    return f"{kinds[0]}-unknown-linux-gnu" if kinds else host_triple()
+
+
 @cache
 def check_cpu(triple: str, cpu: str) -> None:
     """Raises `CompileError`, with near names, when LLVM does not know `cpu`."""

@@ -24,6 +24,7 @@ from weft.support.machine import (
     host_cpu,
     host_triple,
     machine_facts,
+    triple_of_cpu,
 )
 
 KINDS: Final = ("llvm", "c", *GPU_KINDS)
@@ -33,7 +34,8 @@ KINDS: Final = ("llvm", "c", *GPU_KINDS)
 @dataclass(frozen=True)
 class Target:
     """A machine to compile for. What is left empty (or 0) is filled in: from the host when the triple is the
-    host's, else from what LLVM says about the CPU.
+    host's, else from what LLVM says about the CPU. The triple is the host's, unless a well-known `cpu` is of another
+    kind: `apple-m1` is `arm64-apple-macosx`.
 
     `features` holds only what differs from the CPU's own features, as LLVM writes them (`+avx2,-avx512f`);
     for the host's CPU the features are those that the host really reports. Raises `CompileError` on an
@@ -78,7 +80,7 @@ class Target:
             value: int = getattr(self, name)
             if value < 0:
                 raise CompileError(f"target option {_option(name)} must not be negative, got {value}")
-        triple = self.triple or host_triple()
+        triple = self.triple or triple_of_cpu(self.cpu)
         check_triple(triple)
         cpu = self.cpu or (host_cpu() if triple == host_triple() else "generic")
         check_cpu(triple, cpu)

@@ -35,6 +35,18 @@ def test_printed_target_parses_back(text: str) -> None:
     assert Target.parse(str(target)) == target
 
 
+def test_well_known_cpus_of_other_kinds_say_their_triple() -> None:
+    for cpu, triples in {
+        "haswell": ("x86_64-unknown-linux-gnu",),
+        "neoverse-v1": ("aarch64-unknown-linux-gnu",),
+        "apple-m1": ("arm64-apple-macosx",),
+    }.items():
+        target = Target.parse(f"llvm -mcpu={cpu}")
+        assert target.triple in (*triples, host_triple())
+        assert Target.parse(str(target)) == target
+    assert Target.parse("llvm -mcpu=neoverse-v1 -mtriple=aarch64-linux-gnu").triple == "aarch64-linux-gnu"
+
+
 def test_targets_are_values() -> None:
     assert {Target("llvm"), Target.parse("llvm")} == {Target("llvm")}
 
