@@ -29,7 +29,7 @@ from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
 from weft.analysis.threads import axis_of, nested_binding
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
 from weft.support.errors import CompileError

@@ -18,7 +18,7 @@ from weft.analysis.accesses import Access
 from weft.analysis.dependence import Conflict, conflict_between
 from weft.analysis.replay import Order
 from weft.analysis.structure import ancestors, stored_buffer
-from weft.dialects.low_gpu import BLOCK_AXES, SHARED, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 

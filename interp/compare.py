@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, BFloat16Type, MemRefType, TensorType
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 from weft.dialects.te import ReduceOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 from weft.interp.emitter import Emitter
 from weft.interp.errors import InterpreterError
 from weft.interp.intrinsics import meaning_of

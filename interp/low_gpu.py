@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from xdsl.dialects.builtin import BFloat16Type, FixedBitwidthType, Float16Type, Float32Type, IntegerType, MemRefType
 from xdsl.dialects.func import FuncOp
 
-from weft.dialects import low_gpu
-from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES, AtomicKind, ShuffleMode
+from weft.dialects import low_gpu, low_kernel
+from weft.dialects.low_gpu import AtomicKind, ShuffleMode
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.interp.control import argument
 from weft.interp.errors import InterpreterError
@@ -81,8 +82,8 @@ def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
     return data
 
 
-@emits(low_gpu.LaunchOp)
-def emit_launch(emitter: Emitter, op: low_gpu.LaunchOp) -> None:
+@emits(low_kernel.LaunchOp)
+def emit_launch(emitter: Emitter, op: low_kernel.LaunchOp) -> None:
     arguments = "".join(f"{argument(emitter, value)}, " for value in op.arguments)
     grid, block = (", ".join(emitter.written(v, op) for v in values) for values in (op.grid, op.block))
     order, seed = emitter.options.order, emitter.options.seed
@@ -93,8 +94,8 @@ def emit_launch(emitter: Emitter, op: low_gpu.LaunchOp) -> None:
     )
 
 
-@emits(low_gpu.ThreadIdOp)
-def emit_thread_id(emitter: Emitter, op: low_gpu.ThreadIdOp) -> None:
+@emits(low_kernel.ThreadIdOp)
+def emit_thread_id(emitter: Emitter, op: low_kernel.ThreadIdOp) -> None:
     extent = op.static_extent
     name = emitter.define(op.result, (0, None if extent is None else extent - 1))
     emitter.line(f"{name} = {IDS}[{(*BLOCK_AXES, *THREAD_AXES).index(op.axis.data)}]", op)

@@ -8,7 +8,7 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
 from xdsl.traits import SymbolTable
 
-from weft.dialects.low_gpu import SHARED
+from weft.dialects.low_kernel import SHARED
 from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
 from weft.interp.low_gpu import emit_shared_alloca

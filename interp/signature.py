@@ -14,7 +14,7 @@ from xdsl.traits import SymbolTable
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access
-from weft.dialects.low_gpu import LaunchOp, argument_accesses
+from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap

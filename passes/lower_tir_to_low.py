@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
 from weft.passes.pipelines import tir_to_low

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 
-from weft.dialects.low_gpu import LaunchOp, kernel_of
+from weft.dialects.low_kernel import LaunchOp, kernel_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

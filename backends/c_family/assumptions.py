@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from weft.backends.c_family.facts import Fact
 from weft.dialects.low import PARAMS, facts_of, params_of, stride_symbols, symbols_of
-from weft.dialects.low_gpu import LaunchOp
+from weft.dialects.low_kernel import LaunchOp
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

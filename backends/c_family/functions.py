@@ -14,7 +14,7 @@ from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
-from weft.dialects import low_gpu
+from weft.dialects import low_kernel
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
@@ -58,8 +58,8 @@ def rules() -> Rules:
 
 def accesses_of(function: FuncOp) -> tuple[Access, ...]:
     """How a function accesses each of its arguments."""
-    if low_gpu.kernel_of(function) is not None:
-        return low_gpu.argument_accesses(function)
+    if low_kernel.kernel_of(function) is not None:
+        return low_kernel.argument_accesses(function)
     if PARAMS not in function.attributes:
         return (Access.READWRITE,) * len(function.args)
     params = params_of(function)

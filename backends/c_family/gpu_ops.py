@@ -14,7 +14,7 @@ from weft.backends.c_family import expression as c
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.memory_ops import access, buffer_type, space_of
-from weft.dialects import low_gpu
+from weft.dialects import low_gpu, low_kernel
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
     """The place of a thread: `blockIdx.x` and its like, as an int."""
-    thread_id = cast("low_gpu.ThreadIdOp", op)
+    thread_id = cast("low_kernel.ThreadIdOp", op)
     axis = thread_id.axis.data
     extent = thread_id.static_extent
     result = thread_id.result
@@ -145,7 +145,7 @@ def emit_async_wait(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 RULES: Final[Rules] = {
-    low_gpu.ThreadIdOp: emit_thread_id,
+    low_kernel.ThreadIdOp: emit_thread_id,
     low_gpu.BarrierOp: emit_barrier,
     low_gpu.ShuffleOp: emit_shuffle,
     low_gpu.AtomicOp: emit_atomic,

@@ -15,7 +15,7 @@ from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.memory_ops import buffer_type, space_of
 from weft.backends.c_family.source import Kernel, KernelSource
 from weft.backends.low_modules import contents
-from weft.dialects import low_gpu
+from weft.dialects import low_kernel
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def emit_kernels(
     language lacks, and for a block with more threads or shared memory than the target has.
     """
     functions, outside, data = contents(module)
-    kernels = [function for function in functions if low_gpu.kernel_of(function) is not None]
+    kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
     emitter = ModuleEmitter(language, target, rules())
     new_module_emitter(emitter, kernels, outside, data)
     known = assumed_of_kernels(module)
@@ -74,7 +74,7 @@ def _kernel_text(
     dynamic_shared: str,
     known: Mapping[int, Fact],
 ) -> tuple[Kernel, str]:
-    kernel = low_gpu.kernel_of(function)
+    kernel = low_kernel.kernel_of(function)
     if kernel is None:
         raise InternalError(f"@{function.sym_name.data} is no kernel")
     name, symbol = function.sym_name.data, module.symbols[function.sym_name.data]
@@ -113,7 +113,7 @@ def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
     return total
 
 
-def _check_threads(function: FuncOp, kernel: low_gpu.KernelAttr, target: Target) -> None:
+def _check_threads(function: FuncOp, kernel: low_kernel.KernelAttr, target: Target) -> None:
     gpu = target.gpu
     if gpu is None:
         raise CompileError.at(function, f"@{function.sym_name.data} is a kernel, and target {target.kind} has none")

@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS, GatherOp, ParallelForOp
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 
 _PURE = ("arith.", "math.", "vector.broadcast", "vector.extract", "vector.insert", "vector.shuffle", "vector.bitcast")
 _PURE_LOW = (

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 from weft.passes.low.low_canonicalize import is_pure
 
 

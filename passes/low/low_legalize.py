@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects import low_lanes
 from weft.dialects.low import PARAMS
-from weft.dialects.low_gpu import kernel_of
+from weft.dialects.low_kernel import kernel_of
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import function_of
 from weft.analysis.threads import axis_of
-from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.loop_kinds import reduces_in_lanes

@@ -14,7 +14,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_towards, function_of
 from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
 from weft.dialects import sched
-from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.schedule.loop_kinds import why_not_free

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.index import Index
 from weft.dialects import low_lanes
 from weft.dialects.low import GatherOp, ScatterOp
-from weft.dialects.low_gpu import SHARED
+from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.lane_accumulators import LaneReduction

@@ -22,7 +22,7 @@ from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
-from weft.dialects.low_gpu import KERNEL, ThreadIdOp
+from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import ForOp, range_of_index
 from weft.passes.index_ops import materialize
 

@@ -16,7 +16,7 @@ from weft.analysis.accesses import Access, accesses
 from weft.analysis.privacy import is_private
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
-from weft.dialects.low_gpu import SHARED
+from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
 from weft.passes.tir.tir_place_buffers import move_to_start, private_loop

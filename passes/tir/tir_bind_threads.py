@@ -22,7 +22,7 @@ from weft.analysis.threads import (
     loops_of_axis,
 )
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_gpu import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions

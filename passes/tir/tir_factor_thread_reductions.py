@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import loops_around, stored_buffer
 from weft.analysis.threads import axis_of
-from weft.dialects.low_gpu import THREAD_AXES
+from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.schedule.factoring import Rfactor

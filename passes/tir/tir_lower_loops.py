@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
-from weft.dialects.low_gpu import KERNEL
+from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.nest import detached_ops, index_constant, range_of

@@ -14,7 +14,8 @@ from xdsl.passes import ModulePass
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.analysis.threads import axis_of
-from weft.dialects.low_gpu import SHARED, THREAD_AXES, ShuffleMode, ShuffleOp
+from weft.dialects.low_gpu import ShuffleMode, ShuffleOp
+from weft.dialects.low_kernel import SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.passes.tir.nest import (

@@ -15,13 +15,13 @@ from xdsl.passes import ModulePass
 from weft.analysis.threads import axis_of
 from weft.dialects.low import SYMBOLS
 from weft.dialects.low_access import Access, AccessAttr
-from weft.dialects.low_gpu import (
+from weft.dialects.low_gpu import AsyncCopyOp
+from weft.dialects.low_kernel import (
     ARG_ACCESS,
     BLOCK_AXES,
     KERNEL,
     SHARED,
     THREAD_AXES,
-    AsyncCopyOp,
     KernelAttr,
     LaunchOp,
     ThreadIdOp,

@@ -11,7 +11,7 @@ from xdsl.universe import Universe
 from weft.backends.c_family.source import KernelSource
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessAttr
-from weft.dialects.low_gpu import ARG_ACCESS, KERNEL, KernelAttr
+from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, KernelAttr
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.support.target import Target
 from weft.tools.parsing import parse_text

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from weft import te
-from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp, kernel_of
+from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp
+from weft.dialects.low_kernel import kernel_of
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
