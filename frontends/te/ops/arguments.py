@@ -138,3 +138,8 @@ def compute(
 def constant(value: Number, dtype: str) -> Expr:
     """A number as a constant of a dtype; 0 and 1 are bools too. Raises CompileError where it does not fit."""
     return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
+
+
+def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
+    """A tensor without elements: some extent of `shape` is 0."""
+    return compute(shape, lambda *_: constant(0, dtype), name)

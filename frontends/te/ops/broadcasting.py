@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from weft.frontends.te.expr import Expr, ExprLike, as_number
+from weft.frontends.te.expr import Expr, ExprLike
+from weft.frontends.te.operators import as_number
 from weft.frontends.te.ops.arguments import checked_tensor, compute
 from weft.frontends.te.ops.extents import is_same, shape_text
 from weft.frontends.te.places import error

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from weft.frontends.te.expr import Expr
 from weft.frontends.te.ops.arguments import compute, integer, numeric, one_dtype, ranked, result_dtype, sum_dtype
 from weft.frontends.te.ops.extents import is_same, shape_text, simplified
-from weft.frontends.te.ops.padding import constant_border
-from weft.frontends.te.ops.windows import LETTERS, Window, windows
+from weft.frontends.te.ops.layouts import Laid, checked_layout
+from weft.frontends.te.ops.windows import LETTERS, windows
 from weft.frontends.te.places import error
 from weft.frontends.te.reductions import reduce_axis
 from weft.frontends.te.reductions import sum as sum_over
@@ -17,34 +16,6 @@ from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
 
 __all__ = ["conv1d", "conv2d", "conv3d", "depthwise_conv2d"]
-
-
-def checked_layout(what: str, layout: object, letters: str) -> str:
-    """A layout, which must be an order of `letters`."""
-    if not isinstance(layout, str) or sorted(layout) != sorted(letters):
-        raise error(f"{what} must be an order of the letters {letters}, got {layout!r}")
-    return layout
-
-
-@dataclass(frozen=True)
-class Laid:
-    """A tensor whose axes have letters."""
-
-    tensor: Tensor
-    layout: str
-
-    def extent(self, letter: str) -> Extent:
-        return self.tensor.shape[self.layout.index(letter)]
-
-    def at(self, **indices: Expr | int) -> Expr:
-        return self.tensor(*(indices[letter] for letter in self.layout))
-
-
-def padded(data: Laid, around: dict[str, Window], value: float, name: str) -> Laid:
-    """Data with the border of its windows, a stage of its own where there is one."""
-    borders = [(around[c].before, around[c].after) if c in around else (0, 0) for c in data.layout]
-    number = value if data.tensor.dtype in ("float16", "bfloat16", "float32", "float64") else int(value)
-    return Laid(constant_border(data.tensor, borders, number, name), data.layout)
 
 
 def _convolution(
@@ -77,7 +48,7 @@ def _convolution(
     around = dict(zip(letters, moving, strict=True))
     shape = {"N": source.extent("N"), "C": kernel.extent("O")}
     shape |= {c: around[c].positions(source.extent(c), what) for c in letters}
-    border = padded(source, around, 0, f"{name}_pad")
+    border = source.padded(around, 0, f"{name}_pad")
     rc = reduce_axis((0, inputs), "rc")
     offsets = {c: reduce_axis((0, around[c].size), f"r{c.lower()}") for c in letters}
     sums = sum_dtype(dtype)
@@ -86,8 +57,8 @@ def _convolution(
         at = dict(zip(source.layout, indices, strict=True))
         places = {c: around[c].index(at[c], offsets[c]) for c in letters}
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
-        x = border.at(N=at["N"], C=channel, **places)
-        y = kernel.at(O=at["C"], I=rc, **offsets)
+        x = border.at({"N": at["N"], "C": channel, **places})
+        y = kernel.at({"O": at["C"], "I": rc, **offsets})
         return sum_over(x.astype(sums) * y.astype(sums), axis=[rc, *offsets.values()]).astype(dtype)
 
     names = [c.lower() for c in source.layout]
@@ -215,15 +186,16 @@ def depthwise_conv2d(
     )
     shape = {"N": source.extent("N"), "C": simplified(channels * multiplier)}
     shape |= {c: around[c].positions(source.extent(c), what) for c in "HW"}
-    border = padded(source, around, 0, f"{name}_pad")
+    border = source.padded(around, 0, f"{name}_pad")
     offsets = {c: reduce_axis((0, around[c].size), f"r{c.lower()}") for c in "HW"}
     sums, single = sum_dtype(dtype), isinstance(multiplier, int) and multiplier == 1
 
     def element(*indices: Expr) -> Expr:
         at = dict(zip(layout, indices, strict=True))
         channel = at["C"] if single else at["C"] // multiplier
-        x = border.at(N=at["N"], C=channel, **{c: around[c].index(at[c], offsets[c]) for c in "HW"})
-        y = kernel.at(C=channel, M=0 if single else at["C"] % multiplier, **offsets)
+        places = {c: around[c].index(at[c], offsets[c]) for c in "HW"}
+        x = border.at({"N": at["N"], "C": channel, **places})
+        y = kernel.at({"C": channel, "M": 0 if single else at["C"] % multiplier, **offsets})
         return sum_over(x.astype(sums) * y.astype(sums), axis=list(offsets.values())).astype(dtype)
 
     return compute([shape[c] for c in layout], element, name, [c.lower() for c in layout])

@@ -132,6 +132,33 @@ def product(extents: Sequence[Extent]) -> Extent:
     return simplified(reduce(lambda x, y: x * y, extents, 1))
 
 
+def is_empty(shape: Sequence[Extent]) -> bool:
+    """Whether a shape has no elements for certain."""
+    return any(is_same(extent, 0) for extent in shape)
+
+
+def quotient(total: Extent, divisor: Extent) -> Extent | None:
+    """What `total` divided by `divisor` is where it is known to leave nothing: numbers, or a product that is a factor
+    of every term."""
+    if isinstance(total, int) and isinstance(divisor, int):
+        return total // divisor if divisor and total % divisor == 0 else None
+    whole, part = _sum(total), _sum(divisor)
+    if len(part.terms) != 1:
+        return 1 if whole.key == part.key else None
+    ((atoms, number),) = part.terms.items()
+    terms: list[tuple[_Product, int]] = []
+    for product, factor in whole.terms.items():
+        rest = list(product)
+        for atom in atoms:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if factor % number:
+            return None
+        terms.append((tuple(rest), factor // number))
+    return _Sum.of(terms, whole.atoms).extent()
+
+
 def shape_text(shape: Sequence[Extent]) -> str:
     """A shape as messages show it."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -60,9 +60,7 @@ def _padded_shape(source: Tensor, borders: Sequence[Border]) -> tuple[Extent, ..
 
 
 def constant_border(source: Tensor, borders: Sequence[Border], value: Number, name: str) -> Tensor:
-    """`source` with a border of `value`; itself where no axis has one."""
-    if not any(any(border) for border in borders):
-        return source
+    """`source` with a border of `value`."""
 
     def element(*indices: Expr) -> ExprLike:
         inside: list[Expr] = []
@@ -72,7 +70,8 @@ def constant_border(source: Tensor, borders: Sequence[Border], value: Number, na
             if after:
                 inside.append(index < extent + before)
         places = [index - before if before else index for index, (before, _) in zip(indices, borders, strict=True)]
-        return if_then_else(all_of(*inside), source(*places), constant(value, source.dtype))
+        value_inside = source(*places)
+        return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
 
     return compute(_padded_shape(source, borders), element, name)
 

@@ -35,21 +35,26 @@ def matmul(
     Equals: `np.matmul(a, b)`, with `np.swapaxes(a, -1, -2)` for a transposed `a`.
     """
     a, b = numeric(tensor_a, "matmul: tensor_a"), numeric(tensor_b, "matmul: tensor_b")
+    dtype = result_dtype(out_dtype, one_dtype("matmul", a, b))
+    return product_of("matmul", a, b, transpose_a, transpose_b, dtype, name)
+
+
+def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool, dtype: str, name: str) -> Tensor:
+    """`matmul` for the operator `what`, of tensors that may have different dtypes."""
     for tensor in (a, b):
         if tensor.ndim == 0:
-            raise error(f"matmul takes vectors and matrices, {tensor.name} has rank 0")
-    dtype = result_dtype(out_dtype, one_dtype("matmul", a, b))
+            raise error(f"{what} takes vectors and matrices, {tensor.name} has rank 0")
     sums = sum_dtype(dtype)
     inner_a = a.ndim - 2 if transpose_a and a.ndim > 1 else a.ndim - 1
     inner_b = b.ndim - 1 if transpose_b or b.ndim == 1 else b.ndim - 2
     if not is_same(a.shape[inner_a], b.shape[inner_b]):
         raise error(
-            f"matmul: {a.name} of shape {shape_text(a.shape)} has {a.shape[inner_a]} elements in axis {inner_a}, "
+            f"{what}: {a.name} of shape {shape_text(a.shape)} has {a.shape[inner_a]} elements in axis {inner_a}, "
             f"{b.name} of shape {shape_text(b.shape)} has {b.shape[inner_b]} in axis {inner_b}"
         )
     rows: list[Extent] = [a.shape[2 * a.ndim - 3 - inner_a]] if a.ndim > 1 else []
     columns: list[Extent] = [b.shape[2 * b.ndim - 3 - inner_b]] if b.ndim > 1 else []
-    batch = broadcast_shape("matmul", a.shape[:-2], b.shape[:-2])
+    batch = broadcast_shape(what, a.shape[:-2], b.shape[:-2])
     k = reduce_axis((0, a.shape[inner_a]), "k")
 
     def element(*indices: Expr) -> Expr:

@@ -4,34 +4,69 @@ from __future__ import annotations
 
 from weft.frontends.te import math
 from weft.frontends.te.expr import Expr
-from weft.frontends.te.ops.arguments import checked_axes, compute, floating, sum_dtype
-from weft.frontends.te.ops.reductions import reduction
+from weft.frontends.te.ops.arguments import checked_axis, compute, floating, sum_dtype
+from weft.frontends.te.ops.reductions import merged, reduce_axes, reduction
 from weft.frontends.te.reductions import max as greatest
 from weft.frontends.te.reductions import sum as sum_over
 from weft.frontends.te.tensor import Tensor
 
-__all__ = ["softmax"]
+__all__ = ["log_softmax", "softmax"]
+
+
+def _others(indices: tuple[Expr, ...], along: int) -> tuple[Expr, ...]:
+    return indices[:along] + indices[along + 1 :]
 
 
 def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
     """exp(x) / sum(exp(x)) along an axis, over x less its maximum, so that nothing overflows.
 
     Four stages: `<name>_max`, `<name>_exp`, `<name>_sum`, `<name>`; each exponential is computed once. Floats of 16
-    bits are computed in float32. Raises CompileError for what holds no floats.
+    bits are computed in float32.
 
     Dtypes: floats.
     Equals: `torch.softmax(data, axis)`.
     """
     source = floating(data, "softmax: data")
-    (along,) = checked_axes("softmax", axis, source.ndim)
+    along = checked_axis("softmax", axis, source.ndim)
     wide = sum_dtype(source.dtype)
-
-    def others(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return indices[:along] + indices[along + 1 :]
-
     top = reduction(source, [along], lambda x, k: greatest(x, axis=k), f"{name}_max")
-    powers = compute(
-        source.shape, lambda *i: math.exp(source(*i).astype(wide) - top(*others(i)).astype(wide)), f"{name}_exp"
-    )
+
+    def power(*indices: Expr) -> Expr:
+        return math.exp(source(*indices).astype(wide) - top(*_others(indices, along)).astype(wide))
+
+    powers = compute(source.shape, power, f"{name}_exp")
     total = reduction(powers, [along], lambda x, k: sum_over(x, axis=k), f"{name}_sum")
-    return compute(source.shape, lambda *i: (powers(*i) / total(*others(i))).astype(source.dtype), name)
+
+    def share(*indices: Expr) -> Expr:
+        return (powers(*indices) / total(*_others(indices, along))).astype(source.dtype)
+
+    return compute(source.shape, share, name)
+
+
+def log_softmax(data: Tensor, axis: int = -1, *, name: str = "log_softmax") -> Tensor:
+    """The logarithm of `softmax`: x - max - log(sum(exp(x - max))).
+
+    Four stages: `<name>_max`, `<name>_sum` of the exponentials, `<name>_log` of the sums, `<name>`. Floats of 16 bits
+    are computed in float32.
+
+    Dtypes: floats.
+    Equals: `torch.log_softmax(data, axis)`.
+    """
+    source = floating(data, "log_softmax: data")
+    along = checked_axis("log_softmax", axis, source.ndim)
+    wide = sum_dtype(source.dtype)
+    top = reduction(source, [along], lambda x, k: greatest(x, axis=k), f"{name}_max")
+    over = reduce_axes(source.shape, [along])
+
+    def total_of_powers(*kept: Expr) -> Expr:
+        value = source(*merged(kept, over, source.ndim)).astype(wide)
+        return sum_over(math.exp(value - top(*kept).astype(wide)), axis=list(over.values()))
+
+    total = compute(top.shape, total_of_powers, f"{name}_sum")
+    logs = compute(top.shape, lambda *kept: math.log(total(*kept)), f"{name}_log")
+
+    def element(*indices: Expr) -> Expr:
+        kept = _others(indices, along)
+        return (source(*indices).astype(wide) - top(*kept).astype(wide) - logs(*kept)).astype(source.dtype)
+
+    return compute(source.shape, element, name)
