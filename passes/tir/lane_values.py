@@ -16,13 +16,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
+from weft.dialects.low_lanes import CmpiOp, SelectOp
 from weft.passes.index_ops import materialize
 from weft.passes.tir.lane_analysis import Lanes
 from weft.passes.tir.nest import range_of
 from weft.support.errors import InternalError
 
 _INDEX = IndexType()
+_AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
 class LaneValues:
@@ -183,11 +185,32 @@ class LaneValues:
             return self.broadcast(self.scalar(rest))
         return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
 
+    def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
+        """The lanes of a quotient or remainder that steps to the next multiple of the divisor at most once on the way
+        from the first lane to the last: a comparison does then what would be a division in each lane."""
+        split, divisor = self.offsets(atom.numerator), atom.divisor
+        is_shift = divisor & (divisor - 1) == 0
+        if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:
+            return None
+        base, offsets = split
+        first = self.broadcast(self.scalar(remainder(base, divisor, range_of)))
+        reached = self.arith(arith.AddiOp, first, self.constant(_INDEX, offsets))
+        past = self.value(CmpiOp(reached, self.constant(_INDEX, [divisor]), _AT_LEAST))
+        if isinstance(atom, Remainder):
+            return self._pick(past, self.arith(arith.SubiOp, reached, self.constant(_INDEX, [divisor])), reached)
+        whole = self.broadcast(self.scalar(quotient(base, divisor, range_of)))
+        return self._pick(past, self.arith(arith.AddiOp, whole, self.constant(_INDEX, [1])), whole)
+
+    def _pick(self, mask: SSAValue, on: SSAValue, off: SSAValue) -> SSAValue:
+        return self.value(SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
+
     def _atom_vector(self, atom: Atom) -> SSAValue:
         if atom is self.variable:
             return self.constant(_INDEX, range(self.count))
         if isinstance(atom, SSAValue):
             return self.vectors[atom]
+        if (wrapped := self._wrapped_lanes(atom)) is not None:
+            return wrapped
         numerator = self.index_vector(atom.numerator)
         divisor = self.constant(_INDEX, [atom.divisor])
         low, _ = atom.numerator.range(range_of)

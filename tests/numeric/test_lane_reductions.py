@@ -93,3 +93,19 @@ def test_the_note_lets_no_parallel_loop_reduce() -> None:
     sch.annotate(k, "reassociate", True)
     sch.decompose_reduction("S", k)
     refused(lambda: sch.parallel(k), 2, "at the same time")
+
+
+@pytest.mark.parametrize("row", [5, 7, 8, 12, 13, 19])
+def test_lanes_that_pass_from_one_row_to_the_next(row: int) -> None:
+    """Rows and columns of a flat index, in lanes: by a comparison where a vector meets two rows, else by division."""
+    A = te.placeholder((row, 13), "float32", name="A")
+    flat = te.compute((row * 13,), lambda p: A[p % row, p // row] + A[(p + row - 1) % row, 0], name="F")
+    sch = weft.Schedule(te.create_func([A, flat], name="flat"))
+    before = sch.mod.clone()
+    (p,) = sch.get_loops("F")
+    sch.vectorize(sch.split(p, factors=[None, 8])[1])
+    check_schedule(before, sch)
+    a = np.random.default_rng(0).random((row, 13), dtype="float32")
+    out = np.empty(row * 13, "float32")
+    weft.build(sch.mod)["flat"](a, out)
+    np.testing.assert_array_equal(out, (a + np.roll(a[:, :1], 1)).T.ravel())
