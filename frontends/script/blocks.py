@@ -17,7 +17,8 @@ from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AX
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.regions import box_of
 from weft.frontends.script.values import Buffer, Leaf, static_extent
-from weft.frontends.te.expr import Binary, BinaryKind, Compare, Expr, Predicate
+from weft.frontends.te.expr import Binary, Compare, Expr
+from weft.frontends.te.operators import BinaryKind, Predicate
 
 _KINDS = {"S": SPATIAL, "R": REDUCE}
 

@@ -10,7 +10,8 @@ from typing import NoReturn
 
 from weft.dialects.element_types import TYPES
 from weft.frontends.te.dtypes import checked_dtype
-from weft.frontends.te.expr import Const, Expr, as_expr, as_number, cast_to, number_as
+from weft.frontends.te.expr import Const, Expr, as_expr, cast_to, number_as
+from weft.frontends.te.operators import as_number
 from weft.frontends.te.places import error
 from weft.support.errors import CompileError, did_you_mean
 

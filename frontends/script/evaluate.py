@@ -32,7 +32,8 @@ from weft.frontends.script.python_rules import (
 )
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, BufferLoad, Stride
-from weft.frontends.te.expr import BinaryKind, Const, Expr, as_expr, as_index, as_number, number_as
+from weft.frontends.te.expr import Const, Expr, as_expr, as_index, number_as
+from weft.frontends.te.operators import BinaryKind, as_number
 from weft.support.errors import CompileError, did_you_mean
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from weft.dialects.strides import strides_of
 from weft.frontends.script.values import Buffer, Stride, Symbol
-from weft.frontends.te.expr import Binary, BinaryKind, Const, Expr, binary
+from weft.frontends.te.expr import Binary, Const, Expr, binary
+from weft.frontends.te.operators import BinaryKind
 
 
 class FlatView(Buffer):

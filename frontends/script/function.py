@@ -24,7 +24,8 @@ from weft.frontends.script.flat_views import FlatView
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import Expr, as_number
+from weft.frontends.te.expr import Expr
+from weft.frontends.te.operators import as_number
 from weft.frontends.te.shapes import items
 from weft.support.errors import CompileError
 

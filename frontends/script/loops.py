@@ -14,7 +14,8 @@ from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import Construct
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Leaf
-from weft.frontends.te.expr import BinaryKind, Const, Expr, as_number, binary
+from weft.frontends.te.expr import Const, Expr, binary
+from weft.frontends.te.operators import BinaryKind, as_number
 
 _LOOPS: Mapping[Construct, LoopKind] = {
     tir.serial: LoopKind.SERIAL,

@@ -13,7 +13,8 @@ from typing import Any
 from weft.frontends.script import ir, tir
 from weft.frontends.script.constructs import Annotation, Construct, DType, Namespace
 from weft.frontends.script.values import Buffer, Leaf, Symbol, reads
-from weft.frontends.te.expr import BinaryKind, Const, Expr, Select, as_expr, binary
+from weft.frontends.te.expr import Const, Expr, Select, as_expr, binary
+from weft.frontends.te.operators import BinaryKind
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
     ast.Add: operator.add,

@@ -22,19 +22,8 @@ from weft.dialects.index_map import negated
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Pointer, Stride, Symbol, is_scalar
 from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import (
-    BinaryKind,
-    Cast,
-    Const,
-    Expr,
-    Predicate,
-    Select,
-    binary,
-    cast_to,
-    compare,
-    unary,
-    unified,
-)
+from weft.frontends.te.expr import Cast, Const, Expr, Select, binary, cast_to, compare, unary, unified
+from weft.frontends.te.operators import BinaryKind, Predicate
 from weft.frontends.te.scalar_ops import (
     FLOAT_BINARY,
     FLOAT_PREDICATES,

@@ -7,7 +7,8 @@ from typing import cast
 
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.values import Buffer, same_index
-from weft.frontends.te.expr import Binary, BinaryKind, Const, Expr, as_expr
+from weft.frontends.te.expr import Binary, Const, Expr, as_expr
+from weft.frontends.te.operators import BinaryKind
 
 
 def box_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:

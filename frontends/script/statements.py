@@ -18,8 +18,9 @@ from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
-from weft.frontends.te.expr import Compare, Const, Expr, as_number
+from weft.frontends.te.expr import Compare, Const, Expr
 from weft.frontends.te.facts import RELATIONS, TURNED
+from weft.frontends.te.operators import as_number
 from weft.support.errors import CompileError
 
 

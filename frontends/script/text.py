@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Pointer, Stride, Symbol, reads
-from weft.frontends.te.expr import SYMBOLS, Binary, BinaryKind, Cast, Compare, Const, Expr, Select, Unary, binary
+from weft.frontends.te.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary
+from weft.frontends.te.operators import SYMBOLS, BinaryKind
 from weft.support.errors import InternalError
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)

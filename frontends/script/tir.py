@@ -12,7 +12,7 @@ from weft.frontends.script import constructs as _constructs
 from weft.frontends.script.constructs import DTYPES, Annotation, Construct, DType, Namespace, dtype_of
 from weft.frontends.script.decorators import prim_func
 from weft.frontends.te import math as _math
-from weft.frontends.te.expr import BinaryKind, Expr, ExprLike, Predicate, as_expr, binary, compare
+from weft.frontends.te.expr import Expr, ExprLike, as_expr, binary, compare
 from weft.frontends.te.math import (
     abs,
     acos,
@@ -59,6 +59,7 @@ from weft.frontends.te.math import (
     truncdiv,
     truncmod,
 )
+from weft.frontends.te.operators import BinaryKind, Predicate
 
 # Types of parameters, and dtypes
 

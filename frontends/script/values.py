@@ -10,7 +10,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from weft.dialects.element_types import TYPES
 from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import Binary, Const, Expr, Number, nested
+from weft.frontends.te.expr import Binary, Const, Expr, nested
+from weft.frontends.te.operators import Number
 from weft.frontends.te.shapes import value_name
 from weft.support.errors import InternalError
 

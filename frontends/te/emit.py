@@ -37,18 +37,17 @@ from weft.frontends.te.dtypes import is_float, type_of
 from weft.frontends.te.expr import (
     Accumulator,
     Binary,
-    BinaryKind,
     Cast,
     Compare,
     Const,
     Expr,
     Intrinsic,
     IterVar,
-    Number,
     Select,
     Unary,
     Var,
 )
+from weft.frontends.te.operators import BinaryKind, Number
 from weft.frontends.te.places import error
 from weft.frontends.te.reductions import CustomCombiner, ReduceValue, Reduction
 from weft.frontends.te.shapes import Extent, value_name

@@ -9,94 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from enum import StrEnum, auto
 from typing import TypeAlias, cast
 
 from weft.frontends.te.dtypes import checked_dtype, greatest, is_float, is_integer, least
+from weft.frontends.te.operators import (
+    FLOAT_FUNCTIONS,
+    INDEX_KINDS,
+    INTEGER_FUNCTIONS,
+    INTEGER_ONLY,
+    LOGIC,
+    SYMBOLS,
+    BinaryKind,
+    Number,
+    Predicate,
+    as_number,
+)
 from weft.frontends.te.places import error
-
-Number: TypeAlias = bool | int | float
-
-
-class BinaryKind(StrEnum):
-    """Operators on two values of one dtype that give a value of that dtype."""
-
-    ADD = auto()
-    SUB = auto()
-    MUL = auto()
-    DIV = auto()
-    FLOORDIV = auto()
-    FLOORMOD = auto()
-    TRUNCDIV = auto()
-    TRUNCMOD = auto()
-    MIN = auto()
-    MAX = auto()
-    POW = auto()
-    ATAN2 = auto()
-    AND = auto()
-    OR = auto()
-    XOR = auto()
-    SHL = auto()
-    SHR = auto()
-
-
-class Predicate(StrEnum):
-    """Comparisons."""
-
-    EQ = auto()
-    NE = auto()
-    LT = auto()
-    LE = auto()
-    GT = auto()
-    GE = auto()
-
-
-SYMBOLS = {
-    BinaryKind.ADD: "+",
-    BinaryKind.SUB: "-",
-    BinaryKind.MUL: "*",
-    BinaryKind.DIV: "/",
-    BinaryKind.FLOORDIV: "//",
-    BinaryKind.FLOORMOD: "%",
-    BinaryKind.AND: "&",
-    BinaryKind.OR: "|",
-    BinaryKind.XOR: "^",
-    BinaryKind.SHL: "<<",
-    BinaryKind.SHR: ">>",
-    Predicate.EQ: "==",
-    Predicate.NE: "!=",
-    Predicate.LT: "<",
-    Predicate.LE: "<=",
-    Predicate.GT: ">",
-    Predicate.GE: ">=",
-}
-
-_INTEGER_ONLY = frozenset(
-    {
-        BinaryKind.FLOORDIV,
-        BinaryKind.FLOORMOD,
-        BinaryKind.TRUNCDIV,
-        BinaryKind.TRUNCMOD,
-        BinaryKind.SHL,
-        BinaryKind.SHR,
-    }
-)
-_INDEX_KINDS = frozenset(
-    {
-        BinaryKind.ADD,
-        BinaryKind.SUB,
-        BinaryKind.MUL,
-        BinaryKind.FLOORDIV,
-        BinaryKind.FLOORMOD,
-        BinaryKind.TRUNCDIV,
-        BinaryKind.TRUNCMOD,
-        BinaryKind.MIN,
-        BinaryKind.MAX,
-    }
-)
-"""What makes an index expression of two."""
-_LOGIC = frozenset({BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR})
-
 
 _TEXT_DEPTH = 5
 """Messages show expressions down to here: they can be huge."""
@@ -448,24 +376,6 @@ def same(left: Expr, right: Expr) -> bool:
     return bool(parts) and len(parts) == len(others) and all(map(same, parts, others))
 
 
-def is_extent(expr: Expr) -> bool:
-    """Whether `expr` is made of numbers and variables alone, as the extents of tensors are."""
-    if isinstance(expr, Binary):
-        return is_extent(expr.left) and is_extent(expr.right)
-    return isinstance(expr, Const | Var) and expr.is_index
-
-
-def as_number(value: object) -> Number | None:
-    """`value` as a Python number, if it is one or a NumPy scalar."""
-    if isinstance(value, bool | int | float):
-        return value
-    item = getattr(value, "item", None)
-    if callable(item) and getattr(value, "shape", None) == ():
-        number = item()
-        return number if isinstance(number, bool | int | float) else None
-    return None
-
-
 def number_as(value: Number, dtype: str, beside: str = "") -> Const:
     """A Python number as a constant of `dtype`. Raises CompileError where it does not fit."""
     where = f" beside `{beside}`" if beside else ""
@@ -537,12 +447,12 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
     symbol = SYMBOLS.get(kind, kind.value)
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
-    if kind in _LOGIC:
+    if kind in LOGIC:
         if is_float(dtype):
             raise error(f"`{symbol}` takes integers or bools, got {dtype} in `{a} {symbol} {b}`")
     elif dtype == "bool":
         raise error(f"`{symbol}` takes numbers, got bool in `{a} {symbol} {b}`: cast, or use &, | and ^")
-    elif kind in _INTEGER_ONLY and is_float(dtype):
+    elif kind in INTEGER_ONLY and is_float(dtype):
         hint = "te.floor(a / b)" if kind is BinaryKind.FLOORDIV else "a cast"
         raise error(f"`{symbol}` takes integers, got {dtype} in `{a} {symbol} {b}`: use {hint}")
     elif kind in (BinaryKind.DIV, BinaryKind.ATAN2) and not is_float(dtype):
@@ -553,7 +463,7 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
         isinstance(b, Const) and b.value == 0
     ):
         raise error(f"`{a} {symbol} {b}` divides by zero")
-    return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind in _INDEX_KINDS)
+    return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind in INDEX_KINDS)
 
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
@@ -564,20 +474,12 @@ def compare(predicate: Predicate, left: object, right: object) -> Expr:
     return Compare(predicate, a, b)
 
 
-_FLOAT_FUNCTIONS = frozenset(
-    {"neg", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "cbrt", "erf", "sigmoid"}
-    | {"sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"}
-    | {"floor", "ceil", "round", "trunc", "isnan", "isinf", "isfinite"}
-)
-_INTEGER_FUNCTIONS = frozenset({"popcount", "clz", "ctz"})
-
-
 def unary(function: str, operand: object) -> Expr:
     """Apply a function. Raises CompileError for a dtype that it does not take."""
     expr = as_expr(operand)
-    if function in _FLOAT_FUNCTIONS and not is_float(expr.dtype):
+    if function in FLOAT_FUNCTIONS and not is_float(expr.dtype):
         raise error(f"{function} takes floats, got {expr.dtype} `{expr}`: cast first, for example .astype('float32')")
-    if function in _INTEGER_FUNCTIONS and not is_integer(expr.dtype):
+    if function in INTEGER_FUNCTIONS and not is_integer(expr.dtype):
         raise error(f"{function} takes integers, got {expr.dtype} `{expr}`")
     if function == "abs" and expr.dtype == "bool":
         raise error(f"abs takes numbers, got bool `{expr}`")

@@ -7,15 +7,12 @@ from collections.abc import Callable
 
 from weft.frontends.te.dtypes import checked_dtype, greatest, is_float, least
 from weft.frontends.te.expr import (
-    BinaryKind,
     Const,
     Expr,
     ExprLike,
     Intrinsic,
-    Predicate,
     Select,
     as_expr,
-    as_number,
     binary,
     cast_to,
     compare,
@@ -24,6 +21,7 @@ from weft.frontends.te.expr import (
     unary,
     unified,
 )
+from weft.frontends.te.operators import BinaryKind, Predicate, as_number
 from weft.frontends.te.places import error
 from weft.support.errors import did_you_mean
 from weft.support.intrinsics import intrinsics

@@ -10,19 +10,18 @@ from weft.dialects.te_combiners import Combiner
 from weft.frontends.te.dtypes import greatest, is_float, least
 from weft.frontends.te.expr import (
     Accumulator,
-    BinaryKind,
     Const,
     Expr,
     ExprLike,
     IterVar,
     as_expr,
     as_index,
-    as_number,
     binary,
     cast_to,
     nested,
 )
 from weft.frontends.te.math import if_then_else
+from weft.frontends.te.operators import BinaryKind, as_number
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.shapes import checked_extent, checked_name, items
 from weft.support.locations import SourceLocation

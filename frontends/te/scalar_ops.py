@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType,
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
-from weft.frontends.te.expr import BinaryKind, Number, Predicate
+from weft.frontends.te.operators import BinaryKind, Number, Predicate
 from weft.support.errors import InternalError
 
 
