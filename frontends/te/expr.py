@@ -376,6 +376,13 @@ def same(left: Expr, right: Expr) -> bool:
     return bool(parts) and len(parts) == len(others) and all(map(same, parts, others))
 
 
+def is_extent(expr: Expr) -> bool:
+    """Whether `expr` is made of numbers and variables alone, as the extents of tensors are."""
+    if isinstance(expr, Binary):
+        return is_extent(expr.left) and is_extent(expr.right)
+    return isinstance(expr, Const | Var) and expr.is_index
+
+
 def number_as(value: Number, dtype: str, beside: str = "") -> Const:
     """A Python number as a constant of `dtype`. Raises CompileError where it does not fit."""
     where = f" beside `{beside}`" if beside else ""

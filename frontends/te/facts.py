@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.frontends.te.emit import ElementEmitter
-from weft.frontends.te.expr import Compare, Expr
+from weft.frontends.te.expr import Compare, Expr, is_extent
 from weft.frontends.te.operators import Predicate
 from weft.frontends.te.places import error
-from weft.frontends.te.shapes import is_extent, items
+from weft.frontends.te.shapes import items
 
 Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from weft.frontends.te.expr import Binary, Const, Expr, Var, as_index
+from weft.frontends.te.expr import Const, Expr, Var, as_index, is_extent
 from weft.frontends.te.operators import as_number
 from weft.frontends.te.places import error
 
@@ -18,13 +18,6 @@ Stride: TypeAlias = "int | Var | None"
 def items(value: object) -> tuple[object, ...]:
     """The items of a list or tuple; anything else alone."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
-
-
-def is_extent(expr: Expr) -> bool:
-    """Whether `expr` is made of numbers and variables alone, as the extents of tensors are."""
-    if isinstance(expr, Binary):
-        return is_extent(expr.left) and is_extent(expr.right)
-    return isinstance(expr, Const | Var) and expr.is_index
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
