@@ -32,8 +32,9 @@ from weft.frontends.script.python_rules import (
 )
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, BufferLoad, Stride
-from weft.frontends.te.expr import Const, Expr, as_expr, as_index, number_as
+from weft.frontends.te.expr import Const, Expr, as_expr, number_as
 from weft.frontends.te.operators import BinaryKind, as_number
+from weft.frontends.te.shapes import as_index
 from weft.support.errors import CompileError, did_you_mean
 
 

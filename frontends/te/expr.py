@@ -497,11 +497,3 @@ def cast_to(operand: object, dtype: object) -> Expr:
     """`operand` as `dtype`, itself when it has that dtype."""
     expr, target = as_expr(operand), checked_dtype(dtype)
     return expr if expr.dtype == target else Cast(expr, target)
-
-
-def as_index(value: object, what: str) -> Expr:
-    """`value` as an index or extent. Raises CompileError for what is no integer."""
-    expr = as_expr(value)
-    if not is_integer(expr.dtype):
-        raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
-    return expr

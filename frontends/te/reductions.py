@@ -15,7 +15,6 @@ from weft.frontends.te.expr import (
     ExprLike,
     IterVar,
     as_expr,
-    as_index,
     binary,
     cast_to,
     nested,
@@ -23,7 +22,7 @@ from weft.frontends.te.expr import (
 from weft.frontends.te.math import if_then_else
 from weft.frontends.te.operators import BinaryKind, as_number
 from weft.frontends.te.places import caller, error
-from weft.frontends.te.shapes import checked_extent, checked_name, items
+from weft.frontends.te.shapes import as_index, checked_extent, checked_name, items
 from weft.support.locations import SourceLocation
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, cast
 
-from weft.frontends.te.expr import Const, Expr, Var, as_index, is_extent
+from weft.frontends.te.dtypes import is_integer
+from weft.frontends.te.expr import Const, Expr, Var, as_expr, is_extent
 from weft.frontends.te.operators import as_number
 from weft.frontends.te.places import error
 
@@ -18,6 +19,14 @@ Stride: TypeAlias = "int | Var | None"
 def items(value: object) -> tuple[object, ...]:
     """The items of a list or tuple; anything else alone."""
     return tuple(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else (value,)
+
+
+def as_index(value: object, what: str) -> Expr:
+    """`value` as an index or extent. Raises CompileError for what is no integer."""
+    expr = as_expr(value)
+    if not is_integer(expr.dtype):
+        raise error(f"{what} must be an integer, got {expr.dtype} `{expr}`")
+    return expr
 
 
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:

@@ -15,12 +15,11 @@ from weft.frontends.te.expr import (
     IterVar,
     Var,
     as_expr,
-    as_index,
     nested,
 )
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.reductions import reductions_in
-from weft.frontends.te.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, items
+from weft.frontends.te.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items
 from weft.support.locations import SourceLocation
 
 if TYPE_CHECKING:
