@@ -71,6 +71,9 @@ PURE = "low.pure"
 """Unit attribute of a function that the module declares only: it computes its result from its arguments alone."""
 INTRINSIC = "low.intrinsic"
 """String attribute of such a function: the intrinsic that it was lowered from."""
+ORDERED = "low.ordered"
+"""Unit attribute of an addition, subtraction or multiplication that is not reassociated where the target allows that:
+it is part of a formula that counts on the order. It may be contracted to a fused multiply-add."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 

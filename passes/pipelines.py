@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.passes.low.low_canonicalize import LowCanonicalizePass
+from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
 from weft.passes.low.low_legalize import LowLegalizePass
@@ -63,6 +64,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         LowCanonicalizePass(),
         # Where types are still those of the program, which rules are asked about.
         LowerIntrinsicsPass(target.partition(" ")[0]),
+        # After rules of users, who may have better functions. C compilers are left to choose.
+        *((LowExpandMathPass(),) if target.partition(" ")[0] == "llvm" else ()),
         # Last, for what it widens is computed only where it was left.
         *((LowLegalizePass(kind),) if (kind := target.partition(" ")[0]) in LEGALIZED else ()),
     )

@@ -1,0 +1,334 @@
+"""What formulas of elementary functions are written with: lanes with the operators of Python, which grow ops.
+
+    y = x * x + 1.0        ->        %0 = arith.mulf %x, %x {low.ordered} : vector<16xf32>
+                                     %1 = arith.addf %0, %one {low.ordered} : vector<16xf32>
+
+A formula works on scalars and on vectors of any length, and takes numbers as Python has them. Additions, subtractions
+and multiplications are marked `low.ordered`: they may be contracted to fused multiply-adds, so a formula is right both
+ways (what must be exact is exact before it is rounded), and are never reassociated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    UnitAttr,
+    VectorType,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+
+from weft.dialects import low_lanes
+from weft.dialects.low import ORDERED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from xdsl.dialects.builtin import AnyFloat, IntegerType
+    from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+
+@dataclass(frozen=True)
+class Format:
+    """A floating-point format (IEEE 754)."""
+
+    float_type: AnyFloat
+    integer_type: IntegerType
+    mantissa_bits: int
+    """Bits behind the point."""
+    bias: int
+    """What is added to an exponent in the encoding; also the greatest exponent of a finite number."""
+
+    @property
+    def one(self) -> int:
+        """The bits of 1.0."""
+        return self.bias << self.mantissa_bits
+
+    @property
+    def rounder(self) -> float:
+        """1.5 * 2^mantissa_bits: `x + rounder` is `rounder` plus x rounded to an integer, in the low bits too, for
+        |x| < 2^(mantissa_bits - 2)."""
+        return 1.5 * 2.0**self.mantissa_bits
+
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (1 - self.bias)
+
+
+F32: Final = Format(f32, i32, 23, 127)
+F64: Final = Format(f64, i64, 52, 1023)
+
+_NO_FLAGS: Final = arith.FastMathFlagsAttr("none")
+_NOTHING: Final[Mapping[str, Attribute]] = {}
+_FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
+_INTEGER: Final[Mapping[str, Attribute]] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+_MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
+_PREDICATES: Final = {
+    name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
+    for name in ("oeq", "olt", "ole", "ogt", "oge", "ult", "uno")
+}
+
+
+@dataclass
+class Constants:
+    """The constants of a function, at its start, each once a type."""
+
+    block: Block
+    known: dict[tuple[Attribute, int | str], SSAValue] = field(
+        default_factory=dict["tuple[Attribute, int | str]", "SSAValue"]
+    )
+
+    def number(self, number: float, element: AnyFloat, type_: Attribute) -> SSAValue:
+        """`number` in every lane of `type_`, whose elements are of type `element`."""
+        # As text: zeros with different signs are equal.
+        key = (type_, repr(number))
+        if key not in self.known:
+            lanes = cast("VectorType[AnyFloat]", type_)
+            is_vector = isinstance(type_, VectorType)
+            value = DenseIntOrFPElementsAttr.from_list(lanes, [number]) if is_vector else FloatAttr(number, element)
+            self.known[key] = self._add(value, type_)
+        return self.known[key]
+
+    def integer(self, number: int, element: IntegerType, type_: Attribute) -> SSAValue:
+        """`number` in every lane of `type_`, whose elements are of type `element`."""
+        key = (type_, number)
+        if key not in self.known:
+            lanes = cast("VectorType[IntegerType]", type_)
+            is_vector = isinstance(type_, VectorType)
+            value = DenseIntOrFPElementsAttr.from_list(lanes, [number]) if is_vector else IntegerAttr(number, element)
+            self.known[key] = self._add(value, type_)
+        return self.known[key]
+
+    def _add(self, value: Attribute, type_: Attribute) -> SSAValue:
+        op = arith.ConstantOp.create(properties={"value": value}, result_types=[type_])
+        first = self.block.first_op
+        if first is None:
+            self.block.add_op(op)
+        else:
+            self.block.insert_op_before(op, first)
+        return op.result
+
+
+class Writer:
+    """Inserts the ops of a formula for lanes of `like` (the type of one scalar or vector) before the op that it
+    replaces."""
+
+    def __init__(self, op: Operation, block: Block, constants: Constants, format_: Format, like: Attribute) -> None:
+        self.format = format_
+        self._op = op
+        self._block = block
+        self._constants = constants
+        self.float_type = self.typed(format_.float_type)
+        self.integer_type = self.typed(format_.integer_type)
+        self.mask_type = self.typed(i1)
+        self.is_vector = isinstance(like, VectorType)
+
+    def typed(self, element: Attribute) -> Attribute:
+        """As many lanes of `element` as the formula has."""
+        type_ = self._op.results[0].type
+        return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
+
+    def insert(self, op: Operation) -> SSAValue:
+        op.location = self._op.location
+        self._block.insert_op_before(op, self._op)
+        return op.results[0]
+
+    def op(
+        self,
+        kind: type[Operation],
+        operands: Sequence[SSAValue],
+        result: Attribute,
+        properties: Mapping[str, Attribute] = _NOTHING,
+        attributes: Mapping[str, Attribute] = _NOTHING,
+    ) -> SSAValue:
+        return self.insert(
+            kind.create(
+                operands=operands,
+                result_types=[result],
+                properties=dict(properties),
+                attributes=dict(attributes),
+            )
+        )
+
+    def number(self, number: float) -> Lanes:
+        """A floating-point number in every lane."""
+        return Lanes(self, self._constants.number(float(number), self.format.float_type, self.float_type))
+
+    def integer(self, number: int) -> Bits:
+        """An integer, given modulo 2^width, in every lane."""
+        width = self.format.integer_type.width.data
+        half = 1 << (width - 1)
+        signed = (number + half) % (1 << width) - half
+        return Bits(self, self._constants.integer(signed, self.format.integer_type, self.integer_type))
+
+    def lanes(self, value: SSAValue) -> Lanes:
+        return Lanes(self, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Floating-point numbers, one a lane."""
+
+    writer: Writer
+    value: SSAValue
+
+    def _other(self, other: Lanes | float) -> SSAValue:
+        return other.value if isinstance(other, Lanes) else self.writer.number(other).value
+
+    def _arith(self, kind: type[Operation], left: SSAValue, right: SSAValue) -> Lanes:
+        writer = self.writer
+        return Lanes(writer, writer.op(kind, (left, right), writer.float_type, _FLOAT, _MARK))
+
+    def __add__(self, other: Lanes | float) -> Lanes:
+        return self._arith(arith.AddfOp, self.value, self._other(other))
+
+    def __radd__(self, other: float) -> Lanes:
+        return self._arith(arith.AddfOp, self._other(other), self.value)
+
+    def __sub__(self, other: Lanes | float) -> Lanes:
+        return self._arith(arith.SubfOp, self.value, self._other(other))
+
+    def __rsub__(self, other: float) -> Lanes:
+        return self._arith(arith.SubfOp, self._other(other), self.value)
+
+    def __mul__(self, other: Lanes | float) -> Lanes:
+        return self._arith(arith.MulfOp, self.value, self._other(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Lanes | float) -> Lanes:
+        writer = self.writer
+        return Lanes(writer, writer.op(arith.DivfOp, (self.value, self._other(other)), writer.float_type, _FLOAT))
+
+    def __rtruediv__(self, other: float) -> Lanes:
+        return self.writer.number(other) / self
+
+    def __neg__(self) -> Lanes:
+        return self._function(arith.NegfOp)
+
+    def __abs__(self) -> Lanes:
+        return self._function(math.AbsFOp)
+
+    def _function(self, kind: type[Operation], *others: SSAValue) -> Lanes:
+        writer = self.writer
+        return Lanes(writer, writer.op(kind, (self.value, *others), writer.float_type, _FLOAT))
+
+    def sqrt(self) -> Lanes:
+        return self._function(math.SqrtOp)
+
+    def with_sign_of(self, other: Lanes) -> Lanes:
+        return self._function(math.CopySignOp, other.value)
+
+    @property
+    def bits(self) -> Bits:
+        """The encodings."""
+        writer = self.writer
+        kind = vector.BitcastOp if writer.is_vector else arith.BitcastOp
+        return Bits(writer, writer.op(kind, (self.value,), writer.integer_type))
+
+    def compare(self, predicate: str, other: Lanes | float) -> Mask:
+        """Which lanes stand in a relation, named as in `arith.cmpf`."""
+        writer = self.writer
+        kind = low_lanes.CmpfOp if writer.is_vector else arith.CmpfOp
+        properties = {"predicate": _PREDICATES[predicate], "fastmath": _NO_FLAGS}
+        return Mask(writer, writer.op(kind, (self.value, self._other(other)), writer.mask_type, properties))
+
+    def __lt__(self, other: Lanes | float) -> Mask:
+        return self.compare("olt", other)
+
+    def __gt__(self, other: Lanes | float) -> Mask:
+        return self.compare("ogt", other)
+
+    def at_least(self, least: float) -> Lanes:
+        """The greater of each lane and `least`; NaN stays. One instruction on x86."""
+        lower = self.writer.number(least)
+        return (lower > self).choose(lower, self)
+
+    def at_most(self, greatest: float) -> Lanes:
+        """The smaller of each lane and `greatest`; NaN stays. One instruction on x86."""
+        upper = self.writer.number(greatest)
+        return (upper < self).choose(upper, self)
+
+    def polynomial(self, coefficients: Sequence[float]) -> Lanes:
+        """The sum of `coefficients[k] * x^k`, by Horner's rule."""
+        *rest, last = coefficients
+        result = self.writer.number(last)
+        for coefficient in reversed(rest):
+            result = result * self + coefficient
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """Integers as wide as the numbers, one a lane. Shifts to the right fill with zeros."""
+
+    writer: Writer
+    value: SSAValue
+
+    def _binary(self, kind: type[Operation], other: Bits | int, properties: Mapping[str, Attribute]) -> Bits:
+        writer = self.writer
+        right = other if isinstance(other, Bits) else writer.integer(other)
+        return Bits(writer, writer.op(kind, (self.value, right.value), writer.integer_type, properties))
+
+    def __add__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.AddiOp, other, _INTEGER)
+
+    def __sub__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.SubiOp, other, _INTEGER)
+
+    def __and__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.AndIOp, other, {})
+
+    def __or__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.OrIOp, other, {})
+
+    def __xor__(self, other: Bits | int) -> Bits:
+        return self._binary(arith.XOrIOp, other, {})
+
+    def __lshift__(self, count: int) -> Bits:
+        return self._binary(arith.ShLIOp, count, _INTEGER)
+
+    def __rshift__(self, count: int) -> Bits:
+        return self._binary(arith.ShRUIOp, count, {})
+
+    @property
+    def numbers(self) -> Lanes:
+        """The numbers that these are the encodings of."""
+        writer = self.writer
+        kind = vector.BitcastOp if writer.is_vector else arith.BitcastOp
+        return Lanes(writer, writer.op(kind, (self.value,), writer.float_type))
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A truth value a lane."""
+
+    writer: Writer
+    value: SSAValue
+
+    def choose(self, yes: Lanes | float, no: Lanes | float) -> Lanes:
+        """`yes` where true, else `no`."""
+        writer = self.writer
+        left, right = (x if isinstance(x, Lanes) else writer.number(x) for x in (yes, no))
+        kind = low_lanes.SelectOp if writer.is_vector else arith.SelectOp
+        return Lanes(writer, writer.op(kind, (self.value, left.value, right.value), writer.float_type))
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.writer, self.writer.op(arith.AndIOp, (self.value, other.value), self.writer.mask_type))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.writer, self.writer.op(arith.OrIOp, (self.value, other.value), self.writer.mask_type))
+
+
+if TYPE_CHECKING:
+    Formula = Callable[..., Lanes]

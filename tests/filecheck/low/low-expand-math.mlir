@@ -1,0 +1,82 @@
+// RUN: weft-opt %s --split-input-file -p low-expand-math | filecheck %s
+
+// Clamp, n + rounder and n, r in two steps, the polynomial, two factors 2^(n/2). Constants stand at the start.
+// CHECK-LABEL: @exp
+// CHECK-DAG:     %[[LOW:.*]] = arith.constant dense<-1.050000e+02> : vector<8xf32>
+// CHECK-DAG:     %[[HIGH:.*]] = arith.constant dense<8.900000e+01> : vector<8xf32>
+// CHECK:         %[[A:.*]] = vector.load
+// CHECK-NEXT:    %[[BELOW:.*]] = low.cmpf ogt, %[[LOW]], %[[A]] : vector<8xf32>
+// CHECK-NEXT:    %[[ATLEAST:.*]] = low.select %[[BELOW]], %[[LOW]], %[[A]] : vector<8xf32>
+// CHECK-NEXT:    %[[ABOVE:.*]] = low.cmpf olt, %[[HIGH]], %[[ATLEAST]] : vector<8xf32>
+// CHECK-NEXT:    %[[X:.*]] = low.select %[[ABOVE]], %[[HIGH]], %[[ATLEAST]] : vector<8xf32>
+// CHECK-NEXT:    %[[LOG2:.*]] = arith.mulf %[[X]], %{{.*}} {low.ordered} : vector<8xf32>
+// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.addf %[[LOG2]], %[[ROUNDER:.*]] {low.ordered} : vector<8xf32>
+// CHECK-NEXT:    %[[N:.*]] = arith.subf %[[SHIFTED]], %[[ROUNDER]] {low.ordered} : vector<8xf32>
+// CHECK:         %[[BITS:.*]] = vector.bitcast %[[SHIFTED]] : vector<8xf32> to vector<8xi32>
+// CHECK-NEXT:    %[[HALF:.*]] = arith.shrui %[[BITS]]
+// CHECK:         %[[OTHER:.*]] = arith.subi %[[BITS]], %[[HALF]]
+// CHECK:         %e = arith.mulf %{{.*}}, %{{.*}} {low.ordered} : vector<8xf32>
+// CHECK-NEXT:    vector.store %e
+func.func @exp(%A: memref<8xf32>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<8xf32>, vector<8xf32>
+  %e = math.exp %a : vector<8xf32>
+  vector.store %e, %A[%c0] : memref<8xf32>, vector<8xf32>
+  func.return
+}
+
+// -----
+
+// 16-bit floats are computed in f32, and rounded once at the end.
+// CHECK-LABEL: @small
+// CHECK:         %[[A:.*]] = vector.load
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[A]] : vector<4xf16> to vector<4xf32>
+// CHECK:         %e = arith.truncf %{{.*}} : vector<4xf32> to vector<4xf16>
+func.func @small(%A: memref<8xf16>) attributes {
+    low.params = [#low.param<"A", memref<8xf16>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<8xf16>, vector<4xf16>
+  %e = math.tanh %a : vector<4xf16>
+  vector.store %e, %A[%c0] : memref<8xf16>, vector<4xf16>
+  func.return
+}
+
+// -----
+
+// The bits of a number are as wide as it is.
+// CHECK-LABEL: @double
+// CHECK:         vector.bitcast %{{.*}} : vector<2xf64> to vector<2xi64>
+// CHECK-NOT:     math.log
+func.func @double(%A: memref<8xf64>) attributes {
+    low.params = [#low.param<"A", memref<8xf64>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<8xf64>, vector<2xf64>
+  %e = math.log %a : vector<2xf64>
+  vector.store %e, %A[%c0] : memref<8xf64>, vector<2xf64>
+  func.return
+}
+
+// -----
+
+// Scalars, functions without a formula, and functions that are not at low level stay.
+// CHECK-LABEL: @scalar
+// CHECK:         math.exp %{{.*}} : f32
+// CHECK:         math.atan %{{.*}} : vector<2xf32>
+// CHECK-LABEL: @other
+// CHECK:         math.exp %{{.*}} : vector<2xf32>
+func.func @scalar(%A: memref<8xf32>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<8xf32>
+  %e = math.exp %a : f32
+  memref.store %e, %A[%c0] : memref<8xf32>
+  %b = vector.load %A[%c0] : memref<8xf32>, vector<2xf32>
+  %t = math.atan %b : vector<2xf32>
+  vector.store %t, %A[%c0] : memref<8xf32>, vector<2xf32>
+  func.return
+}
+func.func @other(%a: vector<2xf32>) {
+  %e = math.exp %a : vector<2xf32>
+  func.return
+}

@@ -1,0 +1,167 @@
+"""Errors of elementary functions in units in the last place (ulp), against wider arithmetic.
+
+References: NumPy in double for f32, in `np.longdouble` for f64 (80 bits on x86: its functions are those of the C
+library; elsewhere it may be as wide as double, and `WIDE` says so).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+WIDE = np.finfo(np.longdouble).nmant > 60
+"""Whether there is an arithmetic to check f64 against."""
+DTYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64}
+WIDER: dict[Any, Any] = {np.float32: np.float64, np.float64: np.longdouble}
+
+
+def erf(x: Array) -> Array:
+    """The error function in the arithmetic of `x`: its series below 2.5, the continued fraction of erfc above."""
+    kind = x.dtype.type
+    size = np.abs(x)
+    result = np.empty_like(size)
+    near = size < 2.5
+    z = size[near]
+    term, total = z.copy(), z.copy()
+    for n in range(1, 60 if kind is np.float64 else 80):
+        term = -term * z * z / n
+        total = total + term / (2 * n + 1)
+    root_pi = np.sqrt(4 * np.arctan(kind(1)))
+    result[near] = total * 2 / root_pi
+    t = np.minimum(size[~near], kind(30))
+    fraction = np.zeros_like(t)
+    for k in range(60 if kind is np.float64 else 100, 0, -1):
+        fraction = kind(k) / 2 / (t + fraction)
+    result[~near] = 1 - np.exp(-t * t) / ((t + fraction) * root_pi)
+    result[np.isnan(x)] = np.nan
+    return np.copysign(result, x)
+
+
+EXACT: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "tanh": np.tanh,
+    "erf": erf,
+    "sin": np.sin,
+    "cos": np.cos,
+    "powf": np.power,
+}
+
+SPECIAL = (
+    *(0.0, np.inf, np.nan, 0.5, 1.0, 2.0, 10.0, 1e-40, 1.4e-45, 1.2e-38, 3.4e38, 1e-310, 5e-324, 2.2e-308, 1.79e308),
+    *(
+        88.72283,
+        88.72284,
+        87.33654,
+        103.97208,
+        103.9721,
+        104.0,
+        127.0,
+        128.0,
+        126.0,
+        149.0,
+        150.0,
+        16.635532,
+        17.328680,
+    ),
+    *(709.782712893384, 709.7827128933841, 745.1332191019411, 745.13321910194122, 708.3964185322641, 1023.0, 1024.0),
+    *(
+        1074.0,
+        1075.0,
+        1022.0,
+        0.55,
+        0.93,
+        3.95,
+        6.0,
+        20.0,
+        0.70710678,
+        1.41421356,
+        0.99999994,
+        1 - 2.0**-53,
+        1 + 2.0**-52,
+    ),
+)
+"""Thresholds and values that have a meaning of their own; samples have their neighbours and negatives too."""
+
+
+def function_text(function: str, element: str, lanes: int, count: int, arguments: int = 1) -> str:
+    """A low module with a function @f that applies `math.function` to `count` elements, `lanes` at a time (0: one by
+    one, as a scalar)."""
+    buffer = f"memref<{count}x{element}>"
+    vector = f"vector<{lanes}x{element}>" if lanes else element
+    inputs = ["A", "B"][:arguments]
+    load, store = ("vector.load", "vector.store") if lanes else ("memref.load", "memref.store")
+    suffix = f", {vector}" if lanes else ""
+    loads = "\n".join(f"    %{x.lower()} = {load} %{x}[%i] : {buffer}{suffix}" for x in inputs)
+    params = ", ".join(
+        [*(f'#low.param<"{x}", {buffer}, read, []>' for x in inputs), f'#low.param<"Y", {buffer}, write, []>']
+    )
+    return f"""
+func.func @f({", ".join(f"%{x}: {buffer}" for x in [*inputs, "Y"])}) attributes {{
+    low.params = [{params}], low.symbols = []}} {{
+  %c0 = arith.constant 0 : index
+  %step = arith.constant {lanes or 1} : index
+  %end = arith.constant {count} : index
+  scf.for %i = %c0 to %end step %step {{
+{loads}
+    %y = math.{function} {", ".join(f"%{x.lower()}" for x in inputs)} : {vector}
+    {store} %y, %Y[%i] : {buffer}{suffix}
+  }}
+  func.return
+}}"""
+
+
+def errors(result: Array, exact: Array) -> Array:
+    """The distance of each result from the exact value, in units in the last place of the result's format at the exact
+    value. Infinity is where the format's range ends; NaN for a number, or a zero with the wrong sign, is infinitely
+    far off."""
+    limits = np.finfo(result.dtype)
+    wide = exact.dtype.type
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(np.abs(exact))
+        unit = np.ldexp(wide(1), np.clip(exponent, limits.minexp + 1, limits.maxexp) - 1 - limits.nmant)
+        end = wide(limits.max) + np.ldexp(wide(1), limits.maxexp - 1 - limits.nmant)
+        bounded = np.where(np.isinf(result), np.copysign(end, result), result.astype(wide))
+        distance = np.abs(bounded - np.clip(exact, -end, end)) / unit
+    wrong = (np.isnan(result) != np.isnan(exact)) | (
+        (result == 0) & (exact == 0) & (np.signbit(result) != np.signbit(exact))
+    )
+    return np.where(wrong, np.inf, np.where(np.isnan(exact), 0, distance))
+
+
+def special(dtype: Any) -> Array:
+    """`SPECIAL` with two neighbours on both sides, of both signs."""
+    with np.errstate(all="ignore"):
+        numbers = np.array(SPECIAL).astype(dtype)
+        above = np.nextafter(numbers, dtype(np.inf))
+        below = np.nextafter(numbers, dtype(-np.inf))
+        more = (np.nextafter(above, dtype(np.inf)), np.nextafter(below, dtype(-np.inf)))
+    both = np.concatenate([numbers, above, below, *more])
+    return np.concatenate([both, -both])
+
+
+def sample(dtype: Any, count: int, seed: int = 0) -> Array:
+    """`count` numbers: f32 from all encodings evenly; f64 half from all encodings, half from where functions bend."""
+    rng = np.random.default_rng(seed)
+    head = special(dtype)
+    if dtype is np.float32:
+        step = (1 << 32) // count
+        numbers = np.arange(0, 1 << 32, step, dtype=np.uint64)[:count]
+        numbers = (numbers + rng.integers(0, step, count, dtype=np.uint64)).astype(np.uint32).view(np.float32)
+    else:
+        encodings = rng.integers(0, 1 << 64, count // 2, dtype=np.uint64).view(np.float64)
+        part = count // 8
+        signs = rng.choice([-1.0, 1.0], part)
+        bends = [rng.uniform(-750, 750, part), rng.uniform(-30, 30, part), rng.uniform(-2, 2, part)]
+        numbers = np.concatenate([encodings, *bends, np.exp(rng.uniform(-40, 8, part)) * signs])
+        numbers = np.resize(numbers, count)
+    numbers[: len(head)] = head
+    return numbers

@@ -1,0 +1,138 @@
+"""Elementary functions of vectors: bounds in ulp over the whole range, on CPUs with and without fused multiply-adds."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from ulps import DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
+
+from weft.dialects.low import LOW
+from weft.interp.compare import Reference
+from weft.interp.interpreter import Interpreter
+from weft.passes.low.low_expand_math import FORMULAS, LowExpandMathPass
+from weft.runtime.build import load_low_module
+from weft.runtime.library import Library
+from weft.support.target import Target
+from weft.tools.parsing import parse_text
+
+COUNT = 1 << 17
+BOUNDS = {
+    "exp": (1.0, 1.0),
+    "exp2": (1.05, 1.2),
+    "expm1": (1.5, 2.0),
+    "log": (0.85, 0.85),
+    "log2": (0.85, 0.85),
+    "log10": (0.85, 0.85),
+    "log1p": (1.5, 2.0),
+    "tanh": (1.5, 1.5),
+    "erf": (1.1, 1.25),
+}
+"""Function -> largest error in ulp for f32 and for f64, as in docs/decisions/0015-elementary-functions.md."""
+
+
+@cache
+def context() -> Context:
+    ctx = Context()
+    dialects = get_all_dialects()
+    for name in ("arith", "builtin", "func", "math", "memref", "scf", "vector"):
+        ctx.load_dialect(dialects[name]())
+    ctx.load_dialect(LOW)
+    return ctx
+
+
+def compiled(function: str, element: str, lanes: int, target: str, count: int = COUNT, arguments: int = 1) -> Library:
+    module = parse_text(context(), function_text(function, element, lanes, count, arguments), "test.mlir")
+    module.verify()
+    LowExpandMathPass().apply(context(), module)
+    module.verify()
+    assert f"math.{function}" not in str(module)
+    return load_low_module(module, Target.parse(target))
+
+
+def targets() -> list[str]:
+    """This machine, and one without fused multiply-adds where this is an x86."""
+    return ["llvm", *(["llvm -mcpu=x86-64"] if Target("llvm").architecture == "x86_64" else [])]
+
+
+def worst(library: Library, function: str, numbers: Array) -> tuple[float, str]:
+    """The largest error of @f, and where it is."""
+    largest, place = 0.0, ""
+    for start in range(0, len(numbers), COUNT):
+        part = np.ascontiguousarray(numbers[start : start + COUNT])
+        result = np.empty_like(part)
+        library["f"](part, result)
+        with np.errstate(all="ignore"):
+            exact = EXACT[function](part.astype(WIDER[part.dtype.type]))
+        off = errors(result, exact)
+        at = int(np.argmax(off))
+        if off[at] > largest:
+            largest, place = float(off[at]), f"{function}({part[at]!r}) is {exact[at]!r}, got {result[at]!r}"
+    return largest, place
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("function", BOUNDS)
+def test_f32_over_the_whole_range(function: str, target: str) -> None:
+    count = 4 if function == "erf" else 24
+    largest, place = worst(compiled(function, "f32", 16, target), function, sample(np.float32, count * COUNT))
+    assert largest <= BOUNDS[function][0], place
+
+
+@pytest.mark.skipif(not WIDE, reason="no arithmetic wider than double")
+@pytest.mark.parametrize("target", targets())
+@pytest.mark.parametrize("function", BOUNDS)
+def test_f64_over_the_whole_range(function: str, target: str) -> None:
+    largest, place = worst(compiled(function, "f64", 4, target), function, sample(np.float64, COUNT))
+    assert largest <= BOUNDS[function][1], place
+
+
+@pytest.mark.parametrize("lanes", [3, 64])
+@pytest.mark.parametrize("element", DTYPES)
+def test_any_number_of_lanes(element: str, lanes: int) -> None:
+    """All formulas give the same lanes whatever the width."""
+    count = 192
+    dtype = DTYPES[element]
+    numbers = sample(dtype, COUNT)[:count].copy()
+    for function in BOUNDS:
+        narrow, wide = np.empty(count, dtype), np.empty(count, dtype)
+        compiled(function, element, lanes, "llvm", count)["f"](numbers, narrow)
+        compiled(function, element, 16, "llvm", count)["f"](numbers, wide)
+        np.testing.assert_array_equal(narrow, wide, err_msg=function)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "f16", "bf16"])
+def test_the_expansion_keeps_the_meaning(element: str) -> None:
+    """The interpreter computes the formulas as they stand, the function exactly."""
+    for function in BOUNDS:
+        module = parse_text(context(), function_text(function, element, 8, 64), "test.mlir")
+        reference = Reference(module)
+        assert not reference.skipped
+        LowExpandMathPass().apply(context(), module)
+        module.verify()
+        assert reference.compare(module) is None, function
+
+
+def test_special_values_in_the_interpreter() -> None:
+    numbers = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 1.0, -1.0, 89.0, -104.0, 3e38], np.float32)
+    for function in BOUNDS:
+        module = parse_text(context(), function_text(function, "f32", 4, len(numbers)), "test.mlir")
+        LowExpandMathPass().apply(context(), module)
+        result = np.empty_like(numbers)
+        Interpreter(module).call("f", numbers, result)
+        with np.errstate(all="ignore"):
+            exact = EXACT[function](numbers.astype(np.float64))
+        assert errors(result, exact).max() <= BOUNDS[function][0], function
+
+
+def test_order_is_kept_where_sums_may_be_reassociated() -> None:
+    target = "llvm -reassociate"
+    for function in BOUNDS:
+        largest, place = worst(compiled(function, "f32", 16, target), function, sample(np.float32, COUNT))
+        assert largest <= BOUNDS[function][0], place
+
+
+def test_every_formula_has_a_bound() -> None:
+    assert {op.name for op in FORMULAS} == {f"math.{function}" for function in BOUNDS}
