@@ -260,8 +260,9 @@ class FusePlan(Plan):
         rest: Index = Index.of(fused.induction_variable)
         for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
             if isinstance(factor, int):
-                replace_loop_value(loop.induction_variable, rest % factor, body, first)
-                rest = rest // factor
+                divisor = max(factor, 1)  # of no iterations, none asks
+                replace_loop_value(loop.induction_variable, rest % divisor, body, first)
+                rest = rest // divisor
                 continue
             value, operations = materialize(rest)
             remainder = arith.RemSIOp(value, factor)

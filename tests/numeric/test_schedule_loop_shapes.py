@@ -9,7 +9,7 @@ from schedule_checks import check_schedule
 from schedule_programs import PROGRAMS
 
 import weft
-from weft import Schedule
+from weft import Schedule, te
 from weft.dialects.tir import BlockOp, ForOp
 
 Steps = Callable[[Schedule], object]
@@ -234,3 +234,12 @@ def test_threads_in_text_read_back():
     s.bind(s.get_loops("B")[0], "threadIdx.z")
     loop = s.get(s.get_loops("B")[0])
     assert isinstance(loop, ForOp) and loop.thread_axis is not None and loop.thread_axis.data == "threadIdx.z"
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0, 0)], ids=str)
+def test_loops_of_no_iterations_fuse(shape: tuple[int, int]) -> None:
+    A = te.placeholder(shape, "float32", name="A")
+    module = te.create_func([A, te.compute(shape, lambda i, j: A[i, j] + 1, name="B")])
+    sch = Schedule(module)
+    sch.fuse(*sch.get_loops("B"))
+    check_schedule(module, sch)
