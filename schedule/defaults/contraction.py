@@ -1,0 +1,280 @@
+"""The rule for contractions: matrix products, with batches and with any dimension transposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from weft.analysis.block_patterns import PatternKind, pattern_of
+from weft.analysis.index import Index
+from weft.analysis.structure import stored_buffer
+from weft.dialects.tir import ForOp
+from weft.schedule.defaults.contraction_roles import Factor, Roles, bytes_of, roles_of
+from weft.schedule.defaults.contraction_tiles import (
+    RegisterTile,
+    balance,
+    depth_of_panels,
+    panels_together,
+    product,
+    register_tile,
+)
+from weft.schedule.defaults.rules import op_of
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.errors import InternalError, ScheduleError
+from weft.support.target import Target
+
+_ROWS_THAT_PAY: Final = 24
+"""Rows from which on a panel is read often enough to be packed."""
+_WORK_OF_A_THREAD: Final = 1 << 20
+"""Multiply-adds, some 20 us of one core, from which on it pays to wake another thread."""
+_STEPS_AT_ONCE: Final = 2
+"""Steps of the reduction between two tests for its end."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a contraction is cut up. Sizes are in elements; `depth` is None where the whole reduction runs at once."""
+
+    tile: RegisterTile
+    together: int
+    """Panels of the right factor that are packed before rows pass by them."""
+    depth: int | None
+    pack_right: bool
+    pack_left: bool
+    pad_columns: bool
+    """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
+    threads: int
+
+    @property
+    def panel_columns(self) -> int:
+        return self.tile.columns * self.together
+
+
+def plan_of(roles: Roles, target: Target) -> Plan:
+    """The sizes for a contraction on a machine."""
+    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
+    if bytes_of(roles.element) == 8:
+        lanes = max(target.vector_bytes // 8, 1)
+    rows, columns = roles.row_count, roles.columns
+    tile = register_tile(rows, columns, lanes, target.vector_registers)
+    element_bytes = roles.right.element_bytes
+    depth = product(roles.extents[at] for at in roles.reduced)
+    pack_right = (rows is None or rows >= _ROWS_THAT_PAY) and not (
+        roles.right.contiguous and columns is not None and columns <= tile.columns and columns % tile.lanes == 0
+    )
+    steps = depth_of_panels(depth, tile.columns, element_bytes, target.l2_bytes)
+    if len(roles.reduced) != 1 or not pack_right:
+        steps = None
+    work = product(roles.extents)
+    threads = target.num_threads if work is None or work >= 2 * _WORK_OF_A_THREAD else 1
+    batches = product(roles.extents[at] for at in roles.batch)
+    panels = None if columns is None else -(-columns // tile.columns)
+    panel_bytes = (steps or depth or 1) * tile.columns * element_bytes
+    sharing = 1 if batches is not None and batches >= threads else threads
+    together = panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1
+    pack_left = pack_right and roles.left.contiguous and not roles.same_buffer
+    pad_columns = pack_right and (columns is None or columns % tile.lanes != 0)
+    return Plan(tile, together, steps, pack_right, pack_left, pad_columns, threads)
+
+
+class ContractionRule:
+    """Results in register tiles; the right factor packed into panels as wide as a tile, so that it is read in order;
+    the left factor packed too where its rows are its fastest dimension.
+
+    ```
+    for columns of several panels: pack them
+      for rows of a tile: for panel:
+        tile = 0; for k: tile[r, c] += left[r, k] * panel[k, c]; out[rows, panel] = epilogue(tile)
+    ```
+    Elementwise consumers run on the tile before it is stored. Not applicable where results are not consecutive along an
+    iterator of just one factor, where there is one column, or where the right factor cannot be packed and its columns
+    are not consecutive either.
+    """
+
+    name = "contraction"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        roles = roles_of(pattern_of(op_of(sch, block)))
+        if roles is None or roles.columns == 1:
+            return False
+        plan = plan_of(roles, target)
+        if roles.same_buffer and plan.pack_right:
+            if not roles.right.contiguous:
+                return False
+            plan = replace(plan, pack_right=False, pack_left=False, pad_columns=False, depth=None)
+        if not plan.pack_right and not roles.right.contiguous:
+            return False
+        _Tiling(sch, block, roles, plan).run()
+        return True
+
+
+class _Tiling:
+    """The steps of the rule on one block."""
+
+    def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, plan: Plan) -> None:
+        self.sch = sch
+        self.block = block
+        self.roles = roles
+        self.plan = plan
+
+    def run(self) -> None:
+        sch, block, plan = self.sch, self.block, self.plan
+        right, result = self._copies()
+        left = sch.cache_read(block, self.roles.left.position, "global") if plan.pack_left else None
+        if result is not None:
+            fuse_consumers(sch, result)
+        for copy in (right, left):
+            if copy is not None:
+                fuse_producer(sch, copy)
+        self._cut()
+        if right is not None:
+            sch.compute_at(right, self.panels if self.steps is None else self.steps)
+            self._pack(right, self.roles.right, plan.tile.columns, plan.tile.lanes)
+        if left is not None:
+            self._pack(left, self.roles.left, plan.tile.rows, plan.tile.rows)
+        if result is not None:
+            sch.reverse_compute_at(result, self.panel if self.steps is None else self.panels)
+        init = sch.decompose_reduction(block, self.deepest if self.steps is None else self.steps)
+        for part in (block, init) if result is None else (block, init, result):
+            self._registers(part)
+        if self.unrolled is not None:
+            sch.unroll(self.unrolled)
+        self._threads(left)
+
+    def _copies(self) -> tuple[BlockHandle | None, BlockHandle | None]:
+        """The blocks that copy the right factor in, and the results out, where there are such."""
+        sch, block, plan, roles = self.sch, self.block, self.plan, self.roles
+        if plan.pad_columns:
+            lanes = [plan.tile.lanes if at == roles.column else 1 for at in range(len(roles.extents))]
+            before = {sch.get(producer) for producer in sch.get_producers(block)}
+            sch.pad_einsum(block, lanes)
+            (right,) = (copy for copy in sch.get_producers(block) if sch.get(copy) not in before)
+            (result,) = sch.get_consumers(block)
+            if plan.depth is None:
+                sch.set_scope(block, 0, "local")
+            return right, result
+        right = sch.cache_read(block, roles.right.position, "global") if plan.pack_right else None
+        if plan.depth is None:
+            return right, sch.cache_write(block, 0, "local")
+        return right, sch.cache_write(block, 0, "global") if sch.get_consumers(block) else None
+
+    def _cut(self) -> None:
+        """Split the loops and put them into order."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        tile = plan.tile
+        panels, self.panel, columns = sch.split(loops[roles.column], [None, plan.together, tile.columns])
+        self.panels = panels
+        order = [loops[at] for at in roles.batch]
+        self.batch = list(order)
+        inner: list[LoopHandle] = []
+        self.row: LoopHandle | None = None
+        if roles.row is not None:
+            self.row, rows = sch.split(loops[roles.row], [None, tile.rows])
+            inner.append(rows)
+        *slow, fast = roles.reduced
+        depth = loops[fast]
+        self.steps: LoopHandle | None = None
+        if plan.depth is not None:
+            self.steps, depth = sch.split(depth, [None, plan.depth])
+        self.unrolled: LoopHandle | None = None
+        extent = plan.depth or roles.extents[fast]
+        reduction = [loops[at] for at in slow]
+        if extent is None or extent > _STEPS_AT_ONCE:
+            depth, self.unrolled = sch.split(depth, [None, _STEPS_AT_ONCE])
+            reduction += [depth, self.unrolled]
+        else:
+            reduction.append(depth)
+        self.deepest = reduction[0]
+        order.append(panels)
+        order += [] if self.steps is None else [self.steps]
+        order += [loops[at] for at in roles.rows]
+        order += [] if self.row is None else [self.row]
+        sch.reorder(*order, self.panel, *reduction, *inner, columns)
+
+    def _pack(self, copy: BlockHandle, factor: Factor, width: int, lanes: int) -> None:
+        """Lay out what is copied as panels of `width` rows or columns, one element after the other of each step."""
+        sch, at = self.sch, factor.dimension
+
+        def panels(*indices: int) -> tuple[object, ...]:
+            rest = [index for place, index in enumerate(indices) if place != at]
+            return (indices[at] // width, *rest, indices[at] % width)
+
+        sch.transform_layout(copy, ("write", 0), panels, pad_value=0)
+        around = {sch.get(loop) for loop in sch.get_loops(self.block)}
+        own = [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
+        op = op_of(sch, copy)
+        index = Index.of_map(op.bindings.data, op.binding_operands)[at]
+        fast = next((loop for loop in own if index.depends_on([loop_of(sch, loop).induction_variable])), None)
+        if fast is None:
+            return  # a single row or column
+        others = [loop for loop in own if loop is not fast]
+        outer, vector = sch.split(fast, [None, lanes])
+        sch.reorder(*others, outer, vector)
+        sch.vectorize(vector)
+
+    def _registers(self, part: BlockHandle) -> None:
+        """Keep the loops over a tile in registers."""
+        loops = self.sch.get_loops(part)
+        outer, lanes = self.sch.split(loops[-1], [None, self.plan.tile.lanes])
+        self.sch.vectorize(lanes)
+        self.sch.unroll(outer)
+        if self.roles.row is not None:
+            self.sch.unroll(loops[-2])
+
+    def _threads(self, left: BlockHandle | None) -> None:
+        sch, plan, roles = self.sch, self.plan, self.roles
+        if plan.threads == 1:
+            return
+        if left is not None:
+            sch.parallel(sch.get_loops(left)[0])
+        batches = product(roles.extents[at] for at in roles.batch)
+        if self.batch and (batches is None or balance(batches, plan.threads) > 0.8):
+            sch.parallel(sch.fuse(*self.batch) if len(self.batch) > 1 else self.batch[0])
+            return
+        columns = roles.columns
+        pieces = None if columns is None else -(-columns // plan.panel_columns)
+        if self.row is None or pieces is None or balance(pieces, plan.threads) > 0.8:
+            sch.parallel(self.panels)
+        else:
+            sch.parallel(self.row)
+
+
+def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
+    """Inline the elementwise blocks that alone read, place by place, what `copy` writes."""
+    while True:
+        (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
+        consumers = sch.get_consumers(copy)
+        if len(consumers) != 1:
+            return
+        pattern = pattern_of(op_of(sch, consumers[0]))
+        if pattern.kind is not PatternKind.INJECTIVE or len(pattern.writes) != 1:
+            return
+        if any(r.indices != pattern.writes[0].indices for r in pattern.reads if r.buffer is buffer):
+            return
+        try:
+            sch.reverse_compute_inline(consumers[0])
+        except ScheduleError:
+            return
+
+
+def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
+    """Inline the elementwise block that writes what `copy` alone reads, so that it is computed while it is copied."""
+    producers = sch.get_producers(copy)
+    if len(producers) != 1 or pattern_of(op_of(sch, producers[0])).kind is not PatternKind.INJECTIVE:
+        return
+    if len(sch.get_consumers(producers[0])) != 1:
+        return
+    try:
+        sch.compute_inline(producers[0])
+    except ScheduleError:
+        return
+
+
+def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
+    """The loop that a handle stands for now."""
+    loop = sch.get(handle)
+    if not isinstance(loop, ForOp):
+        raise InternalError(f"a loop handle stands for {loop.name}")
+    return loop

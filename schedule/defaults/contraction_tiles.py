@@ -1,0 +1,93 @@
+"""Sizes of the tiles of a contraction, from its extents and the machine: registers, then caches, then threads.
+
+The tiles are those of Goto and van de Geijn, "Anatomy of high-performance matrix multiplication" (2008): a block of
+results in registers, a panel of one operand that stays in the second cache while all rows of the other pass by it.
+Extents that are known at run time only are None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+_VECTORS: Final = (4, 3, 2, 6, 8, 1)
+"""Widths of a register tile, in vectors; the first of the best is taken."""
+_MOST_ROWS: Final = 14
+_ACCUMULATORS_IN_FLIGHT: Final = 8
+"""Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
+_SPARE_REGISTERS: Final = 2
+"""One holds an element of the left operand in all lanes, one a product where there is no fused multiply-add."""
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """Results that one pass over the reduction computes: `rows` times `vectors` vectors of `lanes` elements."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+def register_tile(rows: int | None, columns: int | None, lanes: int, registers: int) -> RegisterTile:
+    """The tile that does most multiply-adds for each load, among those that fit in the registers."""
+    if columns is not None and columns < lanes:
+        lanes = max(columns, 1)
+    tiles = [
+        RegisterTile(r, v, lanes)
+        for v in _VECTORS
+        for r in range(min(_MOST_ROWS, rows or _MOST_ROWS), 0, -1)
+        if r * v + v + _SPARE_REGISTERS <= registers and (columns is None or (v - 1) * lanes < columns)
+    ]
+    return max(tiles, key=lambda tile: _merit(tile, rows, columns))
+
+
+def _merit(tile: RegisterTile, rows: int | None, columns: int | None) -> tuple[float, int]:
+    results = tile.rows * tile.vectors
+    busy = min(1.0, results / _ACCUMULATORS_IN_FLIGHT)
+    # What is left over at the end of the rows is a smaller tile; of the columns, lanes that do nothing.
+    rest = (1 + _used(rows, tile.rows)) / 2 * _used(columns, tile.columns)
+    return (results / (tile.rows + tile.vectors) * busy * rest, results)
+
+
+def _used(extent: int | None, tile: int) -> float:
+    return 1.0 if not extent else extent / (-(-extent // tile) * tile)
+
+
+def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
+    """How many steps of the reduction run before the next: so many that a panel of `columns` takes a quarter of the
+    second cache. None where all of them may."""
+    most = max(l2_bytes // (4 * columns * element_bytes), 64)
+    if depth is not None and 2 * depth <= 3 * most:
+        return None
+    if depth is None:
+        return most
+    pieces = -(-depth // most)
+    return -(-depth // (8 * pieces)) * 8
+
+
+def panels_together(panels: int | None, panel_bytes: int, l2_bytes: int, threads: int) -> int:
+    """How many panels are packed before rows pass by them: as many as fill half the second cache, but so few that each
+    thread gets as much to do as the others."""
+    most = max(l2_bytes // 2 // panel_bytes, 1)
+    if panels is None:
+        return most
+    most = min(most, max(panels // threads, 1))
+    return max(range(most, 0, -1), key=lambda together: round(balance(-(-panels // together), threads), 1))
+
+
+def balance(pieces: int, threads: int) -> float:
+    """Which share of the time the threads are busy when they take equal pieces."""
+    return pieces / (-(-pieces // threads) * threads)
+
+
+def product(extents: Iterable[int | None]) -> int | None:
+    """The product of extents, None when one is not known."""
+    known = list(extents)
+    numbers = [extent for extent in known if extent is not None]
+    return prod(numbers) if len(numbers) == len(known) else None

@@ -1,0 +1,70 @@
+"""Sizes of tiles: what registers, caches and threads allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from weft.schedule.defaults.contraction_tiles import (
+    RegisterTile,
+    balance,
+    depth_of_panels,
+    panels_together,
+    product,
+    register_tile,
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "lanes", "registers", "expected"),
+    [
+        (1024, 1024, 16, 32, RegisterTile(6, 4, 16)),  # AVX-512
+        (None, None, 8, 16, RegisterTile(6, 2, 8)),  # AVX2
+        (1024, 1024, 4, 16, RegisterTile(6, 2, 4)),  # SSE2
+        (1024, 1024, 4, 32, RegisterTile(6, 4, 4)),  # NEON
+        (1, 1024, 16, 32, RegisterTile(1, 8, 16)),
+        (1024, 3, 16, 32, RegisterTile(14, 1, 3)),
+    ],
+)
+def test_register_tiles(
+    rows: int | None, columns: int | None, lanes: int, registers: int, expected: RegisterTile
+) -> None:
+    assert register_tile(rows, columns, lanes, registers) == expected
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 64, 100, None])
+@pytest.mark.parametrize("columns", [1, 3, 17, 48, 100, None])
+@pytest.mark.parametrize(("lanes", "registers"), [(16, 32), (8, 16), (4, 8), (2, 32)])
+def test_tiles_fit(rows: int | None, columns: int | None, lanes: int, registers: int) -> None:
+    tile = register_tile(rows, columns, lanes, registers)
+    assert tile.rows * tile.vectors + tile.vectors + 2 <= registers
+    assert rows is None or tile.rows <= rows
+    assert columns is None or tile.columns < columns + tile.lanes
+
+
+def test_a_reduction_is_cut_when_a_panel_leaves_the_cache() -> None:
+    assert depth_of_panels(1024, 64, 4, 1 << 20) is None
+    assert depth_of_panels(1500, 64, 4, 1 << 20) is None
+    assert depth_of_panels(2048, 64, 4, 1 << 20) == 1024
+    assert depth_of_panels(2050, 64, 4, 1 << 20) == 688
+    assert depth_of_panels(None, 64, 4, 1 << 20) == 1024
+
+
+@pytest.mark.parametrize("panels", [1, 2, 3, 7, 16, 33])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_panels_fill_half_the_cache_and_are_shared_out(panels: int, threads: int) -> None:
+    together = panels_together(panels, 1 << 17, 1 << 20, threads)
+    assert 1 <= together <= 4
+    if panels >= threads:
+        assert -(-panels // together) >= threads
+
+
+def test_balance() -> None:
+    assert balance(4, 2) == 1
+    assert balance(3, 2) == 0.75
+    assert balance(1, 4) == 0.25
+
+
+def test_products_of_unknown_extents() -> None:
+    assert product([2, 3]) == 6
+    assert product([]) == 1
+    assert product([2, None]) is None
