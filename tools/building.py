@@ -61,6 +61,7 @@ def build(
     default_schedule: bool = True,
     passes: Insertions | None = None,
     binds: Binds | None = None,
+    checked: bool = False,
 ) -> Library:
     """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
 
@@ -72,7 +73,9 @@ def build(
 
         weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
 
-    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
+    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`). `checked=True` says that the
+    program is known to be right, as one that only te and `weft.Schedule` have made: its blocks are not checked again,
+    which is for tuners, that compile thousands. A wrong program may then do anything.
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -98,7 +101,7 @@ def build(
         with stopwatch.measure("copy"):
             module = program.clone()
     machine = Target.parse(target) if isinstance(target, str) else target
-    options = LoweringOptions(scheduled, default_schedule, passes or {})
+    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked)
     traces = lower_to_low(module, machine, options, stopwatch)
     library = load_low_module(module, machine, stopwatch=stopwatch)
     library.traces = tuple(traces)
@@ -113,6 +116,8 @@ class LoweringOptions:
     scheduled: bool = True
     default_schedule: bool = True
     passes: Insertions = field(default_factory=dict[str, "Inserted"])
+    checked: bool = False
+    """Whether the program is known to be right."""
 
 
 def lower_to_low(
@@ -123,20 +128,27 @@ def lower_to_low(
     `stopwatch` is told how long each stage takes. Raises `CompileError` and `ScheduleError` as `build` does.
     """
     from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.passes.tir.nest import tir_functions
+    from weft.passes.verify_level import verify_level
 
     with stopwatch.measure("graph and te to tir"):
         lower_to_tir(module)
     with stopwatch.measure("schedule"):
         traces = _schedule(module, target, options.scheduled, options.default_schedule)
     ctx = context() if options.passes else Context()
+    if not options.checked:
+        with stopwatch.measure("check of tir"):
+            for function in tir_functions(module):
+                verify_level(function, "tir")
     lap = stopwatch.laps()
 
     def after(step: Step) -> None:
         lap(step.run.name)
         _check_inserted(step, module)
 
-    lower_tir_to_low(ctx, module, str(target), options.passes, after)
-    lap("check of low")
+    # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
+    has_others = bool(options.passes)
+    lower_tir_to_low(ctx, module, str(target), options.passes, after, check_program=False, check_result=has_others)
     return traces
 
 
