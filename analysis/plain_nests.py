@@ -14,7 +14,7 @@ from weft.dialects.tir_kinds import COMMUTATIVE, LoopKind
 
 def is_plain(block: BlockOp) -> bool:
     """Whether a block stands alone in a nest with one serial loop for each of its iterators, in their order, and
-    nothing is noted on the block or its loops."""
+    nothing is noted on the block or its loops. It holds no blocks."""
     loops = loops_around(block)
     variables = [loop.induction_variable for loop in loops]
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
@@ -22,7 +22,7 @@ def is_plain(block: BlockOp) -> bool:
         return False
     if list(block.extents) != [loop.extent for loop in loops]:
         return False
-    if not set(block.attributes) <= {COMMUTATIVE}:
+    if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in block.body.walk()):
         return False
     return all(
         loop.kind.data is LoopKind.SERIAL

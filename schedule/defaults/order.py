@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.schedule.defaults.groups import GroupRule
+from weft.schedule.defaults.inlining import InliningRule
 from weft.schedule.defaults.rules import Rule
+from weft.schedule.defaults.single import SingleNestRule
 
-RULES: Final[tuple[Rule, ...]] = ()
+RULES: Final[tuple[Rule, ...]] = (
+    # First: chains of elementwise blocks are one block for the others.
+    InliningRule(),
+    # Rules for products and convolutions stand here, before others take the elementwise blocks around them.
+    # Before single nests, which would no longer be plain.
+    GroupRule(),
+    # What is left.
+    SingleNestRule(),
+)
 """Each rule is offered every block that is still plain, in program order, before the next rule is asked."""

@@ -109,8 +109,10 @@ class _Attempts:
         return self.schedule
 
     def _plain(self) -> list[str]:
+        """What is left to do: blocks that run at all and are as they were written."""
         (function,) = functions(self.schedule.mod)
-        return [b.label for b in child_blocks(function) if b.label not in self.done and is_plain(b)]
+        blocks = [b for b in child_blocks(function) if b.label not in self.done and is_plain(b)]
+        return [block.label for block in blocks if 0 not in block.extents]
 
     def _try(self, rule: Rule, label: str) -> bool:
         steps = len(steps_of(self.schedule.trace))

@@ -1,0 +1,114 @@
+"""The rule for nests that follow each other over the same rows: normalisations, softmax, reductions with what comes
+before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.analysis.block_patterns import Operand, PatternKind
+from weft.analysis.index import Index
+from weft.analysis.plain_nests import is_plain
+from weft.analysis.structure import child_blocks, function_of, scope_of
+from weft.schedule.defaults.machine import pays_threads
+from weft.schedule.defaults.nests import Member, lane_iterator, vector_iterator, vectorize_inner
+from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.threads import share_among_threads
+from weft.schedule.recording import BlockHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+
+class GroupRule:
+    """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
+    while it is in cache, and temporaries shrink to a row.
+
+    Rows are outer iterators by which each nest reads what an earlier one writes, or reads what they both read. Inside
+    the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
+    the next, and where there are fewer rows than threads to run them.
+    """
+
+    name = "nests over the same rows"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        members, shared = _group(sch, block)
+        if len(members) < 2 or _starves_threads(members, shared, target):
+            return False
+        sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
+        for member in members:
+            if len(member.iterators) > shared:
+                vectorize_inner(sch, member, shared, target)
+        share_among_threads(sch, members[0].handle, [member.pattern for member in members], target)
+        return True
+
+
+def _group(sch: Schedule, block: BlockHandle) -> tuple[list[Member], int]:
+    """The longest run of nests from `block` on that share rows, and how many loops these are."""
+    first = op_of(sch, block)
+    function = function_of(first).sym_name.data
+    blocks = child_blocks(scope_of(first))
+    members = [Member.of(block, first)]
+    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else _rows(members[0])
+    for op in blocks[blocks.index(first) + 1 :]:
+        if shared == 0 or not is_plain(op):
+            break
+        candidate = Member.of(sch.get_block(op.label, function), op)
+        # A value for each row joins rows that others have.
+        own = len(candidate.iterators) if len(candidate.iterators) <= shared else _rows(candidate)
+        common = min(shared, own, _common_rows(members, candidate))
+        if common == 0 or candidate.pattern.kind is PatternKind.OPAQUE:
+            break
+        members.append(candidate)
+        shared = common
+    return members, shared
+
+
+def _rows(member: Member) -> int:
+    """How many outer loops of a nest are rows, with loops inside that become vectors."""
+    if member.pattern.is_reduction and lane_iterator(member) is not None:
+        return member.leading
+    iterator = vector_iterator(member, 0)
+    limit = member.leading if member.pattern.is_reduction else len(member.iterators) - 1
+    return limit if iterator is None else min(limit, iterator.index)
+
+
+def _common_rows(members: Sequence[Member], candidate: Member) -> int:
+    """How many outer loops index what the candidate shares with the others by the same dimensions: what an earlier one
+    writes, else what both read."""
+    flows = [pair for member in members for pair in _pairs(member, member.pattern.writes, candidate)]
+    pairs = flows or [pair for member in members for pair in _pairs(member, member.pattern.reads, candidate)]
+    if not pairs:
+        return 0
+    depth = 0
+    while all(_same_row(pair, depth) for pair in pairs):
+        depth += 1
+    return depth
+
+
+_Pair = tuple[Member, Operand, Member, Operand]
+
+
+def _pairs(member: Member, operands: Sequence[Operand], candidate: Member) -> list[_Pair]:
+    reads = candidate.pattern.reads
+    return [(member, one, candidate, other) for one in operands for other in reads if one.buffer is other.buffer]
+
+
+def _same_row(pair: _Pair, level: int) -> bool:
+    """Whether the loops of two nests at a level run over the same dimension of a buffer."""
+    member, one, candidate, other = pair
+    if level >= len(member.iterators) or level >= len(candidate.iterators):
+        return False
+    first, second = member.iterators[level], candidate.iterators[level]
+    if member.pattern.block.extents[level] != candidate.pattern.block.extents[level]:
+        return False
+    pairs = zip(one.indices, other.indices, strict=True)
+    return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
+
+
+def _starves_threads(members: Sequence[Member], shared: int, target: Target) -> bool:
+    """Whether there are fewer rows than threads for work that several threads would do faster."""
+    rows = 1
+    for extent in members[0].pattern.block.extents[:shared]:
+        if not isinstance(extent, int):
+            return False
+        rows *= extent
+    return rows < 2 * target.num_threads and pays_threads([member.pattern for member in members], target)

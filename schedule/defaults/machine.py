@@ -1,0 +1,80 @@
+"""What rules ask of a target: lanes, and from how much work on another thread pays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType
+from xdsl.ir import Attribute
+
+from weft.analysis.block_patterns import BlockPattern
+from weft.support.target import Target
+
+_WORK_OF_A_THREAD: Final = 1 << 16
+"""Vectorised elements of one operation, some 10 us of one core, from which on waking another thread pays."""
+_COST_OF_A_FUNCTION: Final = 8
+"""Operations that a function such as the exponential is worth, and a division."""
+
+
+def bytes_of(element: Attribute) -> int:
+    """The bytes of an element in memory."""
+    if isinstance(element, IntegerType):
+        return max(element.width.data // 8, 1)
+    return element.size if isinstance(element, AnyFloat) else 8
+
+
+def lanes_for(pattern: BlockPattern, target: Target) -> int:
+    """How many lanes of the widest type that a block computes with fill a register, at least 2.
+
+    Halves are computed in single precision.
+    """
+    types: Iterable[Attribute] = (
+        *(operand.element_type for operand in (*pattern.reads, *pattern.writes)),
+        *(op.results[0].type for op in pattern.computing if op.results[0].type != _BOOL),
+    )
+    widest = max((4 if isinstance(t, Float16Type | BFloat16Type) else bytes_of(t) for t in types), default=4)
+    return max(target.vector_bytes // widest, 2)
+
+
+_BOOL = IntegerType(1)
+
+
+def cost_of(pattern: BlockPattern) -> int:
+    """About how many operations on lanes an instance is."""
+    return 1 + sum(_COST_OF_A_FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
+
+
+def is_expensive(name: str) -> bool:
+    """Whether an operation takes many times as long as an addition."""
+    return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
+
+
+_EXPENSIVE: Final = frozenset(
+    op.name
+    for op in (
+        arith.DivfOp,
+        arith.DivSIOp,
+        arith.DivUIOp,
+        arith.RemSIOp,
+        arith.RemUIOp,
+        arith.FloorDivSIOp,
+        arith.CeilDivSIOp,
+        arith.CeilDivUIOp,
+    )
+)
+_CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
+
+
+def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
+    """Whether the work of some blocks is worth waking the other threads. A number of instances that is known at run
+    time only is taken for large."""
+    if target.num_threads == 1:
+        return False
+    total = 0
+    for pattern in patterns:
+        if pattern.instances is None:
+            return True
+        total += pattern.instances * cost_of(pattern)
+    return total >= _WORK_OF_A_THREAD * 2

@@ -1,0 +1,187 @@
+"""How the loops of one block become vectors, wherever its outer loops are shared with others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import REASSOCIATE
+from weft.passes.tir.lane_analysis import COMBINERS
+from weft.schedule.defaults.machine import lanes_for
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_ACCUMULATORS: Final = 4
+"""Registers of partial results: enough additions in flight to hide that one takes several cycles."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A plain block of a group: `pattern` is over its iterators, one for each of its loops, in order."""
+
+    handle: BlockHandle
+    pattern: BlockPattern
+
+    @staticmethod
+    def of(handle: BlockHandle, block: BlockOp) -> Member:
+        return Member(handle, pattern_of(block))
+
+    @property
+    def iterators(self) -> tuple[BlockArgument, ...]:
+        return tuple(self.pattern.block.iter_vars)
+
+    @property
+    def leading(self) -> int:
+        """How many loops come before the first of a reduction."""
+        reduced = set(self.pattern.reduced)
+        return next((at for at, v in enumerate(self.iterators) if v in reduced), len(self.iterators))
+
+
+def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int) -> bool:
+    """Whether every access is at one place, or at consecutive ones, as an iterator runs; what is written moves by
+    `writes`."""
+    strides = [read.stride_of(iterator) for read in pattern.reads]
+    if not all(stride in (0, 1) for stride in strides):
+        return False
+    return all(write.stride_of(iterator) == writes for write in pattern.writes) and (writes == 1 or 1 in strides)
+
+
+def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
+    """The iterator of the inner loops (behind `shared` ones) along which lanes are consecutive in memory."""
+    pattern = member.pattern
+    spatial = [v for v in pattern.spatial if v.index >= shared]
+    for iterator in reversed(spatial):
+        if consecutive(pattern, iterator, writes=1) and pattern.extent_of(iterator) != 1:
+            return iterator
+    return None
+
+
+def lane_iterator(member: Member) -> BlockArgument | None:
+    """The innermost iterator, if it is one over which lanes can reduce consecutive elements."""
+    pattern = member.pattern
+    last = member.iterators[-1] if member.iterators else None
+    if last is None or last not in pattern.reduced or pattern.updates is None:
+        return None
+    if member.leading + len(pattern.reduced) != len(member.iterators):
+        return None
+    if any(update.operation not in COMBINERS for update in pattern.updates):
+        return None
+    return last if consecutive(pattern, last, writes=0) else None
+
+
+def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
+    """Whether every access goes on along `outer` where `inner` ends, so that both can be one loop."""
+    extent = pattern.extent_of(inner)
+
+    def goes_on(operand: Operand) -> bool:
+        one, other = operand.stride_of(outer), operand.stride_of(inner)
+        return one is not None and other is not None and extent is not None and one == other * extent
+
+    return all(goes_on(operand) for operand in (*pattern.reads, *pattern.writes))
+
+
+def vectorize_inner(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
+    """Vectorize the inner loops of a block; says whether anything was done."""
+    if member.pattern.kind is PatternKind.INJECTIVE:
+        return _elementwise(sch, member, shared, target)
+    if member.pattern.is_reduction:
+        return _reduction(sch, member, shared, target)
+    return False
+
+
+def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
+    iterator = vector_iterator(member, shared)
+    if iterator is None:
+        return False
+    loops = sch.get_loops(member.handle)
+    if iterator.index != len(loops) - 1:
+        inner = [loop for at, loop in enumerate(loops) if at >= shared and at != iterator.index]
+        sch.reorder(*inner, loops[iterator.index])
+        loop = loops[iterator.index]
+    else:
+        loop = _fused(sch, member, loops, shared)
+    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target)))
+    return True
+
+
+def _fused(sch: Schedule, member: Member, loops: Sequence[LoopHandle], shared: int) -> LoopHandle:
+    """The innermost loop, joined with those around it (behind `shared` ones) where memory goes on when it ends."""
+    first = len(loops) - 1
+    while first > shared and is_dense(member.pattern, member.iterators[first - 1], member.iterators[first]):
+        first -= 1
+    return sch.fuse(*loops[first:]) if first < len(loops) - 1 else loops[-1]
+
+
+def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
+    """The inner loop over lanes: all of a loop that is no longer, else a part of it."""
+    extent = extent_of(sch, loop)
+    if extent is not None and extent <= lanes:
+        return loop
+    return sch.split(loop, factors=[None, lanes])[1]
+
+
+def extent_of(sch: Schedule, loop: LoopHandle) -> int | None:
+    """The extent of a loop; None when it is known at run time only."""
+    extent = getattr(sch.get(loop), "extent", None)
+    return extent if isinstance(extent, int) else None
+
+
+def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
+    lanes = lanes_for(member.pattern, target)
+    if lane_iterator(member) is not None:
+        _reduce_in_lanes(sch, member, lanes)
+        return True
+    iterator = vector_iterator(member, shared)
+    if iterator is None:
+        return False
+    _reduce_side_by_side(sch, member, iterator, shared, lanes)
+    return True
+
+
+def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int) -> None:
+    """Consecutive elements of a row in lanes, which are combined when the row is done."""
+    reduced = sch.get_loops(member.handle)[member.leading :]
+    first = len(reduced) - 1
+    iterators = member.iterators[member.leading :]
+    while first > 0 and is_dense(member.pattern, iterators[first - 1], iterators[first]):
+        first -= 1
+    loop = sch.fuse(*reduced[first:]) if first < len(reduced) - 1 else reduced[-1]
+    extent = extent_of(sch, loop)
+    width = lanes
+    while width < lanes * _ACCUMULATORS and (extent is None or extent > width):
+        width *= 2
+    if extent is not None and extent <= width:
+        inner, outermost = loop, (loop if first == 0 else reduced[0])
+    else:
+        outer, inner = sch.split(loop, factors=[None, width])
+        outermost = outer if first == 0 else reduced[0]
+    sch.annotate(inner, REASSOCIATE, True)
+    sch.decompose_reduction(member.handle, outermost)
+    sch.vectorize(inner)
+
+
+def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, lanes: int) -> None:
+    """Neighbouring results in lanes, each of which runs through its own reduction."""
+    loops = sch.get_loops(member.handle)
+    loop = loops[iterator.index]
+    extent = extent_of(sch, loop)
+    before = [loops[v.index] for v in member.pattern.spatial if v.index >= shared and v is not iterator]
+    reduced = [loops[v.index] for v in member.pattern.reduced]
+    width = lanes
+    while width < lanes * _ACCUMULATORS and (extent is None or extent >= 2 * width):
+        width *= 2
+    if extent is not None and extent <= width:
+        sch.reorder(*before, *reduced, loop)
+        inner = loop
+    else:
+        outer, inner = sch.split(loop, factors=[None, width])
+        sch.reorder(*before, outer, *reduced, inner)
+    init = sch.decompose_reduction(member.handle, reduced[0])
+    sch.vectorize(inner)
+    sch.vectorize(sch.get_loops(init)[-1])

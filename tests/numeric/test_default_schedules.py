@@ -1,0 +1,168 @@
+"""Default schedules mean what the plain program means, whatever the shapes, and replay from their text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from schedule_checks import check_compiled
+from xdsl.dialects.builtin import ModuleOp
+
+import weft
+from weft import te
+from weft.analysis.structural_equality import first_difference
+from weft.interp.compare import compare_modules
+from weft.passes.verify_level import verify_level
+from weft.schedule.defaults.scheduling import apply_default_schedule
+from weft.support.target import Target
+
+TARGET = Target.parse("llvm -num-threads=2")
+
+
+def check(module: ModuleOp, target: Target = TARGET) -> str:
+    """Schedule by default, and compare with the plain program. Returns the trace."""
+    scheduled = module.clone()
+    traces = apply_default_schedule(scheduled, target)
+    verify_level(scheduled, "tir")
+    difference = compare_modules(module, scheduled)
+    assert difference is None, f"{difference}\n{scheduled}"
+    replayed = weft.Schedule(module)
+    for trace in traces:
+        replayed.replay(weft.parse_trace(str(trace)))
+    assert (found := first_difference(scheduled, replayed.mod)) is None, found
+    check_compiled(module, scheduled)
+    return "".join(str(trace) for trace in traces)
+
+
+def tensor(*shape: int, dtype: str = "float32", name: str = "A") -> te.Tensor:
+    return te.placeholder(shape, dtype, name=name)
+
+
+def chain(m: int, n: int, dtype: str) -> ModuleOp:
+    A, B = tensor(m, n, dtype=dtype), tensor(n, dtype=dtype, name="B")
+    C = te.compute((m, n), lambda i, j: A[i, j] + B[j], name="C")
+    D = te.compute((m, n), lambda i, j: te.max(C[i, j], 0), name="D")
+    E = te.compute((m, n), lambda i, j: D[i, j] * D[i, j], name="E")
+    return te.create_func([A, B, E])
+
+
+def two_outputs(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    C = te.compute((m, n), lambda i, j: A[i, j] * A[i, j] + A[i, j], name="C")
+    D = te.compute((m, n), lambda i, j: C[i, j] + 1, name="D")
+    E = te.compute((m, n), lambda i, j: C[i, j] - 1, name="E")
+    return te.create_func([A, D, E])
+
+
+def softmax(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    k, q = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="q")
+    M = te.compute((m,), lambda i: te.max(A[i, k], axis=k), name="M")
+    E = te.compute((m, n), lambda i, j: te.exp(A[i, j] - M[i]), name="E")
+    S = te.compute((m,), lambda i: te.sum(E[i, q], axis=q), name="S")
+    return te.create_func([A, te.compute((m, n), lambda i, j: E[i, j] / S[i], name="O")])
+
+
+def normalised(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    k, q = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="q")
+    S = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    mean = te.compute((m,), lambda i: S[i] / max(n, 1), name="mean")
+    V = te.compute((m,), lambda i: te.sum((A[i, q] - mean[i]) * (A[i, q] - mean[i]), axis=q), name="V")
+    scale = te.compute((m,), lambda i: te.rsqrt(V[i] / max(n, 1) + 1), name="scale")
+    return te.create_func([A, te.compute((m, n), lambda i, j: (A[i, j] - mean[i]) * scale[i], name="O")])
+
+
+def rows(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    k = te.reduce_axis((0, n), name="k")
+    return te.create_func([A, te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="S")])
+
+
+def columns(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    k = te.reduce_axis((0, m), name="k")
+    S = te.compute((n,), lambda j: te.max(A[k, j], axis=k), name="S")
+    return te.create_func([A, te.compute((n,), lambda j: S[j] + 1, name="T")])
+
+
+def everything(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    i, k = te.reduce_axis((0, m), name="i"), te.reduce_axis((0, n), name="k")
+    return te.create_func([A, te.compute((1,), lambda z: te.sum(A[i, k], axis=[i, k]), name="S")])
+
+
+def transposed(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    return te.create_func([A, te.compute((n, m), lambda i, j: A[j, i] + 1, name="T")])
+
+
+def windows(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m + 2, n + 2, dtype=dtype)
+    p, q = te.reduce_axis((0, 3), name="p"), te.reduce_axis((0, 3), name="q")
+    return te.create_func([A, te.compute((m, n), lambda i, j: te.max(A[i + p, j + q], axis=[p, q]), name="W")])
+
+
+def flipped(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    return te.create_func([A, te.compute((m, n), lambda i, j: A[i, n - 1 - j] + A[m - 1 - i, j], name="F")])
+
+
+def gathered(m: int, n: int, dtype: str) -> ModuleOp:
+    A, rows = tensor(7, n, dtype=dtype), tensor(m, dtype="int32", name="rows")
+    chosen = te.compute((m, n), lambda i, j: A[te.min(te.max(rows[i], 0), 6), j], name="G")
+    return te.create_func([A, rows, chosen])
+
+
+def padded(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    inside = lambda i, j: te.all(i >= 1, i <= m, j >= 2, j < n + 2)  # noqa: E731
+    P = te.compute((m + 2, n + 4), lambda i, j: te.if_then_else(inside(i, j), A[i - 1, j - 2], 0), name="P")
+    return te.create_func([A, P])
+
+
+def best(m: int, n: int, dtype: str) -> ModuleOp:
+    A = tensor(m, n, dtype=dtype)
+    k = te.reduce_axis((0, n), name="k")
+    value, place = te.compute((m,), lambda i: te.argmax(A[i, k], axis=k), name="best")
+    return te.create_func([A, value, place])
+
+
+PROGRAMS: list[Callable[[int, int, str], ModuleOp]] = [
+    chain,
+    two_outputs,
+    rows,
+    columns,
+    everything,
+    transposed,
+    windows,
+    flipped,
+    gathered,
+    padded,
+    best,
+]
+SHAPES = [(3, 37), (1, 1), (2, 64), (33, 3), (17, 16)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_same_meaning(program: Callable[[int, int, str], ModuleOp], shape: tuple[int, int]) -> None:
+    check(program(*shape, "float32"))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("program", [softmax, normalised])
+def test_rows_of_floats(program: Callable[[int, int, str], ModuleOp], shape: tuple[int, int]) -> None:
+    assert "sched.merge" in check(program(*shape, "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "int64", "bfloat16"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_types(program: Callable[[int, int, str], ModuleOp], dtype: str) -> None:
+    check(program(3, 21, dtype))
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 0)], ids=str)
+@pytest.mark.parametrize("program", [chain, rows, columns, everything, transposed, softmax])
+def test_nothing_to_do(program: Callable[[int, int, str], ModuleOp], shape: tuple[int, int]) -> None:
+    check(program(*shape, "float32"))
