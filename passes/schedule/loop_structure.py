@@ -260,9 +260,9 @@ class FusePlan(Plan):
         rest: Index = Index.of(fused.induction_variable)
         for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
             if isinstance(factor, int):
-                divisor = max(factor, 1)  # of no iterations, none asks
-                replace_loop_value(loop.induction_variable, rest % divisor, body, first)
-                rest = rest // divisor
+                # In a loop of no iterations any value will do.
+                replace_loop_value(loop.induction_variable, rest if 0 in factors else rest % factor, body, first)
+                rest = rest if 0 in factors else rest // factor
                 continue
             value, operations = materialize(rest)
             remainder = arith.RemSIOp(value, factor)
