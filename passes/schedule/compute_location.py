@@ -36,7 +36,7 @@ from weft.passes.schedule.moving import (
     MovePlan,
     domain_from_span,
     full_domain,
-    index_operands,
+    is_fixed_dimension,
     iterator_of_dimension,
 )
 from weft.passes.schedule.primitive import block_text
@@ -53,7 +53,7 @@ class ComputeAt(Move):
     2. the block is complete or a reduction, and its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs in some iteration
     4. every block that reads what it writes comes after it and is under the loop
-    5. every element it stores is indexed by one iterator a dimension
+    5. every element it stores is indexed by one iterator or a constant a dimension
     6. no block it changes places with writes what it reads or writes
     7. what the block uses is known at its new place
     8. parallel and vectorized loops have independent iterations afterwards too
@@ -79,7 +79,7 @@ class ComputeAt(Move):
         "the block is complete or a reduction",
         "the block writes temporaries only, or each of its instances still runs",
         "every consumer is under the loop",
-        "every element it stores is indexed by one iterator a dimension",
+        "every element it stores is indexed by one iterator or a constant a dimension",
         "no block it changes places with writes what it reads or writes",
         "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
@@ -141,7 +141,10 @@ class ComputeAt(Move):
             box = box_of(reads, self.loop, by_all_threads=is_shared(store.buffer))
             for dimension, iterator in enumerate(iterator_of_dimension(block, store)):
                 if iterator is None:
-                    self.refuse(5, f"dimension {dimension} of {buffer_name(store.buffer)} is not", store.op, subject)
+                    if not is_fixed_dimension(block, store, dimension):
+                        detail = f"dimension {dimension} of {buffer_name(store.buffer)} is not"
+                        self.refuse(5, detail, store.op, subject)
+                    continue
                 position, shift = iterator
                 spans.setdefault(position, []).append((box[dimension] if box else None, shift))
         result: list[IterDomain] = []
@@ -246,7 +249,7 @@ class ReverseComputeAt(Move):
             for dimension, iterator in enumerate(iterator_of_dimension(block, read)):
                 span = box[dimension] if box else None
                 if iterator is None:
-                    if not self._is_fixed_dimension(read, dimension):
+                    if not is_fixed_dimension(block, read, dimension):
                         self.refuse(4, f"dimension {dimension} of {buffer_name(read.buffer)} is not", read.op, subject)
                     continue
                 if span is None or not span.tight:
@@ -272,10 +275,6 @@ class ReverseComputeAt(Move):
             domain_from_span(spans[position], Index({}), extent) if position in spans else full_domain(extent)
             for position, extent in enumerate(block.extents)
         )
-
-    def _is_fixed_dimension(self, read: Access, dimension: int) -> bool:
-        """A constant index needs no iterator."""
-        return not Index.of(index_operands(read.op)[dimension]).depends_on(self.block.iter_vars)
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp], subject: str) -> None:
         """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""

@@ -133,6 +133,11 @@ def iterator_of_dimension(block: BlockOp, store_or_load: Access) -> list[tuple[i
     return result
 
 
+def is_fixed_dimension(block: BlockOp, access: Access, dimension: int) -> bool:
+    """Whether no iterator of the block decides the index of a dimension."""
+    return not Index.of(index_operands(access.op)[dimension]).depends_on(block.iter_vars)
+
+
 def index_operands(op: Operation) -> Sequence[SSAValue]:
     if isinstance(op, memref.LoadOp | memref.StoreOp):
         return list(op.indices)
