@@ -51,7 +51,7 @@ def variants() -> dict[str, weft.Library]:
     text = FILE.read_text()
     plain = text[: text.index("// Tiles of")]
     return {
-        "plain": weft.build(weft.parse(plain)),
+        "plain": weft.build(weft.parse(plain), default_schedule=False),
         "split, reorder, fuse": weft.build(weft.parse(plain + DOCUMENT)),
         "example, 1 thread": weft.build(weft.parse(text), target="llvm -num-threads=1"),
         "example, all threads": weft.build(weft.parse(text)),
