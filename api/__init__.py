@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.intrinsics import register_intrinsic, register_lowering
     from weft.support.target import Target
+    from weft.support.target_kinds import TargetKind, register_target_kind
     from weft.tools.building import build, parse, parse_file
     from weft.tools.traces import parse_trace, run_trace
 
@@ -51,6 +52,7 @@ __all__ = [
     "Schedule",
     "ScheduleError",
     "Target",
+    "TargetKind",
     "WeftError",
     "assert_structural_equal",
     "build",
@@ -69,6 +71,7 @@ __all__ = [
     "register_func",
     "register_intrinsic",
     "register_lowering",
+    "register_target_kind",
     "register_tensor_intrinsic",
     "remove_function",
     "run_trace",
@@ -90,6 +93,7 @@ _PLACES = {
     "Schedule": "weft.frontends.script.schedule",
     "ScheduleError": "weft.support.errors",
     "Target": "weft.support.target",
+    "TargetKind": "weft.support.target_kinds",
     "WeftError": "weft.support.errors",
     "assert_structural_equal": "weft.analysis.structural_equality",
     "build": "weft.tools.building",
@@ -108,6 +112,7 @@ _PLACES = {
     "register_func": "weft.runtime.registry",
     "register_intrinsic": "weft.support.intrinsics",
     "register_lowering": "weft.support.intrinsics",
+    "register_target_kind": "weft.support.target_kinds",
     "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",
     "run_trace": "weft.tools.traces",

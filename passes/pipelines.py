@@ -13,6 +13,7 @@ from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
+from weft.passes.tir.tir_check_scopes import CheckScopesPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
@@ -31,15 +32,21 @@ from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.support.gpu_machine import GPU_KINDS
+from weft.support.target_kinds import registered_kind
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
+    from weft.support.target_kinds import TargetKind
+
 
 def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
-    """From scheduled tir to low: for CPUs, or with kernels (`kernels_to_low`)."""
+    """From scheduled tir to low: for CPUs, with kernels (`kernels_to_low`), or for a registered kind of target
+    (`scopes_to_low`)."""
     if target.partition(" ")[0] in GPU_KINDS:
         return kernels_to_low(target)
+    if (registered := registered_kind(target.partition(" ")[0])) is not None:
+        return scopes_to_low(registered)
     return (
         # First, for it asks the question that schedule primitives asked (is a temporary private to an iteration?) in
         # the form in which they asked it: with blocks, whose init is known to come first.
@@ -68,6 +75,28 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         *((LowExpandMathPass(),) if target.partition(" ")[0] == "llvm" else ()),
         # Last, for what it widens is computed only where it was left.
         *((LowLegalizePass(kind),) if (kind := target.partition(" ")[0]) in LEGALIZED else ()),
+    )
+
+
+def scopes_to_low(kind: TargetKind) -> tuple[ModulePass, ...]:
+    """From scheduled tir to low for a registered kind of target: as for CPUs, but memories keep their names."""
+    scopes = tuple(kind.scopes)
+    return (
+        PlaceBuffersPass(),
+        CollectImportsPass(),
+        LowerReductionsPass(),
+        LowerBlocksPass(),
+        CompactBuffersPass(),
+        # After temporaries have the size that is used; before partition, which copies accesses and no temporaries.
+        CheckScopesPass(kind.name),
+        PartitionLoopsPass(),
+        FlattenPass(keep=scopes),
+        LowerVectorizedPass(),
+        LowerLoopsPass(),
+        LowCanonicalizePass(),
+        LowerIntrinsicsPass(kind.name),
+        # Last, for they know the low level of the processor.
+        *kind.passes,
     )
 
 

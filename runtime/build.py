@@ -17,6 +17,7 @@ from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_probl
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
+from weft.support.target_kinds import registered_kind
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from weft.runtime.export.program import Program
     from weft.runtime.library import Library
     from weft.support.target import Target
+    from weft.support.target_kinds import TargetKind
 
 _ACCESSES: Final[dict[LowAccess, Access]] = {
     LowAccess.READ: "read",
@@ -112,6 +114,9 @@ def load_low_module(
     """
     if target.kind == "c":
         return load_c_module(module, target)
+    registered = registered_kind(target.kind)
+    if registered is not None:
+        return _load_registered(registered, module, target)
     if target.has_kernels:
         from weft.runtime.gpu_build import load_gpu_module
 
@@ -136,3 +141,13 @@ def load_low_module(
 
             symbols.update(compiled_symbols(source))
     return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)
+
+
+def _load_registered(kind: TargetKind, module: ModuleOp, target: Target) -> Library:
+    """The library that a registered kind of target makes. Raises `CompileError` when it is none."""
+    from weft.runtime.library import Library
+
+    library = kind.load(module, target)
+    if not isinstance(library, Library):
+        raise CompileError(f"target kind '{kind.name}' must load a weft Library, got {type(library).__name__}")
+    return library

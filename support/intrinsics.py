@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.target_kinds import target_kinds
 
 DEFAULT: Final = "default"
 """The target of rules that hold for all."""
-KINDS: Final = ("llvm", "c", "cuda", "opencl", "metal", DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,9 @@ def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Call
 
     Raises `CompileError` for an unknown kind of target.
     """
-    if target not in KINDS:
-        raise CompileError(f"unknown target kind '{target}' for the lowering of '{name}'{did_you_mean(target, KINDS)}")
+    kinds = (*target_kinds(), DEFAULT)
+    if target not in kinds:
+        raise CompileError(f"unknown target kind '{target}' for the lowering of '{name}'{did_you_mean(target, kinds)}")
 
     def register(rule: LoweringRule) -> LoweringRule:
         rules = _rules.setdefault(name, [])

@@ -26,9 +26,7 @@ from weft.support.machine import (
     machine_facts,
     triple_of_cpu,
 )
-
-KINDS: Final = ("llvm", "c", *GPU_KINDS)
-"""The kinds of target there are."""
+from weft.support.target_kinds import target_kinds
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,8 @@ class Target:
     """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise CompileError(f"unknown target kind '{self.kind}'{did_you_mean(self.kind, KINDS)}")
+        if self.kind not in target_kinds():
+            raise CompileError(f"unknown target kind '{self.kind}'{did_you_mean(self.kind, target_kinds())}")
         if self.opt_level not in range(4):
             raise CompileError(f"target option opt-level must be 0, 1, 2 or 3, got {self.opt_level}")
         for name in ("num_threads", *_FACTS):
@@ -124,7 +122,7 @@ class Target:
         """Read `kind -option=value ...`; a flag may stand without a value. Raises `CompileError`."""
         words = shlex.split(text)
         if not words or words[0].startswith("-"):
-            raise CompileError(f"a target starts with its kind, got '{text}'{did_you_mean('', KINDS)}")
+            raise CompileError(f"a target starts with its kind, got '{text}'{did_you_mean('', target_kinds())}")
         values: dict[str, str | int | bool] = {}
         limits: dict[str, int] = {}
         for word in words[1:]:

@@ -80,11 +80,14 @@ class FlattenPass(ModulePass):
     Each dynamic extent of a parameter becomes a trailing index parameter, and so does each dynamic stride;
     `tir.assume_shape` and `tir.assume_strides` make parameters share them, and calls between functions pass them on. A
     parameter that is only stored to is `write`; one that is also loaded is `readwrite`. Small temporaries become
-    `memref.alloca` in space "local", others are freed at the end of the scope that allocates them. Loops stay
-    `tir.for`. Requires: blocks are lowered, and temporaries have no strided layout (CompileError).
+    `memref.alloca` in space "local", others are freed at the end of the scope that allocates them; those in a memory
+    space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Requires: blocks are lowered, and
+    temporaries have no strided layout (CompileError).
     """
 
     name = "tir-flatten"
+
+    keep: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = list(tir_functions(op))
@@ -100,7 +103,7 @@ class FlattenPass(ModulePass):
             if isinstance(other, FuncOp) and PARAMS in other.attributes:
                 signatures[other.sym_name.data] = FlatSignature.of_low(other)
         for function in functions:
-            _Flattener(function, signatures).run()
+            _Flattener(function, signatures, self.keep).run()
         if functions:
             _flatten_globals(op)
 
@@ -163,9 +166,10 @@ def _is_in_kernel(op: Operation) -> bool:
 class _Flattener:
     """Flattens one function. Shapes of buffers are kept by value, for types are flat afterwards."""
 
-    def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature]) -> None:
+    def __init__(self, function: FuncOp, signatures: dict[str, FlatSignature], keep: tuple[str, ...]) -> None:
         self.function = function
         self.signatures = signatures
+        self.keep = keep
         self.signature = signatures[function.sym_name.data]
         self.shapes: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
         self.strides: dict[SSAValue, tuple[int | SSAValue, ...]] = {}
@@ -291,7 +295,8 @@ class _Flattener:
             self.shapes[op.memref], self.aligned[op.memref] = shape, aligned
             stride = self._stride(op.memref, 0, op).constant
             flat = MemRefType(type_.element_type, [type_.get_shape()[0] * stride], memory_space=type_.memory_space)
-        if IN_STEP in self.function.attributes and _is_in_kernel(op):
+        kept = isinstance(space := type_.memory_space, StringAttr) and space.data in self.keep
+        if kept or (IN_STEP in self.function.attributes and _is_in_kernel(op)):
             self._allocate_in_kernel(op, flat, shape)
             return
         alignment = op.alignment or IntegerAttr(_ALIGNMENT, i64)
@@ -320,7 +325,7 @@ class _Flattener:
         op.erase()
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
-        """Memory of a thread, or of a block of threads: of static size, and freed by itself."""
+        """Memory of a thread, of a block of threads or of a processor: of static size, and freed by itself."""
         name = f"%{op.memref.name_hint}"
         if flat.get_shape()[0] < 0:
             extents = "x".join(str(e) if isinstance(e, int) else f"%{e.name_hint}" for e in shape)
@@ -328,7 +333,8 @@ class _Flattener:
                 op, f"{name} lies in a kernel, in {flat.memory_space} memory, and needs a static size, got {extents}"
             )
         if _is_passed_on(op.memref):
-            raise CompileError.at(op, f"{name} lies in a kernel: calls and casts of it are not supported there")
+            where = f"{name} lies in {flat.memory_space} memory"
+            raise CompileError.at(op, f"{where}: calls and casts of it are not supported there")
         new = memref.AllocaOp.build(
             operands=[[], []],
             result_types=[flat],

@@ -1,0 +1,62 @@
+"""tir-check-scopes: what a function keeps in a memory of the target has room there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from weft.passes.tir.nest import buffer_type, tir_functions
+from weft.passes.tir.tir_flatten import bytes_of
+from weft.support.errors import CompileError, ScheduleError, Violation
+from weft.support.target_kinds import TargetKind, registered_kind
+
+
+@dataclass(frozen=True)
+class CheckScopesPass(ModulePass):
+    """Check the temporaries in the memory scopes of a registered kind of target (`weft.TargetKind`).
+
+    All temporaries of a function in one scope have room there at once. Requires `tir-compact-buffers`, which gives them
+    the size that is used. Raises ScheduleError when they need more than the scope has, with what each of them needs,
+    and CompileError for a temporary of dynamic extents and for a kind that is not registered.
+    """
+
+    name = "tir-check-scopes"
+
+    target: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kind = registered_kind(self.target.partition(" ")[0])
+        if kind is None:
+            raise CompileError(f"{self.name}: no target kind '{self.target}' is registered")
+        for function in tir_functions(op):
+            for scope, capacity in kind.scopes.items():
+                _check(function, kind, scope, capacity)
+
+
+def _check(function: FuncOp, kind: TargetKind, scope: str, capacity: int) -> None:
+    inside = [
+        op
+        for op in function.walk()
+        if isinstance(op, memref.AllocOp) and buffer_type(op.memref).memory_space == StringAttr(scope)
+    ]
+    sizes = [_bytes(op, scope) for op in inside]
+    if sum(sizes) <= capacity:
+        return
+    listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(inside, sizes, strict=True))
+    detail = f"@{function.sym_name.data} needs {sum(sizes)} bytes of '{scope}' ({listed}), {kind.name} has {capacity}"
+    raise ScheduleError(
+        "lower-tir-to-low", 0, "temporaries fit the memories of the target", Violation(detail), inside[0], scope
+    )
+
+
+def _bytes(op: memref.AllocOp, scope: str) -> int:
+    type_ = buffer_type(op.memref)
+    if DYNAMIC_INDEX in type_.get_shape():
+        raise CompileError.at(op, f"%{op.memref.name_hint} is in '{scope}', and needs a static size")
+    return prod(type_.get_shape()) * bytes_of(type_.element_type)
