@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
@@ -33,6 +34,8 @@ def events(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     settings = dict.fromkeys(_THREADS, str(request["threads"]))
     command = [sys.executable, "-m", "weft.tools.bench.child", json.dumps(request)]
     environment = {**os.environ, **settings, **_KEEP_MEMORY}
+    # Whoever ends the parent politely means the child too, and wants what is known so far.
+    signal.signal(signal.SIGTERM, _interrupt)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stdout or ():
@@ -45,6 +48,10 @@ def events(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
             process.kill()
     if status != 0:
         raise CompileError(f"the process that measures ended with status {status}")
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from weft.tools.bench.child import events
 from weft.tools.bench.ladder import scheduled
 from weft.tools.bench.ladder_report import LadderResult, plot, require_matplotlib
 from weft.tools.bench.ladder_steps import STEPS
-from weft.tools.bench.options import positive, progress
+from weft.tools.bench.options import at_least, positive, progress
 from weft.tools.bench.peaks import Peaks
 from weft.tools.bench.report import Report
 from weft.tools.bench.rounds import Times
@@ -26,7 +26,7 @@ from weft.tools.failures import INTERRUPTED
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--size", type=positive, default=1024, metavar="N", help="of the matrices (default 1024)")
+    parser.add_argument("--size", type=at_least(2), default=1024, metavar="N", help="of the matrices (default 1024)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default 1")
     parser.add_argument("--rounds", type=positive, default=20, metavar="N", help="turns of each step (default 20)")
     parser.add_argument("--memory-mib", type=positive, metavar="N", help="arrays that count as beyond all caches")

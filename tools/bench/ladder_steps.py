@@ -53,8 +53,7 @@ def naive(sch: Schedule, target: Target) -> None:
 
 
 def tile(sch: Schedule, target: Target) -> None:
-    i, j, _ = sch.get_loops("C")
-    sch.tile(i, j, factors=[TILE, TILE])
+    _tiles(sch, sch.get_block("C"))
 
 
 def reorder(sch: Schedule, target: Target) -> None:
@@ -103,8 +102,8 @@ def registers(sch: Schedule, target: Target) -> None:
 
 STEPS = (
     Step("naive", "three loops, the sum innermost", naive),
-    Step("tile", f"results in tiles of {TILE} x {TILE}, which stay in the first cache", tile),
-    Step("reorder", f"columns innermost, so that memory is read in order; the sum {UNROLLED} terms at a time", reorder),
+    Step("tile", f"tiles of {TILE} x {TILE} results, {UNROLLED} terms of the sum at a time: both stay in cache", tile),
+    Step("reorder", "the columns of a tile innermost, so that memory is read in order", reorder),
     Step("vectorize", "the columns of a tile in vector registers", vectorize),
     Step("parallel", "rows of tiles on all threads", parallel),
     Step("unroll", "a row of the tile stays in registers for some terms", unroll),
@@ -123,12 +122,19 @@ def _lanes_of(target: Target) -> int:
     return target.vector_bytes // FLOAT_BYTES
 
 
-def _tiles_in_order(sch: Schedule, c: BlockHandle) -> tuple[LoopHandle, LoopHandle]:
-    """Tiles with their columns innermost. Returns the loop over groups of terms and the one over the terms of one."""
+def _tiles(sch: Schedule, c: BlockHandle) -> list[LoopHandle]:
+    """Tiles of results, a few terms of the sum at a time. Returns the loops, outermost first."""
     i, j, k = sch.get_loops(c)
     i0, j0, i1, j1 = sch.tile(i, j, factors=[TILE, TILE])
     k0, k1 = sch.split(k, factors=[None, UNROLLED])
-    sch.reorder(i0, j0, k0, i1, k1, j1)
+    sch.reorder(i0, j0, k0, i1, j1, k1)
+    return [i0, j0, k0, i1, j1, k1]
+
+
+def _tiles_in_order(sch: Schedule, c: BlockHandle) -> tuple[LoopHandle, LoopHandle]:
+    """Tiles with their columns innermost. Returns the loop over groups of terms and the one over the terms of one."""
+    *_, k0, _, j1, k1 = _tiles(sch, c)
+    sch.reorder(k1, j1)
     return k0, k1
 
 

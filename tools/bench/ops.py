@@ -35,8 +35,9 @@ def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     """Yields the peaks, then a row or an error for each piece of work. `request` has `only`, `largest`, `threads`,
     `rounds` and `memory_bytes`, see `problems` and `measure_peaks`."""
     target = Target("llvm", num_threads=request["threads"])
+    work = problems(request["only"], request["largest"])
     yield {"event": "peaks", **measure_peaks(target, PEAK_ROUNDS, request["memory_bytes"]).as_json()}
-    for problem in problems(request["only"], request["largest"]):
+    for problem in work:
         try:
             yield {"event": "row", "name": problem.name, **measure_row(problem, target, request["rounds"])}
         except WeftError as error:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 
 
-def positive(text: str) -> int:
-    """A number from 1 on, as `argparse` wants it."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 on")
-    return number
+def at_least(least: int) -> Callable[[str], int]:
+    """Reads a number from `least` on, as `argparse` wants it."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            raise argparse.ArgumentTypeError(f"'{text}' is no number from {least} on")
+        return number
+
+    return read
+
+
+positive = at_least(1)
 
 
 def progress(line: str) -> None:

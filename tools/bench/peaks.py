@@ -89,14 +89,18 @@ def measure_peaks(target: Target, rounds: int, memory_bytes: int | None = None) 
 def arithmetic_peak(target: Target, dtype: str, rounds: int) -> float:
     """GFLOP/s of fused multiply-adds on `dtype`."""
     lanes = target.vector_bytes // np.dtype(dtype).itemsize
-    chains = min(24, target.vector_registers - 4)
-    shape = (target.num_threads, chains, lanes)
+    shape = (target.num_threads, chains_of(target), lanes)
     steps = FLOPS_PER_CHAIN // 2
     library = build(multiply_adds(shape, steps, dtype), target, default_schedule=False)
     arguments = (np.array([0.5, 0.5], dtype), empty(shape, dtype))
     seconds = _best(library, "chains", arguments, rounds)
     _check("the chains of multiply-adds", arguments[-1], np.ones(shape))  # the fixed point of c = c / 2 + 1 / 2
     return 2 * math.prod(shape) * steps / seconds / 1e9
+
+
+def chains_of(target: Target) -> int:
+    """How many chains run side by side: enough to hide the latency of today's processors, few enough for registers."""
+    return min(24, target.vector_registers - 4)
 
 
 def multiply_adds(shape: tuple[int, int, int], steps: int, dtype: str) -> ModuleOp:

@@ -21,8 +21,8 @@ TURNS_ON_END = 5
 """Turns of a contender between pauses, with more than one thread."""
 SERIES = 2e-3
 """Seconds that a series of calls takes at least."""
-LONG = 0.1
-"""Seconds of a call that needs no call before it to warm up."""
+LONG = 0.5
+"""Seconds of a call that needs no call before it to warm up: the one that finds its length counts as a turn."""
 LEAST_TURNS = 2
 PROTOCOL = (
     "contenders take turns in one process, the least time counts, spread is median over minimum; the same arrays at "
@@ -69,6 +69,8 @@ def take_turns(
             for _ in range(min(on_end, rounds - first)):
                 contender.take()
         yield {name: Times(tuple(contender.seconds)) for name, contender in turns.items()}
+        if not any(contender.has_more for contender in turns.values()):
+            return
 
 
 class _Turns:
@@ -77,8 +79,9 @@ class _Turns:
     def __init__(self, call: Callable[[], object], budget: float) -> None:
         self._call = call
         self._left = budget
-        self._number, self._warm = _series(call)
-        self.seconds: list[float] = []
+        self._number, first = _series(call)
+        self._warm = first < LONG
+        self.seconds: list[float] = [] if self._warm else [first]
 
     @property
     def has_more(self) -> bool:
@@ -99,8 +102,8 @@ class _Turns:
         self._left -= end - begin
 
 
-def _series(call: Callable[[], object]) -> tuple[int, bool]:
-    """How many calls take `SERIES` seconds, and whether one should come before them."""
+def _series(call: Callable[[], object]) -> tuple[int, float]:
+    """How many calls take `SERIES` seconds, and the seconds of one."""
     number = 1
     while True:
         start = time.perf_counter()
@@ -108,5 +111,5 @@ def _series(call: Callable[[], object]) -> tuple[int, bool]:
             call()
         seconds = time.perf_counter() - start
         if seconds * 4 > SERIES:
-            return max(1, math.ceil(number * SERIES / seconds)), seconds / number < LONG
+            return max(1, math.ceil(number * SERIES / seconds)), seconds / number
         number *= 4
