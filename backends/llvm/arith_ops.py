@@ -1,8 +1,7 @@
 """Integer and floating-point arithmetic, comparisons, selection and constants, on scalars and lane by lane.
 
 Floating-point additions, subtractions and multiplications may be contracted to fused multiply-adds. `maximumf` and
-`minimumf` are LLVM's intrinsics: on x86 one instruction against a constant other than zero, three against zero, six
-between variables, which hand-written forms did not beat.
+`minimumf` stand in `extrema_ops.py`.
 """
 
 from __future__ import annotations
@@ -51,8 +50,6 @@ _FLOAT: Final[dict[type[Operation], str]] = {
     arith.DivfOp: "fdiv",
 }
 _FLOAT_INTRINSICS: Final[dict[type[Operation], str]] = {
-    arith.MaximumfOp: "maximum",
-    arith.MinimumfOp: "minimum",
     arith.MaxnumfOp: "maxnum",
     arith.MinnumfOp: "minnum",
 }

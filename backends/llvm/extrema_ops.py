@@ -1,0 +1,109 @@
+"""`maximumf` and `minimumf`: NaN when either operand is NaN, and -0 below +0.
+
+LLVM has both as intrinsics. x86 has `maxps` only, which gives its second operand for NaN and for two zeros, and LLVM
+wraps it in blends that wait for each other. For vectors on x86 these forms wait for less:
+
+    minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
+    maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
+    maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
+
+Other constants take LLVM one instruction. Scalars are left to it also: it vectorizes loops of the intrinsics.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from xdsl.dialects import arith
+
+from weft.backends.llvm.arith_ops import float_op
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+    from weft.backends.llvm.types import ValueType
+
+_X86: Final = ("x86_64", "i386", "i686")
+
+
+def emit_maximum(emitter: FunctionEmitter, op: Operation) -> None:
+    if not _has_form(emitter, op):
+        _emit_intrinsic(emitter, op, "maximum")
+        return
+    zero = _constant(emitter, op)
+
+    def instruction(type_: ValueType, texts: list[str]) -> str:
+        if zero is not None:
+            x = texts[1 - zero]
+            greater = _chosen(emitter, type_, "ogt", texts[zero], x)
+            return f"fadd {type_.text} {greater}, {type_.splat('0.0')}"
+        lhs, rhs = texts
+        both = emitter.emit(_combined(emitter, type_, "ogt", "and", lhs, rhs), "both")
+        unordered = emitter.emit(f"fcmp uno {type_.text} {lhs}, {rhs}", "unordered")
+        nan = type_.splat("0x7FF8000000000000")
+        return f"select <{type_.lanes} x i1> {unordered}, {type_.text} {nan}, {type_.text} {both}"
+
+    float_op(emitter, op, instruction)
+
+
+def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
+    if not _has_form(emitter, op):
+        _emit_intrinsic(emitter, op, "minimum")
+        return
+    zero = _constant(emitter, op)
+
+    def instruction(type_: ValueType, texts: list[str]) -> str:
+        if zero is not None:
+            # Of two zeros the second operand is right: the constant is +0.
+            x = texts[1 - zero]
+            less = emitter.emit(f"fcmp olt {type_.text} {texts[zero]}, {x}", "less")
+            return f"select <{type_.lanes} x i1> {less}, {type_.text} {texts[zero]}, {type_.text} {x}"
+        return _combined(emitter, type_, "olt", "or", *texts)
+
+    float_op(emitter, op, instruction)
+
+
+def _emit_intrinsic(emitter: FunctionEmitter, op: Operation, name: str) -> None:
+    flags = emitter.module.flags_of(op, "")
+    float_op(emitter, op, lambda type_, texts: emitter.call(type_, name, *texts, flags=flags))
+
+
+def _has_form(emitter: FunctionEmitter, op: Operation) -> bool:
+    """Whether one of the forms above stands for `op`: not where flags or a constant make LLVM's the shorter one."""
+    type_ = emitter.type_of(op.results[0], op)
+    if not type_.lanes or type_.element == "half" or emitter.module.target.architecture not in _X86:
+        return False
+    if emitter.module.flags_of(op, ""):
+        return False
+    known = [emitter.constants[operand] for operand in op.operands if operand in emitter.constants]
+    return not known or (len(known) == 1 and known[0] == 0 and math.copysign(1.0, known[0]) > 0)
+
+
+def _constant(emitter: FunctionEmitter, op: Operation) -> int | None:
+    """Which operand is the constant."""
+    return next((at for at, operand in enumerate(op.operands) if operand in emitter.constants), None)
+
+
+def _chosen(emitter: FunctionEmitter, type_: ValueType, predicate: str, lhs: str, rhs: str) -> str:
+    """`lhs` where it stands in the relation to `rhs`, else `rhs`: one instruction."""
+    mask = emitter.emit(f"fcmp {predicate} {type_.text} {lhs}, {rhs}", "first")
+    return emitter.emit(f"select <{type_.lanes} x i1> {mask}, {type_.text} {lhs}, {type_.text} {rhs}", "chosen")
+
+
+def _combined(emitter: FunctionEmitter, type_: ValueType, predicate: str, operation: str, lhs: str, rhs: str) -> str:
+    """The instruction that gives the bits of both orders of a comparison, combined."""
+    integers = type_.of(f"i{type_.bits}").text
+    bits = [
+        emitter.emit(f"bitcast {type_.text} {_chosen(emitter, type_, predicate, *order)} to {integers}", "bits")
+        for order in ((lhs, rhs), (rhs, lhs))
+    ]
+    both = emitter.emit(f"{operation} {integers} {bits[0]}, {bits[1]}", "both")
+    return f"bitcast {integers} {both} to {type_.text}"
+
+
+RULES: Final[Rules] = {
+    arith.MaximumfOp: emit_maximum,
+    arith.MinimumfOp: emit_minimum,
+}
