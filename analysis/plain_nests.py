@@ -16,6 +16,8 @@ def is_plain(block: BlockOp) -> bool:
     """Whether a block stands alone in a nest with one serial loop for each of its iterators, in their order, and
     nothing is noted on the block or its loops. It holds no blocks."""
     loops = loops_around(block)
+    if len(loops) != len(block.iter_vars):
+        return False
     variables = [loop.induction_variable for loop in loops]
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     if [binding.single_value for binding in bindings] != variables or block.guards:

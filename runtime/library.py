@@ -125,7 +125,7 @@ class Library:
     @property
     def trace(self) -> str:
         """The default schedules as IR; empty when there are none. Each replays on the original module."""
-        return "".join(f"{trace}\n" for trace in self.traces)
+        return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
         if name not in self._functions:

@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 from weft.analysis.plain_nests import is_plain, why_not_plain
 from weft.analysis.structure import child_blocks, find_block, function_of, functions
 from weft.dialects import sched
+from weft.dialects.tir import BlockOp
 from weft.schedule.defaults.order import RULES
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.schedule import Schedule
@@ -103,16 +104,19 @@ class _Attempts:
 
     def run(self, rules: Sequence[Rule]) -> Schedule:
         for rule in rules:
-            for label in self._plain():
-                if label in self._plain() and self._try(rule, label):
+            for label in self._blocks():
+                if self._is_left(label) and self._try(rule, label):
                     self.done.add(label)
         return self.schedule
 
-    def _plain(self) -> list[str]:
-        """What is left to do: blocks that run at all and are as they were written."""
+    def _blocks(self) -> dict[str, BlockOp]:
         (function,) = functions(self.schedule.mod)
-        blocks = [b for b in child_blocks(function) if b.label not in self.done and is_plain(b)]
-        return [block.label for block in blocks if 0 not in block.extents]
+        return {block.label: block for block in child_blocks(function)}
+
+    def _is_left(self, label: str) -> bool:
+        """Whether a block is still there and as it was written, and runs at all."""
+        block = self._blocks().get(label)
+        return block is not None and label not in self.done and 0 not in block.extents and is_plain(block)
 
     def _try(self, rule: Rule, label: str) -> bool:
         steps = len(steps_of(self.schedule.trace))
