@@ -45,8 +45,8 @@ class InsertBarriersPass(ModulePass):
     one iteration to a later one. A barrier stands as far out as the accesses allow; what is not affine, or not decided
     within the budget, gets one. Requires `tir-compact-buffers`, after which iterations reuse temporaries.
 
-    Raises CompileError where a barrier would have to stand under a condition or in a loop that differs between the
-    threads, and where two threads write one element at once.
+    Raises CompileError where a barrier stands, or would have to stand, under a condition or in a loop that differs
+    between the threads, and where two threads write one element at once.
     """
 
     name = "tir-insert-barriers"
@@ -131,6 +131,8 @@ class _Inserter:
         if isinstance(op, scf.IfOp):
             return self._if(op, divergent)
         if isinstance(op, BarrierOp):
+            if divergent is not None:
+                raise CompileError.at(op, f"{op.name} stands {_where(divergent)}: not all threads come to it")
             return _Summary(passes=False)
         own = self.found.get(op, [])
         return _Summary(list(own), list(own))
@@ -198,13 +200,14 @@ class _Inserter:
 
 
 def _refuse(divergent: Operation, conflict: Conflict | NotProved) -> NoReturn:
-    if isinstance(divergent, ForOp):
-        what = (
-            "in a vectorized loop"
-            if divergent.kind.data is LoopKind.VECTORIZED
-            else "in a loop whose extent differs between the threads of a block"
-        )
-    else:
-        what = "under a condition that differs between the threads of a block"
     why = conflict.describe() if isinstance(conflict, Conflict) else str(conflict)
-    raise CompileError.at(divergent, f"a barrier would have to stand {what}: {why}, by different threads")
+    raise CompileError.at(divergent, f"a barrier would have to stand {_where(divergent)}: {why}, by different threads")
+
+
+def _where(divergent: Operation) -> str:
+    """Where threads part ways, in words."""
+    if not isinstance(divergent, ForOp):
+        return "under a condition that differs between the threads of a block"
+    if divergent.kind.data is LoopKind.VECTORIZED:
+        return "in a vectorized loop"
+    return "in a loop whose extent differs between the threads of a block"

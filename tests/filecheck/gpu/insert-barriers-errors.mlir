@@ -72,3 +72,22 @@ func.func @lanes(%A: memref<8x4xf32>, %B: memref<8x4xf32>) attributes {tir.threa
   }
   func.return
 }
+
+// -----
+
+// A barrier that a pass of a user asked for.
+// CHECK: error: low.barrier stands under a condition that differs between the threads of a block: not all threads come to it
+func.func @requested(%A: memref<8xf32>) attributes {tir.threads_in_step} {
+  %one = arith.constant 1.0 : f32
+  %c4 = arith.constant 4 : index
+  tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "A"} {
+    tir.for %t in 8 thread_binding<"threadIdx.x"> {
+      %inside = arith.cmpi slt, %t, %c4 : index
+      scf.if %inside {
+        memref.store %one, %A[%t] : memref<8xf32>
+        low.barrier
+      }
+    }
+  }
+  func.return
+}
