@@ -70,7 +70,8 @@ def plan_of(roles: Roles, target: Target) -> Plan:
     threads = target.num_threads if work is None or work >= 2 * _WORK_OF_A_THREAD else 1
     batches = product(roles.extents[at] for at in roles.batch)
     panels = None if columns is None else -(-columns // tile.columns)
-    panel_bytes = (steps or depth or 1) * tile.columns * element_bytes
+    deep = steps or depth
+    panel_bytes = None if deep is None else max(deep, 1) * tile.columns * element_bytes
     sharing = 1 if batches is not None and batches >= threads else threads
     together = panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1
     pack_left = pack_right and roles.left.contiguous and not roles.same_buffer

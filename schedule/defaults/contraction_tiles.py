@@ -61,20 +61,18 @@ def _used(extent: int | None, tile: int) -> float:
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
     """How many steps of the reduction run before the next: so many that a panel of `columns` takes a quarter of the
-    second cache. None where all of them may."""
+    second cache. None where all of them may, and where their number is not known: results stay in registers then."""
     most = max(l2_bytes // (4 * columns * element_bytes), 64)
-    if depth is not None and 2 * depth <= 3 * most:
+    if depth is None or 2 * depth <= 3 * most:
         return None
-    if depth is None:
-        return most
     pieces = -(-depth // most)
     return -(-depth // (8 * pieces)) * 8
 
 
-def panels_together(panels: int | None, panel_bytes: int, l2_bytes: int, threads: int) -> int:
+def panels_together(panels: int | None, panel_bytes: int | None, l2_bytes: int, threads: int) -> int:
     """How many panels are packed before rows pass by them: as many as fill half the second cache, but so few that each
-    thread gets as much to do as the others."""
-    most = max(l2_bytes // 2 // panel_bytes, 1)
+    thread gets as much to do as the others. One where their size is not known."""
+    most = 1 if panel_bytes is None else max(l2_bytes // 2 // panel_bytes, 1)
     if panels is None:
         return most
     most = min(most, max(panels // threads, 1))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
+from weft.schedule.defaults.parts import PartsRule
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.defaults.single import SingleNestRule
 
@@ -13,8 +15,11 @@ RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
     InliningRule(),
     # Rules for products and convolutions stand here, before others take the elementwise blocks around them.
+    ContractionRule(),
     # Before single nests, which would no longer be plain.
     GroupRule(),
+    # Before it, for each part is then a nest of its own.
+    PartsRule(),
     # What is left.
     SingleNestRule(),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -171,3 +172,21 @@ def test_not_applicable() -> None:
     for name, element in shapes.items():
         C = te.compute((8, 8), element, name="C")
         assert scheduled(te.create_func([A, B, C])) is None, name
+
+
+@pytest.mark.parametrize("size", [(1, 1, 1), (31, 70, 5), (6, 64, 300), (13, 3, 0), (0, 5, 5)], ids=str)
+def test_extents_known_at_run_time(size: tuple[int, int, int]) -> None:
+    library = _of_any_size()
+    m, n, k = size
+    random = np.random.default_rng(0)
+    a, b = random.integers(-100, 100, (m, k)).astype("float32"), random.integers(-100, 100, (k, n)).astype("float32")
+    result = np.full((m, n), 77, "float32")
+    library["product"](a, b, result)
+    np.testing.assert_array_equal(result, a @ b)
+
+
+@cache
+def _of_any_size() -> Any:
+    sch = scheduled(Product(te.var("m"), te.var("n"), te.var("k")).module())
+    assert sch is not None
+    return weft.build(sch.mod, target=ONE_THREAD)

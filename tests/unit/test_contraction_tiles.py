@@ -46,7 +46,7 @@ def test_a_reduction_is_cut_when_a_panel_leaves_the_cache() -> None:
     assert depth_of_panels(1500, 64, 4, 1 << 20) is None
     assert depth_of_panels(2048, 64, 4, 1 << 20) == 1024
     assert depth_of_panels(2050, 64, 4, 1 << 20) == 688
-    assert depth_of_panels(None, 64, 4, 1 << 20) == 1024
+    assert depth_of_panels(None, 64, 4, 1 << 20) is None
 
 
 @pytest.mark.parametrize("panels", [1, 2, 3, 7, 16, 33])
@@ -56,6 +56,11 @@ def test_panels_fill_half_the_cache_and_are_shared_out(panels: int, threads: int
     assert 1 <= together <= 4
     if panels >= threads:
         assert -(-panels // together) >= threads
+
+
+def test_panels_of_unknown_size() -> None:
+    assert panels_together(None, 1 << 17, 1 << 20, 1) == 4
+    assert panels_together(16, None, 1 << 20, 1) == 1
 
 
 def test_balance() -> None:
