@@ -25,7 +25,7 @@ from weft.tools.bench.contender import Array, Contender, WrongResult, check
 from weft.tools.bench.ladder_report import bar
 from weft.tools.bench.ladder_steps import STEPS, Step
 from weft.tools.bench.ops_report import Row
-from weft.tools.bench.peaks import measure_peaks
+from weft.tools.bench.peaks import PeakMeter
 from weft.tools.bench.problem import NUMPY, ONNX, TORCH
 from weft.tools.bench.problems import problems
 from weft.tools.bench.product_rows import square
@@ -296,8 +296,14 @@ def test_checks_see_shapes_types_and_values() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_peaks_are_measured_by_kernels_whose_results_are_checked(threads: int) -> None:
-    peaks = measure_peaks(Target("llvm", num_threads=threads), rounds=1, memory_bytes=1 << 20)
+    meter = PeakMeter(Target("llvm", num_threads=threads), memory_bytes=1 << 20)
+    meter.measure_memory(1)
+    meter.measure_arithmetic(1)
+    first = meter.peaks
+    meter.measure_arithmetic(1)
+    peaks = meter.peaks
     assert peaks.gflops.keys() == {"float32", "float64"}
+    assert all(peaks.gflops[dtype] >= rate > 0 for dtype, rate in first.gflops.items())
     assert [(b.kind, b.place) for b in peaks.bandwidths] == [
         (kind, place) for place in ("memory", "L2") for kind in ("read", "copy", "triad")
     ]

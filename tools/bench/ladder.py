@@ -12,7 +12,7 @@ from weft.support.target import Target
 from weft.tools.bench.arrays import empty, random
 from weft.tools.bench.contender import Array, Contender, check
 from weft.tools.bench.ladder_steps import STEPS, Step, matmul
-from weft.tools.bench.peaks import measure_peaks
+from weft.tools.bench.peaks import PeakMeter
 from weft.tools.bench.rounds import take_turns
 from weft.tools.building import build
 
@@ -30,11 +30,16 @@ def scheduled(step: Step, size: int, target: Target) -> Schedule:
 
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
-    """Yields the peaks, then the times as they become known. `request` has `size`, `threads`, `rounds`, and
-    `memory_bytes`, the size of what counts as memory or None."""
+    """Yields the peaks, the times as they become known, and the peaks again.
+
+    `request` has `size`, `threads`, `rounds`, and `memory_bytes`, the size of what counts as memory or None.
+    """
     size: int = request["size"]
     target = Target("llvm", num_threads=request["threads"])
-    yield {"event": "peaks", **measure_peaks(target, PEAK_ROUNDS, request["memory_bytes"]).as_json()}
+    meter = PeakMeter(target, request["memory_bytes"])
+    meter.measure_memory(PEAK_ROUNDS)
+    meter.measure_arithmetic(PEAK_ROUNDS)
+    yield {"event": "peaks", **meter.peaks.as_json()}
     generator = np.random.default_rng(0)
     a, b = (random(generator, (size, size)) for _ in range(2))
     expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
@@ -47,6 +52,8 @@ def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     calls = {name: contender.call for name, contender in contenders.items()}
     for times in take_turns(calls, request["rounds"], target.num_threads, BUDGET):
         yield {"event": "times", "times": {name: each.seconds for name, each in times.items()}}
+    meter.measure_arithmetic(PEAK_ROUNDS)
+    yield {"event": "peaks", **meter.peaks.as_json()}
 
 
 def _contender(product: Callable[[Array, Array, Array], object], a: Array, b: Array) -> Contender:

@@ -55,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         for event in events(request):
             if event.pop("event") == "peaks":
-                result = LadderResult(arguments.size, arguments.threads, Peaks.from_json(event))
+                times = {} if result is None else result.times
+                result = LadderResult(arguments.size, arguments.threads, Peaks.from_json(event), times)
             elif result is not None:
                 result.times = {name: Times(tuple(seconds)) for name, seconds in event["times"].items()}
                 progress(f"{len(next(reversed(event['times'].values())))} of {arguments.rounds} rounds")

@@ -24,6 +24,8 @@ TILE = 32
 """Rows and columns of a tile: two tiles of float32 fill a quarter of a first-level cache of 32 KiB."""
 UNROLLED = 4
 """Terms of the sum for which a row of the tile stays in registers."""
+TERMS = 2
+"""Terms of the sum between two tests for its end, where results stay in registers until then."""
 FLOAT_BYTES = 4
 
 
@@ -83,21 +85,24 @@ def pack(sch: Schedule, target: Target) -> None:
 
 def registers(sch: Schedule, target: Target) -> None:
     rows, vectors = register_tile(target)
-    columns = vectors * _lanes_of(target)
     c = sch.get_block("C")
-    packed = _packed_panels(sch, c, columns)
-    i, j, k = sch.get_loops(c)
-    i0, j0, i1, j1 = sch.tile(i, j, factors=[rows, columns])
-    sch.reorder(j0, i0, k, i1, j1)
+    packed = sch.cache_read(c, "B", "global")
     result = sch.cache_write(c, 0, "local")
+    i, j, k = sch.get_loops(c)
+    i0, j0, i1, j1 = sch.tile(i, j, factors=[rows, vectors * _lanes_of(target)])
+    k0, k1 = sch.split(k, factors=[None, TERMS])
+    sch.reorder(j0, i0, k0, k1, i1, j1)
+    sch.compute_at(packed, j0)
+    _panels(sch, packed, ("write", 0), vectors * _lanes_of(target))
     sch.reverse_compute_at(result, i0)
-    init = sch.decompose_reduction(c, k)
+    init = sch.decompose_reduction(c, k0)
     for block, vector in _lanes(sch, target, init, c, result).items():
-        *_, row, _ = sch.get_loops(block)[:-1]
+        *_, row, _, _ = sch.get_loops(block)
         sch.unroll(row)
         sch.unroll(vector)
+    sch.unroll(k1)
+    _lanes(sch, target, packed)
     sch.parallel(j0)
-    _copy_in_lanes(sch, target, packed)
 
 
 STEPS = (
@@ -108,14 +113,15 @@ STEPS = (
     Step("parallel", "rows of tiles on all threads", parallel),
     Step("unroll", "a row of the tile stays in registers for some terms", unroll),
     Step("pack", "B in panels as wide as a tile, so that a tile reads consecutive memory", pack),
-    Step("registers", "tiles as large as the vector registers hold, written once", registers),
+    Step("registers", "as many results as registers hold, for the whole sum; panels packed when needed", registers),
 )
 
 
 def register_tile(target: Target) -> tuple[int, int]:
-    """Rows and vectors of a tile of results in registers: half of them, for the other half holds B and A."""
-    rows = 4
-    return rows, max(1, target.vector_registers // 2 // rows)
+    """Rows and vectors of a tile of results in three quarters of the registers; a row of B and an element of A take the
+    rest."""
+    vectors = max(1, target.vector_registers // 8)
+    return max(1, target.vector_registers * 3 // 4 // vectors), vectors
 
 
 def _lanes_of(target: Target) -> int:
@@ -166,12 +172,17 @@ def _lanes(sch: Schedule, target: Target, *blocks: BlockHandle) -> dict[BlockHan
 def _packed_panels(sch: Schedule, c: BlockHandle, columns: int) -> BlockHandle:
     """Copy B into panels of some columns, row after row. Returns the copying block."""
     packed = sch.cache_read(c, "B", "global")
+    _panels(sch, packed, ("write", 0), columns)
+    return packed
 
-    def panels(k: AffineExpr, j: AffineExpr) -> tuple[object, ...]:
+
+def _panels(sch: Schedule, block: BlockHandle, buffer: tuple[str, int], columns: int) -> None:
+    """Let a matrix lie in panels of some columns, row after row; zeros fill the last one."""
+
+    def panel(k: AffineExpr, j: AffineExpr) -> tuple[object, ...]:
         return j // columns, k, j % columns
 
-    sch.transform_layout(c, ("read", 1), panels, pad_value=0.0)
-    return packed
+    sch.transform_layout(block, buffer, panel, pad_value=0.0)
 
 
 def _copy_in_lanes(sch: Schedule, target: Target, packed: BlockHandle) -> None:

@@ -16,11 +16,11 @@ from weft.support.errors import WeftError
 from weft.support.target import Target
 from weft.tools.bench.arrays import empty, random
 from weft.tools.bench.contender import Array, Contender, check
-from weft.tools.bench.peaks import measure_peaks
+from weft.tools.bench.peaks import PeakMeter
 from weft.tools.bench.peers import peers_of
 from weft.tools.bench.problem import STATIC, Problem
 from weft.tools.bench.problems import problems
-from weft.tools.bench.rounds import take_turns
+from weft.tools.bench.rounds import PAUSE, take_turns
 from weft.tools.building import build
 
 DEFAULT, BY_HAND = "weft", "weft, by hand"
@@ -32,12 +32,17 @@ PEAK_ROUNDS = 5
 
 
 def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
-    """Yields the peaks, then a row or an error for each piece of work. `request` has `only`, `largest`, `threads`,
-    `rounds` and `memory_bytes`, see `problems` and `measure_peaks`."""
+    """Yields the peaks so far and a row or an error for each piece of work. `request` has `only`, `largest`, `threads`,
+    `rounds` and `memory_bytes`, see `problems` and `PeakMeter`."""
     target = Target("llvm", num_threads=request["threads"])
     work = problems(request["only"], request["largest"])
-    yield {"event": "peaks", **measure_peaks(target, PEAK_ROUNDS, request["memory_bytes"]).as_json()}
+    meter = PeakMeter(target, request["memory_bytes"])
+    meter.measure_memory(PEAK_ROUNDS)
     for problem in work:
+        if target.num_threads > 1:
+            time.sleep(PAUSE)
+        meter.measure_arithmetic(PEAK_ROUNDS)
+        yield {"event": "peaks", **meter.peaks.as_json()}
         try:
             yield {"event": "row", "name": problem.name, **measure_row(problem, target, request["rounds"])}
         except WeftError as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,28 +74,51 @@ class Peaks:
         return lines
 
 
-def measure_peaks(target: Target, rounds: int, memory_bytes: int | None = None) -> Peaks:
-    """Measure with `target.num_threads` threads, the best of `rounds`. `memory_bytes` is the size of all arrays of a
-    kernel together that counts as memory: eight times the last cache unless given."""
-    beyond = memory_bytes or max(8 * target.l3_bytes, 64 << 20)
-    places = (("memory", beyond), ("L2", target.l2_bytes // 2 * target.num_threads))
-    return Peaks(
-        target.num_threads,
-        {dtype: arithmetic_peak(target, dtype, rounds) for dtype in ("float32", "float64")},
-        tuple(bandwidth(target, kind, place, size, rounds) for place, size in places for kind in MEMORY_KINDS),
-    )
+class PeakMeter:
+    """Measures with `target.num_threads` threads as often as it is asked to, and tells the best so far: the clock of a
+    machine changes with what it does.
+
+    `memory_bytes` is the size of all arrays of a kernel together that counts as memory: eight times the last cache
+    unless given.
+    """
+
+    def __init__(self, target: Target, memory_bytes: int | None = None) -> None:
+        self._target = target
+        self._kernels = {dtype: _Chains(target, dtype) for dtype in ("float32", "float64")}
+        beyond = memory_bytes or max(8 * target.l3_bytes, 64 << 20)
+        self._places = (("memory", beyond), ("L2", target.l2_bytes // 2 * target.num_threads))
+        self.peaks = Peaks(target.num_threads, dict.fromkeys(self._kernels, 0.0), ())
+
+    def measure_arithmetic(self, rounds: int) -> None:
+        """Take the best of `rounds` and of what is known."""
+        known = self.peaks.gflops
+        rates = {dtype: max(known[dtype], kernel.gflops(rounds)) for dtype, kernel in self._kernels.items()}
+        self.peaks = replace(self.peaks, gflops=rates)
+
+    def measure_memory(self, rounds: int) -> None:
+        """Take the best of `rounds`."""
+        bandwidths = (
+            bandwidth(self._target, kind, place, size, rounds) for place, size in self._places for kind in MEMORY_KINDS
+        )
+        self.peaks = replace(self.peaks, bandwidths=tuple(bandwidths))
 
 
-def arithmetic_peak(target: Target, dtype: str, rounds: int) -> float:
-    """GFLOP/s of fused multiply-adds on `dtype`."""
-    lanes = target.vector_bytes // np.dtype(dtype).itemsize
-    shape = (target.num_threads, chains_of(target), lanes)
-    steps = FLOPS_PER_CHAIN // 2
-    library = build(multiply_adds(shape, steps, dtype), target, default_schedule=False)
-    arguments = (np.array([0.5, 0.5], dtype), empty(shape, dtype))
-    seconds = _best(library, "chains", arguments, rounds)
-    _check("the chains of multiply-adds", arguments[-1], np.ones(shape))  # the fixed point of c = c / 2 + 1 / 2
-    return 2 * math.prod(shape) * steps / seconds / 1e9
+class _Chains:
+    """The kernel of multiply-adds for an element type."""
+
+    def __init__(self, target: Target, dtype: str) -> None:
+        lanes = target.vector_bytes // np.dtype(dtype).itemsize
+        shape = (target.num_threads, chains_of(target), lanes)
+        steps = FLOPS_PER_CHAIN // 2
+        self._library = build(multiply_adds(shape, steps, dtype), target, default_schedule=False)
+        self._arguments = (np.array([0.5, 0.5], dtype), empty(shape, dtype))
+        self._flops = 2 * math.prod(shape) * steps
+
+    def gflops(self, rounds: int) -> float:
+        seconds = _best(self._library, "chains", self._arguments, rounds)
+        result = self._arguments[-1]
+        _check("the chains of multiply-adds", result, np.ones_like(result))  # the fixed point of c = c / 2 + 1 / 2
+        return self._flops / seconds / 1e9
 
 
 def chains_of(target: Target) -> int:
