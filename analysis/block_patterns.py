@@ -90,16 +90,16 @@ class Operand:
     def stride_of(self, iterator: SSAValue) -> int | None:
         """How many elements further the next value of an iterator is; 0 where it is not used, None where that is not
         the same number everywhere or not known."""
-        strides = self._strides
-        step = 0
-        for index, stride in zip(self.indices, strides, strict=True):
-            if not index.depends_on([iterator]):
-                continue
-            factor = index.coefficient(iterator)
-            if stride is None or not factor or (index - Index({iterator: factor})).depends_on([iterator]):
-                return None
-            step += factor * stride
-        return step
+        place = Index({})
+        for index, stride in zip(self.indices, self._strides, strict=True):
+            if index.depends_on([iterator]):
+                if stride is None:
+                    return None
+                place += index * stride
+        # A quotient and the remainder that goes with it are one loop again.
+        place = place.substitute({})
+        factor = place.coefficient(iterator)
+        return None if (place - Index({iterator: factor})).depends_on([iterator]) else factor
 
     @cached_property
     def _strides(self) -> tuple[int | None, ...]:

@@ -67,7 +67,7 @@ def _rows(member: Member) -> int:
     if member.pattern.is_reduction and lane_iterator(member) is not None:
         return member.leading
     iterator = vector_iterator(member, 0)
-    limit = member.leading if member.pattern.is_reduction else len(member.iterators) - 1
+    limit = member.leading if member.pattern.is_reduction else max(len(member.iterators) - 1, 0)
     return limit if iterator is None else min(limit, iterator.index)
 
 

@@ -64,15 +64,18 @@ def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
 
 def lane_iterator(member: Member) -> BlockArgument | None:
     """The innermost iterator, if it is one over which lanes can reduce consecutive elements."""
+    if not reduces_alike(member):
+        return None
+    last = member.iterators[-1]
+    return last if consecutive(member.pattern, last, writes=0) else None
+
+
+def reduces_alike(member: Member) -> bool:
+    """Whether a block is a reduction by known combiners whose innermost iterators are those of the reduction."""
     pattern = member.pattern
-    last = member.iterators[-1] if member.iterators else None
-    if last is None or last not in pattern.reduced or pattern.updates is None:
-        return None
-    if member.leading + len(pattern.reduced) != len(member.iterators):
-        return None
-    if any(update.operation not in COMBINERS for update in pattern.updates):
-        return None
-    return last if consecutive(pattern, last, writes=0) else None
+    if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINERS for u in pattern.updates):
+        return False
+    return member.leading + len(pattern.reduced) == len(member.iterators)
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
@@ -98,7 +101,7 @@ def vectorize_inner(sch: Schedule, member: Member, shared: int, target: Target) 
 def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
     iterator = vector_iterator(member, shared)
     if iterator is None:
-        return False
+        return _transposition(sch, member, shared, target)
     loops = sch.get_loops(member.handle)
     if iterator.index != len(loops) - 1:
         inner = [loop for at, loop in enumerate(loops) if at >= shared and at != iterator.index]
@@ -107,6 +110,28 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
     else:
         loop = _fused(sch, member, loops, shared)
     sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target)))
+    return True
+
+
+def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
+    """Tiles, where what is written is consecutive along one iterator and some of what is read along another: the lines
+    of memory that a tile reads stay in cache while all of their elements are used."""
+    pattern = member.pattern
+    spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
+    written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
+    if len(written) != 1:
+        return False
+    (column,) = written
+    across = [read for read in pattern.reads if read.stride_of(column) not in (0, 1)]
+    rows = [v for v in spatial if v is not column and all(read.stride_of(v) == 1 for read in across)]
+    if len(rows) != 1:
+        return False
+    lanes = lanes_for(pattern, target)
+    loops = sch.get_loops(member.handle)
+    outer, inner = zip(*(sch.split(loops[v.index], factors=[None, lanes]) for v in (rows[0], column)), strict=True)
+    others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
+    sch.reorder(*others, *outer, *inner)
+    sch.vectorize(inner[1])
     return True
 
 

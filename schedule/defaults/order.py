@@ -7,6 +7,7 @@ from typing import Final
 from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
+from weft.schedule.defaults.parts import PartsRule
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.defaults.single import SingleNestRule
 
@@ -17,6 +18,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ContractionRule(),
     # Before single nests, which would no longer be plain.
     GroupRule(),
+    # Before it, for each part is then a nest of its own.
+    PartsRule(),
     # What is left.
     SingleNestRule(),
 )
