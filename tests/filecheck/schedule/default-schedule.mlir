@@ -1,0 +1,207 @@
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2"}' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2" only_trace=true}' | filecheck %s --check-prefix=TRACE
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2" only_trace=true},apply-schedule' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=1"}' | filecheck %s --check-prefix=AVX2
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target=cuda}' | filecheck %s --check-prefix=KERNELS
+
+// A chain of elementwise blocks: one nest, lanes of a register, outer iterations on threads.
+
+func.func @add_relu(%A: memref<65536x8xf32>, %B: memref<65536x8xf32>, %D: memref<65536x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %C = memref.alloc() : memref<65536x8xf32>
+  tir.for %i in 65536 {
+    tir.for %j in 8 {
+      tir.block "C" iters(%vi: spatial<65536>, %vj: spatial<8>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<65536x8xf32>
+        %b = memref.load %B[%vi, %vj] : memref<65536x8xf32>
+        %c = arith.addf %a, %b : f32
+        memref.store %c, %C[%vi, %vj] : memref<65536x8xf32>
+      }
+    }
+  }
+  tir.for %i in 65536 {
+    tir.for %j in 8 {
+      tir.block "D" iters(%vi: spatial<65536>, %vj: spatial<8>) = [%i, %j] {
+        %c = memref.load %C[%vi, %vj] : memref<65536x8xf32>
+        %d = arith.maximumf %c, %zero : f32
+        memref.store %d, %D[%vi, %vj] : memref<65536x8xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @add_relu
+// CHECK-NOT:     memref.alloc
+// CHECK:         tir.for %i_j_fused0 in 32768 parallel {
+// CHECK-NEXT:      tir.for %i_j_fused1 in 16 vectorized {
+// CHECK-NEXT:        tir.block "D"
+// CHECK-NOT:     tir.block
+
+// TRACE:         tir.for %j in 8 {
+// TRACE:         sched.func @default_add_relu {
+// TRACE-NEXT:      %c = sched.get_block "C" in @add_relu : block
+// TRACE-NEXT:      sched.compute_inline %c
+// TRACE:           sched.fuse
+// TRACE:           sched.vectorize
+// TRACE:           sched.parallel
+
+// AVX2-LABEL:    @add_relu
+// AVX2:          tir.for %i_j_fused0 in 65536 {
+// AVX2-NEXT:       tir.for %i_j_fused1 in 8 vectorized {
+
+// KERNELS-LABEL: @add_relu
+// KERNELS-NOT:   vectorized
+
+// -----
+
+// A reduction of rows, then what is computed from its results: one loop over the rows.
+
+func.func @mean(%A: memref<4096x512xf32>, %O: memref<4096xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %count = arith.constant 512.0 : f32
+  %S = memref.alloc() : memref<4096xf32>
+  tir.for %i in 4096 {
+    tir.for %k in 512 {
+      tir.block "S" iters(%vi: spatial<4096>, %vk: reduce<512>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<4096xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<4096x512xf32>
+        %s = memref.load %S[%vi] : memref<4096xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<4096xf32>
+      }
+    }
+  }
+  tir.for %i in 4096 {
+    tir.block "O" iters(%vi: spatial<4096>) = [%i] {
+      %s = memref.load %S[%vi] : memref<4096xf32>
+      %o = arith.divf %s, %count : f32
+      memref.store %o, %O[%vi] : memref<4096xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @mean
+// CHECK:         tir.for %i_m in 4096 parallel {
+// CHECK-NEXT:      tir.block "S_init"
+// CHECK:           tir.for %k0 in 8 {
+// CHECK-NEXT:        tir.for %k1 in 64 vectorized attributes {reassociate = true} {
+// CHECK-NEXT:          tir.block "S_update"
+// CHECK:           tir.block "O"
+
+// AVX2-LABEL:    @mean
+// AVX2:          tir.for %i_m in 4096 {
+// AVX2:            tir.for %k1 in 32 vectorized attributes {reassociate = true} {
+
+// -----
+
+// Columns: neighbouring results in lanes.
+
+func.func @columns(%A: memref<512x256xi32>, %S: memref<256xi32>) {
+  %zero = arith.constant 0 : i32
+  tir.for %j in 256 {
+    tir.for %k in 512 {
+      tir.block "S" iters(%vj: spatial<256>, %vk: reduce<512>) = [%j, %k] {
+        tir.init {
+          memref.store %zero, %S[%vj] : memref<256xi32>
+        }
+        %a = memref.load %A[%vk, %vj] : memref<512x256xi32>
+        %s = memref.load %S[%vj] : memref<256xi32>
+        %t = arith.addi %s, %a : i32
+        memref.store %t, %S[%vj] : memref<256xi32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @columns
+// CHECK:         tir.for %j0 in 4 parallel {
+// CHECK:           tir.for %{{.*}} in 64 vectorized {
+// CHECK-NEXT:        tir.block "S_init"
+// CHECK:           tir.for %k in 512 {
+// CHECK-NEXT:        tir.for %j1 in 64 vectorized {
+// CHECK-NEXT:          tir.block "S_update"
+
+// -----
+
+// What is written runs across what is read: tiles.
+
+func.func @transpose(%A: memref<512x512xf64>, %T: memref<512x512xf64>) {
+  tir.for %i in 512 {
+    tir.for %j in 512 {
+      tir.block "T" iters(%vi: spatial<512>, %vj: spatial<512>) = [%i, %j] {
+        %a = memref.load %A[%vj, %vi] : memref<512x512xf64>
+        memref.store %a, %T[%vi, %vj] : memref<512x512xf64>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @transpose
+// CHECK:         tir.for %i0 in 64 parallel {
+// CHECK-NEXT:      tir.for %j0 in 64 {
+// CHECK-NEXT:        tir.for %i1 in 8 {
+// CHECK-NEXT:          tir.for %j1 in 8 vectorized {
+
+// -----
+
+// A sum of everything: a part for each of a few iterations of a parallel loop, then the sum of the parts.
+
+func.func @total(%A: memref<1024x1024xf32>, %S: memref<1xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %z in 1 {
+    tir.for %i in 1024 {
+      tir.for %k in 1024 {
+        tir.block "S" iters(%vz: spatial<1>, %vi: reduce<1024>, %vk: reduce<1024>) = [%z, %i, %k] {
+          tir.init {
+            memref.store %zero, %S[%vz] : memref<1xf32>
+          }
+          %a = memref.load %A[%vi, %vk] : memref<1024x1024xf32>
+          %s = memref.load %S[%vz] : memref<1xf32>
+          %t = arith.addf %s, %a : f32
+          memref.store %t, %S[%vz] : memref<1xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @total
+// CHECK:         tir.for %{{.*}} in 8 parallel {
+// CHECK:           tir.for %{{.*}} in 64 vectorized attributes {reassociate = true} {
+// CHECK:         tir.block "S" iters(%{{.*}}: spatial<1>, %{{.*}}: reduce<8>)
+
+// AVX2-LABEL:    @total
+// AVX2-NOT:      S_rf
+
+// -----
+
+// What somebody scheduled stays as it is; so does what is too small, and has no lanes, to be worth a step.
+
+func.func @scheduled(%A: memref<1024xf32>, %B: memref<1024xf32>) {
+  tir.for %i in 1024 unrolled {
+    tir.block "B" iters(%vi: spatial<1024>) = [%i] {
+      %a = memref.load %A[%vi] : memref<1024xf32>
+      memref.store %a, %B[%vi] : memref<1024xf32>
+    }
+  }
+  func.return
+}
+func.func @one(%A: memref<1xf32>, %B: memref<1xf32>) {
+  tir.for %i in 1 {
+    tir.block "B" iters(%vi: spatial<1>) = [%i] {
+      %a = memref.load %A[%vi] : memref<1xf32>
+      memref.store %a, %B[%vi] : memref<1xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @scheduled
+// CHECK-NEXT:    tir.for %i in 1024 unrolled {
+// CHECK-NEXT:      tir.block "B"
+// CHECK-LABEL: @one
+// CHECK-NEXT:    tir.for %i in 1 {
+// CHECK-NEXT:      tir.block "B"
+// TRACE-NOT:     sched.func @default_scheduled
+// TRACE-NOT:     sched.func @default_one
