@@ -14,10 +14,11 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.privacy import is_private
-from weft.analysis.structure import ancestors
+from weft.analysis.structure import ancestors, stored_buffer
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import ACROSS_THREADS
 from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
 from weft.passes.tir.tir_place_buffers import move_to_start, private_loop
 from weft.support.errors import CompileError
@@ -54,7 +55,7 @@ class AssignSpacesPass(ModulePass):
 def assign_spaces(function: FuncOp) -> None:
     """Assign the temporaries of one function."""
     allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
-    found = accesses(function) if allocations else []
+    found = [access for access in accesses(function) if not _is_combined(access)] if allocations else []
     for alloc in allocations:
         users = {kernel for use in alloc.memref.uses if (kernel := _threads_around(use.operation)) is not None}
         if not users:
@@ -66,6 +67,15 @@ def assign_spaces(function: FuncOp) -> None:
             _place_shared(alloc, kernel, found)
         elif space == LOCAL or space in GLOBAL:
             _place_own(alloc, kernel, found, required=space == LOCAL)
+
+
+def _is_combined(access: Access) -> bool:
+    """Whether threads read an accumulator together: what each of them has stands in another buffer, and all of them get
+    the result where each has an accumulator of its own."""
+    block = next((op for op in ancestors(access.op) if isinstance(op, BlockOp)), None)
+    if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
+        return False
+    return any(stored_buffer(op) is access.buffer for op in block.walk())
 
 
 def _threads_around(op: Operation) -> ForOp | None:

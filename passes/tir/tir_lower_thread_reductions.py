@@ -19,6 +19,8 @@ from weft.dialects.low_kernel import SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.passes.tir.nest import (
+    LOCAL,
+    buffer_type,
     compare_before,
     conjunction_before,
     detached_ops,
@@ -44,7 +46,8 @@ class LowerThreadReductionsPass(ModulePass):
     shared memory, and the first one combines those. It needs the axis to be `threadIdx.x`, with as many threads as the
     reduction, a power of two up to a warp or a multiple of it. Elsewhere, and on targets without shuffles, the values
     of all threads are combined in shared memory. The first thread of the axis then runs the init of the block, combines
-    the result into it, and stores; barriers come later (`tir-insert-barriers`).
+    the result into it, and stores; barriers come later (`tir-insert-barriers`). Where the accumulator is in memory of
+    space "local", all threads of the axis get the result, and do so.
 
     ```mlir
     tir.block "B" iters(%vi: spatial<8>, %vt: reduce<32>) = [%i, %t] {tir.across_threads = "threadIdx.x"} {
@@ -103,6 +106,7 @@ class _Lowering:
         self.terms = [op for op in body if isinstance(op, memref.LoadOp) and op.memref not in stored]
         self.olds = [op for op in body if isinstance(op, memref.LoadOp) and op.memref in stored]
         self.stores = [op for op in body if isinstance(op, memref.StoreOp)]
+        self.for_all = all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
         values = self._own_values()
         values = self._by_shuffles(values) if self._can_shuffle() else self._in_shared_memory(values)
         self._store(values)
@@ -190,7 +194,7 @@ class _Lowering:
         values = self._halved(values, width, width)
         warps = self.count // warp
         if warps <= 1:
-            return values
+            return self._from_first_lane(values, width) if self.for_all else values
         thread = Index.of(self.thread)
         scratch = self._scratch(values, warps)
         place = self._place((thread // warp).simplified(range_of))
@@ -198,7 +202,19 @@ class _Lowering:
         self._store_to(scratch, place, values, first)
         inside = compare_before("slt", thread, Index({}, warps), self.block)
         gathered = self._load_from(scratch, self._place(thread), values, inside)
-        return self._halved(gathered, warps, warp)
+        values = self._halved(gathered, warps, warp)
+        if not self.for_all:
+            return values
+        place = self._place(Index({}))
+        self._store_to(scratch, place, values, compare_before("eq", thread, Index({}), self.block))
+        return self._loaded(scratch, place)
+
+    def _from_first_lane(self, values: Sequence[SSAValue], width: int) -> list[SSAValue]:
+        """What lane 0 of each group of `width` has, in all of its lanes."""
+        lane = index_constant(0)
+        shuffles = [ShuffleOp(ShuffleMode.IDX, value, lane.result, width) for value in values]
+        insert_before(self.block, [lane, *shuffles])
+        return [shuffle.result for shuffle in shuffles]
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
         """Lane 0 of each group of `width` gets what its first `count` lanes have."""
@@ -236,6 +252,8 @@ class _Lowering:
             active = compare_before("slt", thread, Index({}, lanes - offset), self.block)
             self._guarded(active, lambda o=offset: self._combine_places(scratch, thread, o))
             lanes = offset
+        if self.for_all:
+            return self._loaded(scratch, self._place(Index({})))
         first = compare_before("eq", thread, Index({}), self.block)
         return self._load_from(scratch, self._place(thread), values, first)
 
@@ -287,6 +305,12 @@ class _Lowering:
                 op.location = self.block.location
             insert_before(self.block, [if_around(condition, stores)])
 
+    def _loaded(self, scratch: list[SSAValue], place: list[SSAValue]) -> list[SSAValue]:
+        """The values at one place of shared memory."""
+        loads = [memref.LoadOp.get(buffer, place) for buffer in scratch]
+        insert_before(self.block, loads)
+        return [load.res for load in loads]
+
     def _load_from(
         self, scratch: list[SSAValue], place: list[SSAValue], otherwise: Sequence[SSAValue], condition: SSAValue
     ) -> list[SSAValue]:
@@ -302,7 +326,7 @@ class _Lowering:
         return found
 
     def _store(self, values: Sequence[SSAValue]) -> None:
-        """The first thread runs the block, with the combined values in the place of its own."""
+        """The first thread (or all of them) runs the block, with the combined values in the place of its own."""
         block = self.block
         for term, value in zip(self.terms, values, strict=True):
             term.res.replace_all_uses_with(value)
@@ -314,10 +338,10 @@ class _Lowering:
             starting = detached_ops(init.body.block)
             init.detach()
             init.erase()
-        condition = self._compare([*self.conditions, (Index.of(self.thread), Index({}, 1))])
+        first = [] if self.for_all else [(Index.of(self.thread), Index({}, 1))]
+        condition = self._compare([*self.conditions, *first])
         ops = [*starting, *detached_ops(block.body.block)]
-        if condition is not None:
-            insert_before(block, [if_around(condition, ops)])
+        insert_before(block, ops if condition is None else [if_around(condition, ops)])
 
     def _compare(self, conditions: Sequence[tuple[Index, Index]]) -> SSAValue | None:
         """That each left is less than its right, None when ranges prove all."""

@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
+import weft
 from weft import te
 from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp
 from weft.dialects.low_kernel import kernel_of
@@ -175,3 +176,29 @@ def test_virtual_threads_share_what_is_fetched(stages: int, dynamic: bool) -> No
             c = np.full((m, n), np.nan, np.float32)
             Interpreter(module, order=order).call("main", a, b, c)
             np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [8, 12, 64])
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_a_reduction_over_threads_into_memory_of_each_thread(threads: int, target: str) -> None:
+    """All threads of the block get the sum: within a warp, from warp to warp, and through shared memory."""
+    rows, columns = te.var("rows"), te.var("columns")
+    A = te.placeholder((rows, columns), name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    S = te.compute((rows,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    C = te.compute((rows, columns), lambda i, j: A[i, j] / S[i], name="C")
+    sch = weft.Schedule(te.create_func([A, C], name="main"))
+    i, j = sch.get_loops("C")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(sch.split(j, factors=[None, threads])[1], "threadIdx.x")
+    sch.compute_at("S", i)
+    sch.bind(sch.split(sch.get_loops("S")[-1], factors=[None, threads])[1], "threadIdx.x")
+    sch.set_scope("S", 0, "local")
+    module = sch.mod.clone()
+    lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+    for shape in ((3, 64), (2, 50), (1, 1)):
+        a = np.random.default_rng(0).random(shape, dtype=np.float32)
+        for order in ("forward", "reversed", "interleaved"):
+            c = np.full(shape, np.nan, np.float32)
+            Interpreter(module, order=order).call("main", a, c)
+            np.testing.assert_allclose(c, a / a.sum(axis=1, keepdims=True), rtol=1e-5)

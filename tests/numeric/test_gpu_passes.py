@@ -135,6 +135,7 @@ PROGRAMS: dict[str, list[tuple[str, list[Any], list[tuple[int, NDArray[Any]]]]]]
     "lower-thread-reductions": [
         ("warp", [PARTS, empty(8)], [(1, PARTS.sum(axis=1))]),
         ("guarded", [GUARDED, empty(6)], [(1, GUARDED.sum(axis=1))]),
+        ("for_all", [PARTS, empty(8, 8)], [(1, np.tile(PARTS.sum(axis=1)[:, None], (1, 8)))]),
     ],
     "distribute-virtual-threads": [
         ("shares", [STEPS, empty(2, 8)], [(1, np.tile(STEPS.sum(axis=0), (2, 1)))]),

@@ -76,3 +76,43 @@ func.func @guarded(%P: memref<6x4xf32>, %B: memref<6xf32>) attributes {tir.threa
   }
   func.return
 }
+
+// -----
+
+// Each thread has an accumulator of its own: all of them get the result.
+// CHECK-LABEL: func.func @for_all(
+// CHECK: low.shuffle down %{{[0-9]+}}, %c1 width 8
+// CHECK-NEXT: [[OWN:%[0-9]+]] = arith.addf
+// CHECK-NEXT: %c0 = arith.constant 0 : index
+// CHECK-NEXT: [[ALL:%[0-9]+]] = low.shuffle idx [[OWN]], %c0 width 8 : f32
+// CHECK-NEXT: memref.store %zero, %S[%i]
+// CHECK-NEXT: [[OLD:%[0-9]+]] = memref.load %S[%i]
+// CHECK-NEXT: [[SUM:%[0-9]+]] = arith.addf [[OLD]], [[ALL]] : f32
+// CHECK-NEXT: memref.store [[SUM]], %S[%i]
+// CHECK-NOT: scf.if
+// CHECK: func.return
+// OPENCL-LABEL: func.func @for_all(
+// OPENCL: %S_parts = memref.alloc() : memref<8xf32, "shared">
+// OPENCL: memref.store %zero, %S[%i]
+// OPENCL-NOT: scf.if
+// OPENCL: tir.block "B"
+func.func @for_all(%P: memref<8x8xf32>, %B: memref<8x8xf32>) attributes {tir.threads_in_step} {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
+    tir.for %t in 8 thread_binding<"threadIdx.x"> {
+      %S = memref.alloc() : memref<8xf32, "local">
+      tir.block "S" iters(%vi: spatial<8>, %vt: reduce<8>) = [%i, %t] attributes {tir.across_threads = "threadIdx.x"} {
+        tir.init { memref.store %zero, %S[%vi] : memref<8xf32, "local"> }
+        %0 = memref.load %P[%vi, %vt] : memref<8x8xf32>
+        %1 = memref.load %S[%vi] : memref<8xf32, "local">
+        %2 = arith.addf %1, %0 : f32
+        memref.store %2, %S[%vi] : memref<8xf32, "local">
+      }
+      tir.block "B" iters(%vi: spatial<8>, %vt: spatial<8>) = [%i, %t] {
+        %s = memref.load %S[%vi] : memref<8xf32, "local">
+        memref.store %s, %B[%vi, %vt] : memref<8x8xf32>
+      }
+    }
+  }
+  func.return
+}
