@@ -1,0 +1,18 @@
+"""The page of operators is what the definitions say, and every operator is public."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from weft.te import ops
+from weft.tools.operator_docs import families, operators_markdown
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PAGE.read_text() == operators_markdown(), "run: python -m weft.tools.operator_docs > docs/operators.md"
+
+
+def test_every_operator_is_public() -> None:
+    assert sorted(name for names in families().values() for name in names) == sorted(ops.__all__)

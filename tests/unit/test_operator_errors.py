@@ -1,0 +1,265 @@
+"""te.ops: what is refused, with the place and the values; shapes and stages of what is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft import te
+from weft.support.errors import CompileError
+from weft.te import ops
+
+OP: Any = ops
+N, M = te.size_var("n"), te.size_var("m")
+
+
+def T(*shape: Any, dtype: str = "float32", name: str = "A") -> te.Tensor:
+    return te.placeholder(shape, dtype, name)
+
+
+IMAGE, KERNEL, INTEGERS, BOOLS = (
+    T(1, 4, 5, 6),
+    T(6, 4, 3, 3, name="W"),
+    T(3, dtype="int32", name="I"),
+    T(3, dtype="bool", name="P"),
+)
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    # Shapes
+    (
+        lambda: ops.matmul(T(3, 4), T(5, 6, name="B")),
+        r"matmul: A of shape \(3, 4\) has 4 elements in axis 1, B of shape \(5, 6\) has 5 in axis 0",
+    ),
+    (lambda: ops.matmul(T(3, N), T(M, 6)), r"has n elements in axis 1, A of shape \(m, 6\) has m in axis 0"),
+    (lambda: ops.matmul(T(), T(3)), "matmul takes vectors and matrices, A has rank 0"),
+    (
+        lambda: ops.batch_matmul(T(3, 4), T(1, 4, 5)),
+        r"batch_matmul: tensor_a must have rank 3, got A of shape \(3, 4\)",
+    ),
+    (
+        lambda: ops.dense(T(3, 4), T(5, 4), T(4, name="b")),
+        r"dense: bias must have the shape \(5,\), got b of shape \(4,\)",
+    ),
+    (
+        lambda: ops.add(T(3, 4), T(4, 3)),
+        r"add: the shapes \(3, 4\) and \(4, 3\) do not broadcast: extents 3 and 4 in dimension -2",
+    ),
+    (lambda: ops.add(T(N), T(M)), "extents n and m in dimension -1"),
+    (lambda: ops.broadcast_to(T(3, 4), (4,)), r"broadcast_to: A of shape \(3, 4\) is larger than"),
+    (
+        lambda: ops.reshape(T(3, 4), (5, 2)),
+        r"reshape: A of shape \(3, 4\) has 12 elements, the shape \(5, 2\) holds 10",
+    ),
+    (lambda: ops.reshape(T(3, 4), (5, -1)), "has 12 elements, which 5 does not divide for certain"),
+    (lambda: ops.reshape(T(N, 4), (3, -1)), r"has n \* 4|\(n \* 4\) elements, which 3 does not divide"),
+    (lambda: ops.reshape(T(4), (-1, -1)), "one extent may be -1"),
+    (lambda: ops.concatenate([T(2, 3), T(2, 4)]), "shapes must be the same apart from axis 0"),
+    (lambda: ops.stack([T(2), T(3)]), "stack: shapes must be the same: A has"),
+    (lambda: ops.concatenate([]), "concatenate needs at least one tensor"),
+    (lambda: ops.split(T(5), 2), "split: axis 0 of extent 5 does not go into 2 equal parts"),
+    (lambda: ops.split(T(5), [3, 2]), r"split: the indices \[3, 2\] do not rise"),
+    (lambda: ops.squeeze(T(2, 1), 0), "squeeze: axis 0 of A has the extent 2, not 1"),
+    (lambda: ops.layer_norm(T(2, 3), T(2, name="g")), r"layer_norm: gamma must have the shape \(3,\), got g"),
+    (lambda: ops.group_norm(T(2, 6, 3), 4), "group_norm: 6 channels do not go into 4 groups"),
+    (lambda: ops.instance_norm(T(2, 6)), "instance_norm takes .* with an axis at least after the channels"),
+    (
+        lambda: ops.attention(T(2, 4), T(3, 4), T(5, 4)),
+        r"attention takes as many keys as values.*\(3, 4\) and \(5, 4\)",
+    ),
+    (lambda: ops.attention(T(2, N), T(3, N), T(3, 4)), "attention needs scale="),
+    (
+        lambda: ops.attention(T(2, 4), T(3, 4), T(3, 4), T(5, 2, 3)),
+        r"mask of shape \(5, 2, 3\) is larger than \(2, 3\)",
+    ),
+    (
+        lambda: ops.gather(T(3, 4), 0, T(2, 5, dtype="int32")),
+        "gather: indices have the shape of the data apart from axis 0",
+    ),
+    (
+        lambda: ops.gather_nd(T(3), T(2, 5, dtype="int32")),
+        "gather_nd: the first extent of the indices is a number up to the rank",
+    ),
+    (lambda: ops.take(T(0, 3), T(2, dtype="int32"), 0), r"take: A of shape \(0, 3\) has no elements to choose from"),
+    (lambda: ops.max(T(0, 3), 0), r"max: over nothing there is none, A has the shape \(0, 3\)"),
+    (lambda: ops.argmin(T(3, 0)), "argmin: over nothing there is none"),
+    (lambda: ops.cumsum(T(N), 0), "cumsum: axis 0 of A has the symbolic extent n"),
+    (lambda: ops.tril(T(3)), "tril takes matrices, A has rank 1"),
+    # Windows
+    (
+        lambda: ops.conv2d(IMAGE, T(6, 3, 3, 3)),
+        r"conv2d: A of shape \(1, 4, 5, 6\) has 4 channels, but A of shape \(6, 3, 3, 3\) takes 3",
+    ),
+    (lambda: ops.conv2d(IMAGE, T(5, 2, 3, 3), groups=2), "conv2d: 5 output channels do not go into 2 groups"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, groups=0), "conv2d: groups must be at least 1, got 0"),
+    (lambda: ops.conv2d(IMAGE, T(6, 4, 7, 1)), "conv2d: a window over 7 elements does not fit into 5"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, 0), "conv2d: strides must be at least 1, got 0"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, padding=-1), "conv2d: padding must be at least 0, got -1"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, padding=(1, 2, 3)), r"conv2d: padding takes one integer or 2, got \(1, 2, 3\)"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, padding="half"), "conv2d: padding is 'SAME', 'VALID' or integers, got 'half'"),
+    (lambda: ops.conv2d(IMAGE, KERNEL, 1.5), "conv2d: strides must be an integer, got 1.5"),
+    (
+        lambda: ops.conv2d(IMAGE, KERNEL, data_layout="NCHD"),
+        "conv2d: data_layout must be an order of the letters NCHW, got 'NCHD'",
+    ),
+    (lambda: ops.conv2d(T(1, 2, N, 4), T(1, 2, 3, 3), 2, "SAME"), "conv2d: padding 'SAME' needs numbers"),
+    (lambda: ops.conv1d(IMAGE, KERNEL), "conv1d: data must have rank 3"),
+    (
+        lambda: ops.depthwise_conv2d(IMAGE, T(3, 1, 3, 3)),
+        "depthwise_conv2d: the data has 4 channels, the kernels are for 3",
+    ),
+    (
+        lambda: ops.conv2d_transpose(IMAGE, T(3, 6, 3, 3)),
+        "conv2d_transpose: the data has 4 channels, the kernels take 3",
+    ),
+    (lambda: ops.conv2d_transpose(IMAGE, KERNEL), "conv2d_transpose: the data has 4 channels, the kernels take 6"),
+    (lambda: ops.conv2d_transpose(IMAGE, T(4, 6, 3, 3), 1, 0, 1), "output_padding 1 must be below stride 1 or 1"),
+    (
+        lambda: ops.conv2d_transpose(IMAGE, T(4, 6, 1, 1), 1, 3),
+        r"padding \(3, 3\) leaves nothing of an axis of 5 elements",
+    ),
+    (lambda: ops.conv2d_transpose(IMAGE, T(4, 6, 1, 1), groups=3), "4 channels do not go into 3 groups"),
+    (lambda: ops.max_pool2d(IMAGE, 0), "max_pool2d: kernel must be at least 1, got 0"),
+    (
+        lambda: ops.max_pool2d(T(1, 1, N, 4), 2, ceil_mode=True),
+        "max_pool2d: ceil_mode needs numbers for extents, got n",
+    ),
+    (lambda: ops.adaptive_pool(T(1, 1, N), 2), "an axis of symbolic extent n becomes 1 element, not 2"),
+    (lambda: ops.adaptive_pool(T(1, 1, 0), 1), "adaptive_pool: an axis of A has no elements"),
+    (lambda: ops.global_pool(IMAGE, "mean"), "pool_type is one of avg, max, sum, got 'mean'"),
+    (lambda: ops.pad(T(3), -1), "pad: pad_width must be at least 0, got -1"),
+    (lambda: ops.pad(T(3), ((1, 1), (1, 1))), "pad: pad_width has 2 pairs, but the tensor has rank 1"),
+    (lambda: ops.pad(T(3), 3, "reflect"), r"pad: reflect needs 4 elements for a border of \(3, 3\), but axis 0 has 3"),
+    (lambda: ops.pad(T(0), 1, "edge"), r"pad: edge needs 1 elements for a border of \(1, 1\), but axis 0 has 0"),
+    (lambda: ops.pad(T(3), 1, "wrap"), "pad: the mode is 'constant', 'edge' or 'reflect', got 'wrap'"),
+    (lambda: ops.resize2d(IMAGE, 3, method="cubic"), "the method is 'nearest' or 'bilinear', got 'cubic'"),
+    (lambda: ops.resize2d(IMAGE, 3, coordinate_transformation_mode="half"), "the mode is one of half_pixel"),
+    (lambda: ops.resize2d(T(1, 1, 0, 3), 3), "resize2d: A has no elements along H"),
+    # Axes
+    (lambda: ops.sum(T(2, 3), 2), "sum: there is no axis 2 in rank 2"),
+    (lambda: ops.sum(T(2, 3), -3), "sum: there is no axis -3 in rank 2"),
+    (lambda: ops.mean(T(2, 3), (0, -2)), r"mean: axis 0 comes twice in \(0, -2\)"),
+    (lambda: ops.softmax(T(), 0), "softmax: there is no axis 0 in rank 0"),
+    (lambda: ops.sum(T(2), True), "sum: the axis must be an integer, got True"),
+    (lambda: ops.transpose(T(2, 3), (0,)), r"transpose: axes \(0,\) are not an order of the 2 axes of A"),
+    (lambda: ops.flatten(T(2, 3), 1, 0), "flatten: axis 0 comes before axis 1"),
+    (lambda: ops.layer_norm(T(2), axis=()), "layer_norm needs an axis"),
+    (lambda: ops.rms_norm(T(2), axis=()), "rms_norm needs an axis"),
+    (lambda: ops.strided_slice(T(3), 0, 2, 0), "strided_slice: a stride is 0"),
+    (lambda: ops.strided_slice(T(N), 0, None, 2), "an axis of symbolic extent n takes stride 1"),
+    (lambda: ops.strided_slice(T(3), (0, 1), (2,)), "strided_slice: 2 bounds begin and 1 end"),
+    (lambda: ops.strided_slice(T(3), (0, 1), (2, 2)), "strided_slice: 2 bounds for 1 axes"),
+    # Subscripts
+    (lambda: ops.einsum("ij,jk", T(2, 3), T(3, 4)), "subscripts are explicit, as in 'ij,jk->ik', got 'ij,jk'"),
+    (lambda: ops.einsum("ij->i", T(2, 3), T(3, 4)), "einsum 'ij->i' is of 1 operands, got 2"),
+    (lambda: ops.einsum("ij->k", T(2, 3)), "letter k of the result is not once in it and in an operand"),
+    (lambda: ops.einsum("ijk->i", T(2, 3)), r"'ijk' has 3 letters, A of shape \(2, 3\) has rank 2"),
+    (lambda: ops.einsum("ij,jk->ik", T(2, 3), T(4, 5)), "letter j is 3 and 4"),
+    (lambda: ops.einsum("i..->i", T(2, 3)), "subscripts are letters"),
+    # Dtypes and numbers
+    (
+        lambda: ops.matmul(T(2, 2), T(2, 2, dtype="int32", name="B")),
+        "matmul takes tensors of one dtype: A is float32, B is int32",
+    ),
+    (lambda: ops.add(T(2), T(2, dtype="int32", name="B")), "mixes element types"),
+    (lambda: ops.add(1, 2), "add takes at least one tensor, got 1, 2"),
+    (lambda: ops.add(T(2), "x"), "add: operand 1 must be a tensor, got 'x' of type str"),
+    (lambda: ops.add(BOOLS, BOOLS), "takes numbers, got bool"),
+    (lambda: ops.divide(INTEGERS, 2), "takes floats, got int32"),
+    (lambda: ops.logical_and(INTEGERS, BOOLS), "logical_and takes bools, I is int32"),
+    (lambda: ops.where(T(3), T(3), 0.0), "where: the condition must hold bools, A is float32"),
+    (lambda: ops.exp(INTEGERS), "exp: data must hold floats, got I of int32: use te.ops.cast"),
+    (lambda: ops.relu(BOOLS), "relu: data must hold numbers, got P of bool"),
+    (lambda: ops.sum(BOOLS), "sum: data without dtype= must hold numbers, got P of bool"),
+    (lambda: ops.softmax(INTEGERS), "softmax: data must hold floats"),
+    (lambda: ops.avg_pool2d(T(1, 1, 4, 4, dtype="int8"), 2), "avg_pool2d: means are of floats, A is int8"),
+    (lambda: ops.resize2d(T(1, 1, 4, 4, dtype="int8"), 2), "bilinear is for floats, A is int8"),
+    (lambda: ops.gelu(T(2), "fast"), "gelu: approximate is 'none' or 'tanh', got 'fast'"),
+    (lambda: ops.clip(T(2)), "clip needs a_min or a_max"),
+    (lambda: ops.clip(T(2, dtype="int8"), 0, 300), "300 .*does not fit int8"),
+    (lambda: ops.take(T(3), T(2), 0), "take: indices must hold integers, got A of float32"),
+    (lambda: ops.take(T(3), INTEGERS, 0, "raise"), "take: the mode is 'clip' or 'wrap', got 'raise'"),
+    (lambda: ops.one_hot(T(3), 4), "one_hot: indices must hold integers"),
+    (lambda: ops.arange(1, 5, 0), "arange: the step is 0"),
+    (lambda: ops.arange(5, dtype="bool"), "arange makes numbers, not bools"),
+    (lambda: ops.full((2,), 1.5, "int32"), "1.5 is no int32"),
+    (lambda: ops.quantize(T(3), 0.0), "quantize: scale must be a number above 0"),
+    (lambda: ops.quantize(T(3), T(3)), "quantize: scale is a tensor.*give axis="),
+    (lambda: ops.quantize(T(3), INTEGERS, axis=0), "quantize: scale must hold floats, I is int32"),
+    (lambda: ops.quantize(T(3), 1.0, dtype="int32"), "quantize makes int8 or int16, got int32"),
+    (lambda: ops.dequantize(T(3), 1.0), "dequantize: data must hold integers"),
+    (lambda: ops.dequantize(INTEGERS, 1.0, dtype="int32"), "dequantize makes floats, got int32"),
+    (lambda: ops.cast(T(3), "float33"), "there is no element type 'float33'"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_refused(number: int) -> None:
+    build, message = REFUSED[number]
+    with pytest.raises(CompileError, match=message) as caught:
+        build()
+    location = caught.value.location
+    assert location is not None
+    assert Path(location.file) == Path(__file__)
+
+
+@pytest.mark.parametrize("name", sorted(ops.__all__))
+def test_arrays_are_no_tensors(name: str) -> None:
+    if name in ("arange", "full"):
+        return
+    several = {"concatenate": ([1.0],), "stack": ([1.0],), "einsum": ("i,i->", [1.0], [1.0])}
+    arguments = several.get(name, ([1.0], [1.0], [1.0], [1.0], [1.0]))
+    for count in range(3 if name == "einsum" else 1, 6):
+        try:
+            getattr(OP, name)(*arguments[:count])
+        except TypeError:  # another number of arguments
+            continue
+        except CompileError as refused:
+            assert "must be a tensor, got" in str(refused) or "is a tensor" in str(refused), refused
+            return
+    pytest.fail(f"{name} took a list")
+
+
+# Shapes and stages
+
+
+def test_symbolic_shapes_are_compared_as_polynomials() -> None:
+    x = T(N, 3, M, M)
+    assert str(ops.conv2d(x, T(3, 3, 3, 3), 1, 1).shape) == "(n, 3, m, m)"
+    assert str(ops.max_pool2d(x, 2).shape[2]) == "(m // 2)"
+    assert str(ops.concatenate([x, x]).shape[0]) == "(n * 2)"
+    assert ops.reshape(x, (-1, M)).shape[1] is M
+    both = ops.add(ops.flatten(ops.transpose(x, (2, 0, 1, 3))), ops.flatten(x))
+    assert len(both.shape) == 1
+
+
+def stages(*outputs: te.Tensor) -> list[str]:
+    """The names of the stages before outputs and of themselves, in order."""
+    found: dict[str, None] = {}
+
+    def visit(tensor: te.Tensor) -> None:
+        operation: Any = tensor.op
+        for source in operation.input_tensors:
+            visit(source)
+        if operation.input_tensors:
+            found[operation.name] = None
+
+    for output in outputs:
+        visit(output)
+    return list(found)
+
+
+def test_stages_that_schedules_see() -> None:
+    assert stages(ops.conv2d(IMAGE, KERNEL, 1, 1, name="Y")) == ["Y_pad", "Y"]
+    assert stages(ops.conv2d(IMAGE, KERNEL)) == ["conv2d"]
+    assert stages(ops.softmax(T(4, 5))) == ["softmax_max", "softmax_exp", "softmax_sum", "softmax"]
+    assert stages(ops.layer_norm(T(4, 5))) == ["layer_norm_mean", "layer_norm_rstd", "layer_norm"]
+    assert stages(ops.dense(T(4, 5), T(3, 5), T(3), name="Y")) == ["Y_matmul", "Y"]
+    assert stages(ops.cumsum(T(9), 0)) == ["cumsum_by1", "cumsum_by2", "cumsum_by4", "cumsum"]
+
+
+def test_names_of_results() -> None:
+    A = T(4)
+    assert "%best: memref<i64>" in str(te.create_func([A, ops.argmax(A, name="best")]))
