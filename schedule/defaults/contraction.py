@@ -29,7 +29,7 @@ _ROWS_THAT_PAY: Final = 24
 _WORK_OF_A_THREAD: Final = 1 << 20
 """Multiply-adds, some 20 us of one core, from which on it pays to wake another thread."""
 _STEPS_AT_ONCE: Final = 2
-"""Steps of the reduction between two tests for its end."""
+"""Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Plan:
     pack_left: bool
     pad_columns: bool
     """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
+    steps_at_once: int
+    """Steps of the reduction between two tests for its end."""
     threads: int
 
     @property
@@ -57,7 +59,9 @@ def plan_of(roles: Roles, target: Target) -> Plan:
     if bytes_of(roles.element) == 8:
         lanes = max(target.vector_bytes // 8, 1)
     rows, columns = roles.row_count, roles.columns
-    tile = register_tile(rows, columns, lanes, target.vector_registers)
+    # Vectors of 16 bytes in 16 registers are SSE's, whose instructions overwrite an operand, too.
+    fused = target.vector_bytes > 16 or target.vector_registers > 16
+    tile = register_tile(rows, columns, lanes, target.vector_registers, fused=fused)
     element_bytes = roles.right.element_bytes
     depth = product(roles.extents[at] for at in roles.reduced)
     pack_right = (rows is None or rows >= _ROWS_THAT_PAY) and not (
@@ -76,7 +80,8 @@ def plan_of(roles: Roles, target: Target) -> Plan:
     together = panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1
     pack_left = pack_right and roles.left.contiguous and not roles.same_buffer
     pad_columns = pack_right and (columns is None or columns % tile.lanes != 0)
-    return Plan(tile, together, steps, pack_right, pack_left, pad_columns, threads)
+    steps_at_once = _STEPS_AT_ONCE if fused else 1
+    return Plan(tile, together, steps, pack_right, pack_left, pad_columns, steps_at_once, threads)
 
 
 class ContractionRule:
@@ -182,8 +187,8 @@ class _Tiling:
         self.unrolled: LoopHandle | None = None
         extent = plan.depth or roles.extents[fast]
         reduction = [loops[at] for at in slow]
-        if extent is None or extent > _STEPS_AT_ONCE:
-            depth, self.unrolled = sch.split(depth, [None, _STEPS_AT_ONCE])
+        if plan.steps_at_once > 1 and (extent is None or extent > plan.steps_at_once):
+            depth, self.unrolled = sch.split(depth, [None, plan.steps_at_once])
             reduction += [depth, self.unrolled]
         else:
             reduction.append(depth)

@@ -18,7 +18,7 @@ _MOST_ROWS: Final = 14
 _ACCUMULATORS_IN_FLIGHT: Final = 8
 """Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
 _SPARE_REGISTERS: Final = 2
-"""One holds an element of the left operand in all lanes, one a product where there is no fused multiply-add."""
+"""One holds an element of the left operand in all lanes, one what is loaded next."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,19 @@ class RegisterTile:
         return self.vectors * self.lanes
 
 
-def register_tile(rows: int | None, columns: int | None, lanes: int, registers: int) -> RegisterTile:
-    """The tile that does most multiply-adds for each load, among those that fit in the registers."""
+def register_tile(
+    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True
+) -> RegisterTile:
+    """The tile that does most multiply-adds for each load, among those that fit in the registers. Products that are not
+    `fused` with their sums take registers too."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
+    free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
     tiles = [
         RegisterTile(r, v, lanes)
         for v in _VECTORS
         for r in range(min(_MOST_ROWS, rows or _MOST_ROWS), 0, -1)
-        if r * v + v + _SPARE_REGISTERS <= registers and (columns is None or (v - 1) * lanes < columns)
+        if r * v + v <= free and (columns is None or (v - 1) * lanes < columns)
     ]
     return max(tiles, key=lambda tile: _merit(tile, rows, columns))
 

@@ -19,7 +19,6 @@ from weft.schedule.defaults.contraction_tiles import (
     [
         (1024, 1024, 16, 32, RegisterTile(6, 4, 16)),  # AVX-512
         (None, None, 8, 16, RegisterTile(6, 2, 8)),  # AVX2
-        (1024, 1024, 4, 16, RegisterTile(6, 2, 4)),  # SSE2
         (1024, 1024, 4, 32, RegisterTile(6, 4, 4)),  # NEON
         (1, 1024, 16, 32, RegisterTile(1, 8, 16)),
         (1024, 3, 16, 32, RegisterTile(14, 1, 3)),
@@ -29,6 +28,10 @@ def test_register_tiles(
     rows: int | None, columns: int | None, lanes: int, registers: int, expected: RegisterTile
 ) -> None:
     assert register_tile(rows, columns, lanes, registers) == expected
+
+
+def test_products_and_sums_apart() -> None:
+    assert register_tile(1024, 1024, 4, 16, fused=False) == RegisterTile(4, 2, 4)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 64, 100, None])
