@@ -1,7 +1,7 @@
 """The steps of the ladder: schedules of one matrix product, each with one idea more than the one before.
 
-The first six are those of the usual course on tensor expressions; packing and register tiles are what libraries do
-besides (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
+The first six are those of the usual course on tensor expressions; packing, a cache for results and tiles in registers
+are what libraries do besides (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008).
 """
 
 from __future__ import annotations
@@ -83,6 +83,21 @@ def pack(sch: Schedule, target: Target) -> None:
     _copy_in_lanes(sch, target, packed)
 
 
+def cache(sch: Schedule, target: Target) -> None:
+    c = sch.get_block("C")
+    packed = _packed_panels(sch, c, TILE)
+    result = sch.cache_write(c, 0, "local")
+    k0, k1 = _tiles_in_order(sch, c)
+    i0, j0, *_ = sch.get_loops(c)
+    sch.reverse_compute_at(result, j0)
+    init = sch.decompose_reduction(c, k0)
+    sch.unroll(k1)
+    for vector in _lanes(sch, target, init, c, result).values():
+        sch.unroll(vector)
+    sch.parallel(i0)
+    _copy_in_lanes(sch, target, packed)
+
+
 def registers(sch: Schedule, target: Target) -> None:
     rows, vectors = register_tile(target)
     c = sch.get_block("C")
@@ -113,6 +128,7 @@ STEPS = (
     Step("parallel", "rows of tiles on all threads", parallel),
     Step("unroll", "a row of the tile stays in registers for some terms", unroll),
     Step("pack", "B in panels as wide as a tile, so that a tile reads consecutive memory", pack),
+    Step("cache", "the results of a tile next to each other in memory of their own, copied out when done", cache),
     Step("registers", "as many results as registers hold, for the whole sum; panels packed when needed", registers),
 )
 
