@@ -1,4 +1,4 @@
-"""low-expand-math: elementary functions become polynomial code on lanes."""
+"""low-expand-math: elementary functions become polynomial code."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm
-from weft.passes.low.elementary.lanes import F32, F64, Constants, Format, Writer
+from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdsl.ir import Attribute, Operation, SSAValue
 
-    from weft.passes.low.elementary.lanes import Formula
+    from weft.passes.low.elementary.lanes import Formula, Shape
 
 FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.ExpOp: exponential.exp,
@@ -37,15 +37,16 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
 
 @dataclass(frozen=True)
 class LowExpandMathPass(ModulePass):
-    """Replace elementary functions of vectors by formulas of arithmetic, comparisons and selections:
+    """Replace elementary functions by formulas of arithmetic, comparisons and selections:
 
     ```mlir
     %e = math.exp %x : vector<16xf32>   ->   %0 = arith.mulf %x, %log2e {low.ordered} : vector<16xf32>   ...
     ```
     The formulas have no branches, hold over the whole range (NaN, infinities, zeros with their signs, subnormal
-    arguments and results), and stay within the bounds of `docs/decisions/0015-elementary-functions.md`, with and
-    without fused multiply-adds. Vectors of `f16` and `bf16` are computed in `f32` and rounded. Scalars, other types,
-    and functions without a formula stay.
+    arguments and results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and
+    without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded. Scalars have the formulas of
+    vectors, so that a schedule does not change what a function gives, and LLVM can vectorize loops of them. Other
+    types, and functions without a formula, stay: they are calls of the C library.
     """
 
     name = "low-expand-math"
@@ -58,29 +59,34 @@ class LowExpandMathPass(ModulePass):
 
 def expand(function: FuncOp) -> None:
     """Expand the elementary functions of one low function."""
-    calls = [op for op in function.walk() if type(op) in FORMULAS and isinstance(op.results[0].type, VectorType)]
+    calls = [op for op in function.walk() if type(op) in FORMULAS]
     if calls:
         constants = Constants(function.body.block)
         for call in calls:
             _expand(call, constants)
 
 
-_FORMATS: Final[Mapping[type[Attribute], Format]] = {
-    Float16Type: F32,
-    BFloat16Type: F32,
-    Float32Type: F32,
-    Float64Type: F64,
-}
+_BITS: Final[Mapping[type[Attribute], int]] = {Float16Type: 32, BFloat16Type: 32, Float32Type: 32, Float64Type: 64}
+"""The width of the format that a type is computed in."""
+
+
+def _shape(type_: Attribute) -> Shape | None:
+    """The shape that a function of `type_` is computed in; None when there is none."""
+    if not isinstance(type_, VectorType):
+        bits = _BITS.get(type(type_))
+        return None if bits is None else shape_of(bits, 0)
+    bits, extents = _BITS.get(type(type_.element_type)), type_.get_shape()
+    return None if bits is None or len(extents) != 1 else shape_of(bits, extents[0])
 
 
 def _expand(op: Operation, constants: Constants) -> None:
     (result,) = op.results
-    type_ = result.type
-    format_ = _FORMATS.get(type(type_.element_type if isinstance(type_, VectorType) else type_))
+    type_: Attribute = result.type
+    shape = _shape(type_)
     block = op.parent
-    if format_ is None or block is None:
+    if shape is None or block is None:
         return
-    writer = Writer(op, block, constants, format_, type_)
+    writer = Writer(op, block, constants, shape)
     is_small = writer.float_type != type_
     operands: list[SSAValue] = list(op.operands)
     if is_small:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, math, vector
@@ -79,34 +80,69 @@ _PREDICATES: Final = {
 }
 
 
+class Shape:
+    """The types of a formula's values: `lanes` of a format, or scalars for 0. One object a format and number of lanes,
+    for types and constants cost more to make than to keep."""
+
+    def __init__(self, format_: Format, lanes: int) -> None:
+        self.format = format_
+        self.is_vector = lanes > 0
+        self.float_type = _type(format_.float_type, lanes)
+        self.integer_type = _type(format_.integer_type, lanes)
+        self.mask_type = _type(i1, lanes)
+        self._values: dict[int | str, Attribute] = {}
+
+    def number(self, key: str) -> Attribute:
+        """The value of a constant: a floating-point number, given as its `repr`, in every lane."""
+        if key not in self._values:
+            lanes = cast("VectorType[AnyFloat]", self.float_type)
+            self._values[key] = (
+                DenseIntOrFPElementsAttr.from_list(lanes, [float(key)])
+                if self.is_vector
+                else FloatAttr(float(key), self.format.float_type)
+            )
+        return self._values[key]
+
+    def integer(self, number: int) -> Attribute:
+        """The value of a constant: an integer in every lane."""
+        if number not in self._values:
+            lanes = cast("VectorType[IntegerType]", self.integer_type)
+            self._values[number] = (
+                DenseIntOrFPElementsAttr.from_list(lanes, [number])
+                if self.is_vector
+                else IntegerAttr(number, self.format.integer_type)
+            )
+        return self._values[number]
+
+
+def _type(element: Attribute, lanes: int) -> Attribute:
+    return VectorType(element, [lanes]) if lanes else element
+
+
+@cache
+def shape_of(bits: int, lanes: int) -> Shape:
+    """The shape of `lanes` numbers of 32 or 64 bits."""
+    return Shape(F32 if bits == 32 else F64, lanes)
+
+
 @dataclass
 class Constants:
-    """The constants of a function, at its start, each once a type."""
+    """The constants of a function, at its start, each once a shape."""
 
     block: Block
-    known: dict[tuple[Attribute, int | str], SSAValue] = field(
-        default_factory=dict["tuple[Attribute, int | str]", "SSAValue"]
-    )
+    known: dict[tuple[Shape, int | str], SSAValue] = field(default_factory=dict["tuple[Shape, int | str]", "SSAValue"])
 
-    def number(self, number: float, element: AnyFloat, type_: Attribute) -> SSAValue:
-        """`number` in every lane of `type_`, whose elements are of type `element`."""
+    def number(self, shape: Shape, number: float) -> SSAValue:
         # As text: zeros with different signs are equal.
-        key = (type_, repr(number))
+        key = (shape, repr(number))
         if key not in self.known:
-            lanes = cast("VectorType[AnyFloat]", type_)
-            is_vector = isinstance(type_, VectorType)
-            value = DenseIntOrFPElementsAttr.from_list(lanes, [number]) if is_vector else FloatAttr(number, element)
-            self.known[key] = self._add(value, type_)
+            self.known[key] = self._add(shape.number(key[1]), shape.float_type)
         return self.known[key]
 
-    def integer(self, number: int, element: IntegerType, type_: Attribute) -> SSAValue:
-        """`number` in every lane of `type_`, whose elements are of type `element`."""
-        key = (type_, number)
+    def integer(self, shape: Shape, number: int) -> SSAValue:
+        key = (shape, number)
         if key not in self.known:
-            lanes = cast("VectorType[IntegerType]", type_)
-            is_vector = isinstance(type_, VectorType)
-            value = DenseIntOrFPElementsAttr.from_list(lanes, [number]) if is_vector else IntegerAttr(number, element)
-            self.known[key] = self._add(value, type_)
+            self.known[key] = self._add(shape.integer(number), shape.integer_type)
         return self.known[key]
 
     def _add(self, value: Attribute, type_: Attribute) -> SSAValue:
@@ -120,23 +156,18 @@ class Constants:
 
 
 class Writer:
-    """Inserts the ops of a formula for lanes of `like` (the type of one scalar or vector) before the op that it
-    replaces."""
+    """Inserts the ops of a formula before the op that it replaces, which has the given shape."""
 
-    def __init__(self, op: Operation, block: Block, constants: Constants, format_: Format, like: Attribute) -> None:
-        self.format = format_
+    def __init__(self, op: Operation, block: Block, constants: Constants, shape: Shape) -> None:
+        self.shape = shape
+        self.format = shape.format
+        self.float_type = shape.float_type
+        self.integer_type = shape.integer_type
+        self.mask_type = shape.mask_type
+        self.is_vector = shape.is_vector
         self._op = op
         self._block = block
         self._constants = constants
-        self.float_type = self.typed(format_.float_type)
-        self.integer_type = self.typed(format_.integer_type)
-        self.mask_type = self.typed(i1)
-        self.is_vector = isinstance(like, VectorType)
-
-    def typed(self, element: Attribute) -> Attribute:
-        """As many lanes of `element` as the formula has."""
-        type_ = self._op.results[0].type
-        return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
 
     def insert(self, op: Operation) -> SSAValue:
         op.location = self._op.location
@@ -162,14 +193,14 @@ class Writer:
 
     def number(self, number: float) -> Lanes:
         """A floating-point number in every lane."""
-        return Lanes(self, self._constants.number(float(number), self.format.float_type, self.float_type))
+        return Lanes(self, self._constants.number(self.shape, float(number)))
 
     def integer(self, number: int) -> Bits:
         """An integer, given modulo 2^width, in every lane."""
         width = self.format.integer_type.width.data
         half = 1 << (width - 1)
         signed = (number + half) % (1 << width) - half
-        return Bits(self, self._constants.integer(signed, self.format.integer_type, self.integer_type))
+        return Bits(self, self._constants.integer(self.shape, signed))
 
     def lanes(self, value: SSAValue) -> Lanes:
         return Lanes(self, value)

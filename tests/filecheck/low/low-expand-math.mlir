@@ -59,24 +59,35 @@ func.func @double(%A: memref<8xf64>) attributes {
 
 // -----
 
-// Scalars, functions without a formula, and functions that are not at low level stay.
+// Scalars have the formulas of vectors.
 // CHECK-LABEL: @scalar
-// CHECK:         math.exp %{{.*}} : f32
-// CHECK:         math.atan %{{.*}} : vector<2xf32>
-// CHECK-LABEL: @other
-// CHECK:         math.exp %{{.*}} : vector<2xf32>
+// CHECK:         arith.bitcast %{{.*}} : f32 to i32
+// CHECK:         %e = arith.mulf %{{.*}}, %{{.*}} {low.ordered} : f32
 func.func @scalar(%A: memref<8xf32>) attributes {
     low.params = [#low.param<"A", memref<8xf32>, readwrite, []>], low.symbols = []} {
   %c0 = arith.constant 0 : index
   %a = memref.load %A[%c0] : memref<8xf32>
   %e = math.exp %a : f32
   memref.store %e, %A[%c0] : memref<8xf32>
-  %b = vector.load %A[%c0] : memref<8xf32>, vector<2xf32>
-  %t = math.atan %b : vector<2xf32>
-  vector.store %t, %A[%c0] : memref<8xf32>, vector<2xf32>
   func.return
 }
-func.func @other(%a: vector<2xf32>) {
-  %e = math.exp %a : vector<2xf32>
+
+// -----
+
+// Other types, functions without a formula, and functions that are not at low level stay.
+// CHECK-LABEL: @others
+// CHECK:         math.exp %{{.*}} : f80
+// CHECK:         math.exp %{{.*}} : vector<2x2xf32>
+// CHECK:         math.atan %{{.*}} : vector<2xf32>
+// CHECK-LABEL: @tensors
+// CHECK:         math.exp %{{.*}} : f32
+func.func @others(%a: f80, %b: vector<2x2xf32>, %c: vector<2xf32>) attributes {low.params = [], low.symbols = []} {
+  %d = math.exp %a : f80
+  %e = math.exp %b : vector<2x2xf32>
+  %f = math.atan %c : vector<2xf32>
+  func.return
+}
+func.func @tensors(%a: f32) {
+  %e = math.exp %a : f32
   func.return
 }
