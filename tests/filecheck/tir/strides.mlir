@@ -15,7 +15,7 @@
 // LOW-NEXT: %[[AT:.*]] = arith.addi %j, %[[ROW]] : index
 // LOW-NEXT: memref.load %A[%[[AT]]] : memref<?xf32>
 // A stride that calls decide may be negative: addresses may lie before the first element.
-// LLVM: define void @double(ptr noalias {{.*}} %A, ptr noalias {{.*}} %C, i64 %m, i64 %n, i64 %s)
+// LLVM: define void @weft_function_double(ptr noalias {{.*}} %A, ptr noalias {{.*}} %C, i64 %m, i64 %n, i64 %s)
 // LLVM: getelementptr inbounds float, ptr %A
 func.func @double(%A: memref<?x?xf32, strided<[?, 1], offset: ?>>, %C: memref<?x?xf32, strided<[?, 1]>>) {
   %c0 = arith.constant 0 : index
