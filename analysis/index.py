@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import TypeAlias
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
@@ -49,6 +49,9 @@ class Remainder:
     divisor: int
 
 
+_TRACED: Final = frozenset((affine.ApplyOp, arith.ConstantOp, arith.AddiOp, arith.SubiOp, arith.MuliOp))
+"""Ops that are looked through."""
+
 Atom: TypeAlias = "SSAValue | Quotient | Remainder"
 
 
@@ -72,17 +75,21 @@ class Index:
         """
         if isinstance(value, int):
             return Index({}, value)
-        if isinstance(value, OpResult):
+        # By the class itself: looking whether an object is of an abstract class costs more than the rest.
+        if type(value) is OpResult:
             op = value.op
+            kind = type(op)
+            if kind not in _TRACED:
+                return Index({value: 1})
             if isinstance(op, affine.ApplyOp):
                 return Index.of_expr(op.map.data.results[0], [Index.of(v) for v in op.mapOperands])
-            if isinstance(value.type, IndexType):
+            if type(value.type) is IndexType:
                 if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
                     return Index({}, op.value.value.data)
-                if isinstance(op, arith.AddiOp):
-                    return Index.of(op.lhs) + Index.of(op.rhs)
-                if isinstance(op, arith.SubiOp):
-                    return Index.of(op.lhs) - Index.of(op.rhs)
+                if kind is arith.AddiOp:
+                    return Index.of(op.operands[0]) + Index.of(op.operands[1])
+                if kind is arith.SubiOp:
+                    return Index.of(op.operands[0]) - Index.of(op.operands[1])
                 if isinstance(op, arith.MuliOp):
                     left, right = Index.of(op.lhs), Index.of(op.rhs)
                     if not right.terms:
@@ -94,7 +101,6 @@ class Index:
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
         """The normal form of an affine expression whose dimension d (then symbols) stands for `dims[d]`."""
-        # By the class itself: looking whether an object is of an abstract class costs more than the rest.
         if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
             return dims[expr.position]
         if type(expr) is AffineConstantExpr:
@@ -186,10 +192,10 @@ class Index:
     def values(self) -> Iterator[SSAValue]:
         """Every SSA value the index depends on (repeated when it occurs in several atoms)."""
         for atom in self.terms:
-            if isinstance(atom, Quotient | Remainder):
+            if type(atom) is Quotient or type(atom) is Remainder:
                 yield from atom.numerator.values()
             else:
-                yield atom
+                yield cast("SSAValue", atom)
 
     def sources(self) -> set[SSAValue]:
         """Every SSA value the index depends on, and those that these are computed from, as the loop value whose
@@ -225,16 +231,26 @@ class Index:
         if not self.terms:
             return self
         ranges = range_of or _unbounded
-        result = Index({}, self.constant)
+        terms: dict[Atom, int] = {}
+        constant = self.constant
+        divides = False
         for atom, factor in self.terms.items():
-            if not isinstance(atom, Quotient | Remainder):
-                new = mapping.get(atom)
-                result += Index({atom: factor}) if new is None else new * factor
-            elif isinstance(atom, Quotient):
-                result += quotient(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges) * factor
+            if type(atom) is Quotient:
+                new = quotient(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges)
+            elif type(atom) is Remainder:
+                new = remainder(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges)
             else:
-                result += remainder(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges) * factor
-        return _merge_pairs(result)
+                known = mapping.get(cast("SSAValue", atom))
+                if known is None:
+                    terms[atom] = terms.get(atom, 0) + factor
+                    continue
+                new = known
+            constant += new.constant * factor
+            for inner, times in new.terms.items():
+                terms[inner] = terms.get(inner, 0) + times * factor
+                divides = divides or type(inner) is Remainder
+        result = Index(terms, constant)
+        return _merge_pairs(result) if divides else result
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
         """The same function on the given ranges, with fewer quotients and remainders where possible.
@@ -246,6 +262,8 @@ class Index:
             low, high = range_of(value)
             if low is not None and low == high:
                 zero[value] = Index({}, low)
+        if not zero and not any(type(atom) is Quotient or type(atom) is Remainder for atom in self.terms):
+            return self
         return self.substitute(zero, range_of)
 
     def to_expr(self) -> tuple[AffineExpr, tuple[SSAValue, ...]]:
@@ -257,13 +275,13 @@ class Index:
     def _expr(self, order: dict[SSAValue, int]) -> AffineExpr:
         result: AffineExpr | None = None
         for atom, factor in self.terms.items():
-            if isinstance(atom, SSAValue):
-                part: AffineExpr = AffineDimExpr(order.setdefault(atom, len(order)))
-            elif isinstance(atom, Quotient):
-                part = atom.numerator._expr(order) // atom.divisor
-            else:
+            if type(atom) is Quotient:
+                part: AffineExpr = atom.numerator._expr(order) // atom.divisor
+            elif type(atom) is Remainder:
                 part = atom.numerator._expr(order) % atom.divisor
-            part = part * factor
+            else:
+                part = AffineDimExpr(order.setdefault(cast("SSAValue", atom), len(order)))
+            part = part * factor if factor != 1 else part
             result = part if result is None else result + part
         if result is None:
             return AffineConstantExpr(self.constant)
@@ -282,11 +300,11 @@ def _unbounded(_: SSAValue) -> Interval:
 
 
 def _atom_range(atom: Atom, range_of: RangeOf) -> Interval:
-    if not isinstance(atom, Quotient | Remainder):
-        return range_of(atom)
+    if type(atom) is not Quotient and type(atom) is not Remainder:
+        return range_of(cast("SSAValue", atom))
     low, high = atom.numerator.range(range_of)
     c = atom.divisor
-    if isinstance(atom, Quotient):
+    if type(atom) is Quotient:
         return None if low is None else low // c, None if high is None else high // c
     if low is not None and high is not None and low // c == high // c:
         return low % c, high % c
@@ -359,7 +377,7 @@ def _merge_pairs(index: Index) -> Index:
     while changed:
         changed = False
         for atom, factor in index.terms.items():
-            if not isinstance(atom, Remainder):
+            if type(atom) is not Remainder:
                 continue
             partner = _quotient_partner(atom)
             if index.terms.get(partner) == factor * atom.divisor:
