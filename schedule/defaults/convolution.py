@@ -1,0 +1,263 @@
+"""The rule for convolutions whose data lie in the right order already: they are read where they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from weft.analysis.block_patterns import PatternKind, pattern_of
+from weft.analysis.structure import buffers_written
+from weft.schedule.defaults.contraction import fuse_consumers
+from weft.schedule.defaults.convolution_roles import ConvolutionRoles, group_of, roles_of
+from weft.schedule.defaults.convolution_tiles import Tile, pieces_for, tile_for
+from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
+from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.threads import share_among_threads
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_PARTS: Final = 4
+"""Pieces for each thread that leave none of them idle for long."""
+_STEPS: Final = 4
+"""Steps that a piece has at least: rows that windows share with the next piece are padded twice."""
+_UNROLLED: Final = 160
+"""Multiply-adds that a loop body may have when a window is unrolled."""
+
+
+class DirectConvolutionRule:
+    """Results in register tiles; vectors of neighbouring results are computed from vectors of data (or of the kernel,
+    where channels come last) and single elements of the other factor. The border is added to a few rows at a time.
+
+    ```
+    for some rows: pad the data that they need
+      for channels of a tile: for row: for columns of a tile:
+        tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
+    ```
+    Not applicable where results are not consecutive along an iterator with constant strides in both factors.
+    """
+
+    name = "direct convolution"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        grouped = split_groups(sch, block)
+        pattern = pattern_of(op_of(sch, block))
+        roles = roles_of(pattern)
+        if roles is None:
+            return False
+        strides = [roles.stride(factor, roles.column) for factor in (roles.data, roles.kernel)]
+        if None in strides:
+            return False
+        threads = target.num_threads if pays_threads([pattern], target) else 1
+        plan = _plan(roles, lanes_for(pattern, target), threads, target)
+        _Tiling(sch, block, roles, plan, grouped, target).run()
+        return True
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a convolution is cut up."""
+
+    tile: Tile
+    row: int | None
+    """The iterator along the rows of a tile."""
+    slow: int | None
+    """The iterator whose pieces get their borders one at a time."""
+    pieces: int
+
+
+def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan:
+    row = _row(roles)
+    rows = 1 if row is None else roles.extents[row]
+    tile = tile_for(rows, roles.extents[roles.column], lanes, target.vector_registers)
+    windowed = [at for at in roles.pixels if at != roles.column and _is_windowed(roles, at)]
+    slow = windowed[0] if windowed else None
+    pieces = 1
+    if slow is not None:
+        cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
+        least = -(-_slab_bytes(roles) // max(cache, 1))
+        if threads > 1 and roles.size(tuple(_outermost(roles, _Plan(tile, row, slow, 1)))) < _PARTS * threads:
+            least = max(least, _PARTS * threads)
+        steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
+        pieces = pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads)
+    return _Plan(tile, row, slow, pieces)
+
+
+def _row(roles: ConvolutionRoles) -> int | None:
+    """The iterator for which vectors are used again: one that they do not depend on, else one that shares the elements
+    that vectors are multiplied by."""
+    in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
+    candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
+    free = [at for at in candidates if roles.extents[at] > 1]
+    if free:
+        return max(free, key=lambda at: (roles.extents[at], at)) if in_data else free[-1]
+    others = [at for at in roles.pixels if at != roles.column and roles.extents[at] > 1]
+    return others[-1] if others else None
+
+
+def _is_windowed(roles: ConvolutionRoles, at: int) -> bool:
+    """Whether windows overlap along an iterator."""
+    value = roles.iterators[at]
+    reduced = [roles.iterators[r] for r in roles.reduced]
+    return any(index.depends_on([value]) and index.depends_on(reduced) for index in roles.data.indices)
+
+
+def _slab_bytes(roles: ConvolutionRoles) -> int:
+    """About how much data the results of one value of the shared iterators and of the batch are computed from."""
+    reduced = {roles.iterators[at]: roles.extents[at] for at in roles.reduced}
+    spanned = [roles.iterators[at] for at in roles.pixels if at == roles.column or _is_windowed(roles, at)]
+    size = bytes_of(roles.data.element_type)
+    for extent, index in zip(roles.data.type.get_shape(), roles.data.indices, strict=True):
+        if index.depends_on(spanned):
+            size *= max(extent, 1)
+        else:
+            size *= prod(steps for iterator, steps in reduced.items() if index.depends_on([iterator]))
+    return size
+
+
+class _Tiling:
+    """The steps of the rule on one block."""
+
+    def __init__(
+        self,
+        sch: Schedule,
+        block: BlockHandle,
+        roles: ConvolutionRoles,
+        plan: _Plan,
+        grouped: bool,
+        target: Target,
+    ) -> None:
+        self.sch = sch
+        self.block = block
+        self.roles = roles
+        self.plan = plan
+        self.grouped = grouped
+        self.target = target
+
+    def run(self) -> None:
+        sch, block = self.sch, self.block
+        pattern = pattern_of(op_of(sch, block))
+        border = border_of(sch, block, self.roles)
+        result = local_result(sch, block, self.grouped)
+        fuse_consumers(sch, result)
+        around = self._cut()
+        depth = len(sch.get_loops(block)) - self.inner
+        if border is not None:
+            self._place_border(border)
+        sch.reverse_compute_at(result, around)
+        init = sch.decompose_reduction(block, self.first_reduced)
+        for part in (block, init):
+            *unrolled, lanes = sch.get_loops(part)[-self.sides :]
+            sch.vectorize(lanes)
+            for loop in unrolled:
+                sch.unroll(loop)
+        keep_in_registers(sch, result, depth, self.plan.tile.lanes)
+        for loop in self.windows:
+            sch.unroll(loop)
+        share_among_threads(sch, block, [pattern], self.target)
+
+    def _cut(self) -> LoopHandle:
+        """Split the loops and put them into order; returns the innermost loop around a tile."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        outer = {at: loops[at] for at in range(len(loops)) if at not in roles.reduced}
+        outer[roles.column], vectors, lanes = sch.split(loops[roles.column], [None, plan.tile.vectors, plan.tile.lanes])
+        rows: list[LoopHandle] = []
+        if plan.row is not None:
+            outer[plan.row], row = sch.split(outer[plan.row], [None, plan.tile.rows])
+            rows.append(row)
+        self.slow: LoopHandle | None = None
+        if plan.slow is not None:
+            self.slow, outer[plan.slow] = sch.split(outer[plan.slow], [plan.pieces, None])
+        order = [outer.pop(at) for at in _outermost(roles, plan)]
+        if self.slow is not None:
+            order.append(self.slow)
+        order += [outer.pop(at) for at in roles.channels if at != roles.column]
+        last = outer.pop(roles.column)
+        order += [*(outer[at] for at in sorted(outer)), last]
+        reduced = [loops[at] for at in roles.reduced]
+        # The longer side outside: the elements of the other are kept in registers for all of it.
+        sides = [*rows, vectors] if plan.tile.rows >= plan.tile.vectors else [vectors, *rows]
+        sch.reorder(*order, *reduced, *sides, lanes)
+        self.first_reduced = reduced[0]
+        self.windows = self._unrolled(reduced)
+        self.sides = len(sides) + 1
+        self.inner = len(reduced) + self.sides
+        return last
+
+    def _unrolled(self, reduced: list[LoopHandle]) -> list[LoopHandle]:
+        """The innermost loops over a window that may be unrolled."""
+        body = self.plan.tile.rows * self.plan.tile.vectors
+        found: list[LoopHandle] = []
+        for at, loop in zip(reversed(self.roles.reduced), reversed(reduced), strict=True):
+            body *= self.roles.extents[at]
+            if body > _UNROLLED:
+                break
+            found.append(loop)
+        return found
+
+    def _place_border(self, border: BlockHandle) -> None:
+        """The data with their border, for the rows that are computed next."""
+        sch = self.sch
+        pattern = pattern_of(op_of(sch, border))
+        if self.slow is not None:
+            sch.compute_at(border, self.slow)
+        _, lanes = sch.split(sch.get_loops(border)[-1], [None, self.plan.tile.lanes])
+        sch.vectorize(lanes)
+        if self.slow is None:
+            share_among_threads(sch, border, [pattern], self.target)
+
+
+def _outermost(roles: ConvolutionRoles, plan: _Plan) -> list[int]:
+    """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
+    batch = [at for at in roles.pixels if plan.slow is not None and at < plan.slow]
+    return sorted(at for at in (*roles.shared, *batch) if at not in (plan.row, roles.column))
+
+
+def keep_in_registers(sch: Schedule, part: BlockHandle, depth: int, lanes: int) -> None:
+    """Vectorize the last of the loops of a block behind the first `depth`, and unroll the others."""
+    *unrolled, column = sch.get_loops(part)[depth:]
+    outer, vector = sch.split(column, [None, lanes])
+    sch.vectorize(vector)
+    for loop in (*unrolled, outer):
+        sch.unroll(loop)
+
+
+def split_groups(sch: Schedule, block: BlockHandle) -> bool:
+    """Make the groups of channels that a quotient of an iterator chooses an iterator of their own. Says whether there
+    were any."""
+    op = op_of(sch, block)
+    found = group_of(pattern_of(op))
+    if found is None:
+        return False
+    at, size = found
+
+    def grouped(*indices: int) -> tuple[int, ...]:
+        return (*indices[:at], indices[at] // size, indices[at] % size, *indices[at + 1 :])
+
+    sch.transform_block_layout(block, grouped)
+    return True
+
+
+def local_result(sch: Schedule, block: BlockHandle, grouped: bool) -> BlockHandle:
+    """Let a block compute into a copy in registers, with a dimension for each of its iterators; the block that copies
+    the results out."""
+    if not grouped:
+        return sch.cache_write(block, 0, "local")
+    result = sch.reindex(block, ("write", 0))
+    sch.set_scope(block, 0, "local")
+    return result
+
+
+def border_of(sch: Schedule, block: BlockHandle, roles: ConvolutionRoles) -> BlockHandle | None:
+    """The block that computes the data element by element for this block alone, as one that pads them."""
+    for producer in sch.get_producers(block):
+        op = op_of(sch, producer)
+        if (
+            buffers_written(op) == [roles.data.buffer]
+            and pattern_of(op).kind is PatternKind.INJECTIVE
+            and len(sch.get_consumers(producer)) == 1
+        ):
+            return producer
+    return None

@@ -1,0 +1,79 @@
+"""Sizes of the tiles of convolutions, from extents and the machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Final
+
+_MOST_ROWS: Final = 14
+_MOST_VECTORS: Final = 8
+_COST_OF_A_LOAD: Final = 0.5
+"""Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
+_IN_FLIGHT: Final = 8
+"""Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
+_COST_OF_A_REST: Final = 0.96
+"""What a tile that does not fill its columns everywhere leaves of the speed, besides idle lanes."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Results in registers: `rows` times `vectors` vectors of `lanes` elements."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        return self.vectors * self.lanes
+
+
+def tile_for(rows: int, columns: int, lanes: int, registers: int) -> Tile:
+    """The tile with the most multiply-adds for its loads that leaves little over at the ends.
+
+    In registers are the results, the smaller side of the tile, and one element of the other side.
+    """
+    lanes = min(lanes, columns)
+    tiles = [
+        Tile(r, v, lanes)
+        for v in range(1, _MOST_VECTORS + 1)
+        for r in range(1, min(_MOST_ROWS, rows) + 1)
+        if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
+    ]
+
+    def merit(tile: Tile) -> float:
+        results = tile.rows * tile.vectors
+        speed = results / (max(results, _IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
+        rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * used(columns, tile.columns)
+        return speed * used(rows, tile.rows) ** 2 * rest
+
+    return max(tiles, key=merit)
+
+
+def used(extent: int, tile: int) -> float:
+    """Which share of the tiles that cover an extent is inside of it."""
+    return extent / (ceil(extent / tile) * tile)
+
+
+def even_part(extent: int, most: int) -> int:
+    """The largest part of at most `most` that divides an extent, or, where only small ones do, one of few equal parts
+    and a smaller one."""
+    most = max(min(most, extent), 1)
+    best = max(part for part in range(1, most + 1) if extent % part == 0)
+    if 2 * best >= most:
+        return best
+    return ceil(extent / ceil(extent / most))
+
+
+def pieces_for(extent: int, least: int, threads: int) -> int:
+    """Into how many pieces a loop is cut: at least `least`, and as many as keep all threads busy to the end."""
+    least = max(min(least, extent), 1)
+    candidates = range(least, min(extent, least + 4 * threads) + 1)
+
+    def waste(pieces: int) -> tuple[float, int]:
+        size = ceil(extent / pieces)
+        rounds = ceil(ceil(extent / size) / threads)
+        return rounds * size * threads / extent, pieces
+
+    return min(candidates, key=waste)

@@ -1,0 +1,166 @@
+"""Convolutions under their default schedules, against sums over windows with NumPy."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft
+from weft import te
+from weft.schedule.defaults.convolution import DirectConvolutionRule
+from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
+from weft.schedule.defaults.rules import Rule
+from weft.schedule.defaults.scheduling import apply_default_schedule
+from weft.support.target import Target
+
+CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))
+RULES: tuple[Rule, ...] = (PackedConvolutionRule(), DirectConvolutionRule())
+
+
+def expected(
+    x: np.ndarray[Any, Any], w: np.ndarray[Any, Any], stride: int, pad: int, dilation: int, groups: int
+) -> Any:
+    """A convolution in NCHW (any number of spatial axes): one shifted product for each place of the kernel."""
+    spatial = x.ndim - 2
+    x = np.pad(x.astype("float64"), [(0, 0), (0, 0)] + [(pad, pad)] * spatial)
+    sizes = [(x.shape[2 + a] - dilation * (w.shape[2 + a] - 1) - 1) // stride + 1 for a in range(spatial)]
+    out = np.zeros((x.shape[0], w.shape[0], *sizes))
+    width, each = w.shape[1], w.shape[0] // groups
+    for at in product(*(range(e) for e in w.shape[2:])):
+        box = tuple(
+            slice(k * dilation, k * dilation + (n - 1) * stride + 1, stride) for k, n in zip(at, sizes, strict=True)
+        )
+        for g in range(groups):
+            part = x[(slice(None), slice(g * width, (g + 1) * width), *box)]
+            taps = w[(slice(g * each, (g + 1) * each), slice(None), *at)].astype("float64")
+            out[:, g * each : (g + 1) * each] += np.einsum("nc...,qc->nq...", part, taps)
+    return out
+
+
+CASES = {
+    # data, kernel, stride, pad, dilation, groups
+    "one pixel": ((1, 3, 1, 1), (4, 3, 3, 3), 1, 1, 1, 1),
+    "7 pixels": ((1, 20, 7, 7), (17, 20, 3, 3), 1, 1, 1, 1),
+    "13 pixels": ((2, 5, 13, 13), (33, 5, 3, 3), 1, 1, 1, 1),
+    "whole tiles": ((1, 32, 16, 16), (16, 32, 3, 3), 1, 1, 1, 1),
+    "few channels": ((1, 3, 20, 36), (6, 3, 3, 3), 1, 1, 1, 1),
+    "no border": ((1, 24, 18, 19), (32, 24, 5, 3), 1, 0, 1, 1),
+    "stride": ((1, 16, 15, 15), (32, 16, 3, 3), 2, 1, 1, 1),
+    "first of a network": ((1, 3, 33, 33), (16, 3, 7, 7), 2, 3, 1, 1),
+    "dilation": ((1, 19, 14, 14), (24, 19, 3, 3), 1, 2, 2, 1),
+    "groups": ((1, 12, 11, 23), (24, 4, 3, 3), 1, 1, 1, 3),
+    "large groups": ((1, 32, 9, 9), (64, 16, 3, 3), 1, 1, 1, 2),
+    "windows of one element": ((2, 16, 7, 9), (20, 16, 1, 1), 1, 0, 1, 1),
+    "windows of one element, stride": ((1, 16, 7, 9), (20, 16, 1, 1), 2, 0, 1, 1),
+    "depthwise": ((1, 6, 30, 33), (6, 1, 3, 3), 1, 1, 1, 6),
+    "depthwise, stride": ((2, 5, 17, 17), (5, 1, 3, 3), 2, 1, 1, 5),
+    "one axis": ((1, 4, 50), (8, 4, 5), 1, 2, 1, 1),
+    "one axis, many channels": ((1, 40, 21), (32, 40, 3), 1, 1, 1, 1),
+    "three axes": ((1, 3, 6, 7, 9), (5, 3, 3, 3, 3), 1, 1, 1, 1),
+    "three axes, many channels": ((1, 16, 4, 5, 6), (16, 16, 3, 3, 3), 1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("target", CPUS, ids=["1 thread", "3 threads"])
+@pytest.mark.parametrize("name", CASES)
+def test_channels_first(name: str, target: Target) -> None:
+    data, kernel, stride, pad, dilation, groups = CASES[name]
+    convolution = {3: te.ops.conv1d, 4: te.ops.conv2d, 5: te.ops.conv3d}[len(data)]
+    X, W = te.placeholder(data, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
+    Y = convolution(X, W, stride, pad, dilation, groups)
+    check([X, W, Y], target, lambda x, w: expected(x, w, stride, pad, dilation, groups))
+
+
+def check(tensors: list[te.Tensor], target: Target, meaning: Any, rules: tuple[Rule, ...] = RULES) -> None:
+    module = te.create_func(tensors, name="convolution")
+    traces = apply_default_schedule(module, target, rules)
+    assert len(traces) == 1
+    rng = np.random.default_rng(0)
+    shapes = [tuple(int(str(e)) for e in tensor.shape) for tensor in tensors]
+    inputs = [rng.standard_normal(shape).astype("float32") for shape in shapes[:-1]]
+    out = np.full(shapes[-1], np.nan, "float32")
+    weft.build(module, target=target, default_schedule=False)["convolution"](*inputs, out)
+    np.testing.assert_allclose(out, meaning(*inputs), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("groups", [1, 6])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_channels_last(groups: int, stride: int) -> None:
+    X = te.placeholder((2, 13, 11, 6), "float32", name="X")
+    W = te.placeholder((3, 3, 6 // groups, 36), "float32", name="W")
+    Y = te.ops.conv2d(X, W, stride, 1, groups=groups, data_layout="NHWC")
+
+    def meaning(x: Any, w: Any) -> Any:
+        return expected(x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1), stride, 1, 1, groups).transpose(0, 2, 3, 1)
+
+    check([X, W, Y], CPUS[0], meaning)
+
+
+@pytest.mark.parametrize("channels", [3, 24])
+def test_what_follows_runs_on_the_tile(channels: int) -> None:
+    X = te.placeholder((1, channels, 15, 40), "float32", name="X")
+    W = te.placeholder((24, channels, 3, 3), "float32", name="W")
+    B = te.placeholder((24,), "float32", name="B")
+    Y = te.ops.conv2d(X, W, padding=1)
+    Z = te.compute((1, 24, 15, 40), lambda n, c, h, w: te.max(Y[n, c, h, w] + B[c], 0.0), name="Z")
+    module = te.create_func([X, W, B, Z], name="convolution")
+    apply_default_schedule(module, CPUS[0], RULES)
+    assert str(module).count("arith.maximumf") == 1
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal([int(str(e)) for e in t.shape]).astype("float32") for t in (X, W, B))
+    out = np.empty((1, 24, 15, 40), "float32")
+    library = weft.build(module, target=CPUS[0], default_schedule=False)
+    assert ".Y" not in library.get_source("ll")
+    library["convolution"](x, w, b, out)
+    wanted = np.maximum(expected(x, w, 1, 1, 1, 1) + b[None, :, None, None], 0)
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("dtype", "sums"), [("int8", "int32"), ("float64", "float64"), ("float16", "float32")])
+@pytest.mark.parametrize("channels", [2, 40])
+def test_dtypes(dtype: str, sums: str, channels: int) -> None:
+    X, W = te.placeholder((1, channels, 9, 20), dtype, name="X"), te.placeholder((32, channels, 3, 3), dtype, name="W")
+    module = te.create_func([X, W, te.ops.conv2d(X, W, padding=1, out_dtype=sums)], name="convolution")
+    assert len(apply_default_schedule(module, CPUS[0], RULES)) == 1
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-9, 9, [int(str(e)) for e in t.shape]).astype(dtype) for t in (X, W))
+    out = np.empty((1, 32, 9, 20), sums)
+    weft.build(module, target=CPUS[0], default_schedule=False)["convolution"](x, w, out)
+    np.testing.assert_array_equal(out, expected(x, w, 1, 1, 1, 1).astype(sums))
+
+
+def test_which_rule_applies() -> None:
+    def rule_of(data: tuple[int, ...], kernel: tuple[int, ...], **options: Any) -> str | None:
+        X, W = te.placeholder(data, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
+        module = te.create_func([X, W, te.ops.conv2d(X, W, **options)], name="f")
+        for rule in RULES:
+            if apply_default_schedule(module.clone(), CPUS[0], (rule,)):
+                return rule.name
+        return None
+
+    cpu = CPUS[0]
+    wide = 4 * cpu.vector_bytes // 4
+    assert rule_of((1, 3, wide, wide), (64, 3, 3, 3), padding=1) == "direct convolution"
+    assert rule_of((1, 64, wide, wide), (64, 64, 3, 3), padding=1) == "packed convolution"
+    assert rule_of((1, 3, 64, 64), (64, 3, 3, 3), strides=2) == "packed convolution"
+    assert rule_of((1, 32, 28, 28), (32, 1, 3, 3), groups=32) == "direct convolution"
+    assert rule_of((1, 28, 28, 64), (3, 3, 64, 64), data_layout="NHWC") == "direct convolution"
+    assert rule_of((1, 64, 28, 28), (64, 64, 1, 1)) == "packed convolution"
+
+
+def test_extents_that_are_not_known_are_left_to_others() -> None:
+    n = te.size_var("n")
+    X, W = te.placeholder((1, 3, n, 32), "float32", name="X"), te.placeholder((8, 3, 3, 3), "float32", name="W")
+    module = te.create_func([X, W, te.ops.conv2d(X, W)], name="f")
+    before = str(module)
+    assert apply_default_schedule(module, CPUS[0], RULES) == []
+    assert str(module) == before
+
+
+def test_windows_that_are_no_product_are_left_to_others() -> None:
+    X = te.placeholder((1, 3, 32, 32), "float32", name="X")
+    module = te.create_func([X, te.ops.max_pool2d(X, 2)], name="f")
+    assert apply_default_schedule(module, CPUS[0], RULES) == []
