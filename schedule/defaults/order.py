@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from weft.schedule.defaults.contraction import ContractionRule
+from weft.schedule.defaults.convolution import DirectConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
+from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
 from weft.schedule.defaults.parts import PartsRule
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.defaults.single import SingleNestRule
@@ -14,8 +16,11 @@ from weft.schedule.defaults.single import SingleNestRule
 RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
     InliningRule(),
-    # Rules for products and convolutions stand here, before others take the elementwise blocks around them.
+    # Products and convolutions, before others take the elementwise blocks around them.
     ContractionRule(),
+    # It says where it is the better of the two.
+    PackedConvolutionRule(),
+    DirectConvolutionRule(),
     # Before single nests, which would no longer be plain.
     GroupRule(),
     # Before it, for each part is then a nest of its own.
