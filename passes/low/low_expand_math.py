@@ -6,13 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from xdsl.context import Context
-from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, ModuleOp, VectorType
+from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    ModuleOp,
+    VectorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS
-from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm
+from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
 
 if TYPE_CHECKING:
@@ -32,7 +41,12 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.Log1pOp: logarithm.log1p,
     math.TanhOp: hyperbolic.tanh,
     math.ErfOp: error_function.erf,
+    math.PowFOp: power.pow_in_double,
 }
+_IN_DOUBLE: Final = (math.PowFOp,)
+"""Functions whose formula computes narrower numbers in `f64`. There is none for `f64` itself."""
+_SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
+"""Constant powers that LLVM has a shorter form for."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +84,33 @@ _BITS: Final[Mapping[type[Attribute], int]] = {Float16Type: 32, BFloat16Type: 32
 """The width of the format that a type is computed in."""
 
 
-def _shape(type_: Attribute) -> Shape | None:
+def _shape(type_: Attribute, *, in_double: bool) -> Shape | None:
     """The shape that a function of `type_` is computed in; None when there is none."""
-    if not isinstance(type_, VectorType):
-        bits = _BITS.get(type(type_))
-        return None if bits is None else shape_of(bits, 0)
-    bits, extents = _BITS.get(type(type_.element_type)), type_.get_shape()
-    return None if bits is None or len(extents) != 1 else shape_of(bits, extents[0])
+    element, extents = (type_.element_type, type_.get_shape()) if isinstance(type_, VectorType) else (type_, (0,))
+    bits = _BITS.get(type(element))
+    if bits is None or len(extents) != 1 or (in_double and bits == 64):
+        return None
+    return shape_of(64 if in_double else bits, extents[0])
+
+
+def _is_simple(power: SSAValue) -> bool:
+    owner = power.owner
+    if isinstance(owner, vector.BroadcastOp):
+        owner = owner.source.owner
+    if not isinstance(owner, arith.ConstantOp):
+        return False
+    value = owner.value
+    if isinstance(value, FloatAttr):
+        return value.value.data in _SIMPLE_POWERS
+    return isinstance(value, DenseIntOrFPElementsAttr) and set(value.get_values()) <= {*_SIMPLE_POWERS}
 
 
 def _expand(op: Operation, constants: Constants) -> None:
     (result,) = op.results
     type_: Attribute = result.type
-    shape = _shape(type_)
+    shape = _shape(type_, in_double=isinstance(op, _IN_DOUBLE))
     block = op.parent
-    if shape is None or block is None:
+    if shape is None or block is None or (isinstance(op, math.PowFOp) and _is_simple(op.rhs)):
         return
     writer = Writer(op, block, constants, shape)
     is_small = writer.float_type != type_

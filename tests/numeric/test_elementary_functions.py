@@ -127,6 +127,48 @@ def test_special_values_in_the_interpreter() -> None:
         assert errors(result, exact).max() <= BOUNDS[function][0], function
 
 
+def power_cases() -> tuple[Array, Array]:
+    """Pairs of base and exponent: every special value with every other, all encodings, and where results are finite."""
+    rng = np.random.default_rng(0)
+    edges = [0.0, 0.25, 0.5, 0.99999994, 1.0, 1.0000001, 1.5, 2.0, 3.0, 1e-40, 3e38, 16777215.0, 16777216.0, 2.0**31]
+    numbers = np.array([*edges, *(-edge for edge in edges), np.inf, -np.inf, np.nan], np.float32)
+    bases, exponents = (grid.ravel() for grid in np.meshgrid(numbers, numbers))
+    part = (COUNT - len(bases)) // 4
+    bits = rng.integers(0, 1 << 32, (2, COUNT), dtype=np.uint64).astype(np.uint32).view(np.float32)
+    bases = np.concatenate(
+        [bases, rng.uniform(0, 10, part), -rng.uniform(0, 10, part), rng.uniform(0.999, 1.001, part)]
+    )
+    exponents = np.concatenate(
+        [exponents, rng.uniform(-40, 40, part), rng.integers(-40, 40, part), rng.uniform(-80000, 80000, part)]
+    )
+    bits[0, : len(bases)], bits[1, : len(bases)] = bases, exponents
+    return bits[0].copy(), bits[1].copy()
+
+
+@pytest.mark.parametrize("lanes", [0, 16])
+@pytest.mark.parametrize("target", targets())
+def test_powers_of_f32(target: str, lanes: int) -> None:
+    base, exponent = power_cases()
+    result = np.empty_like(base)
+    compiled("powf", "f32", lanes, target, arguments=2)["f"](base, exponent, result)
+    with np.errstate(all="ignore"):
+        exact = np.power(base.astype(np.float64), exponent.astype(np.float64))
+    off = errors(result, exact)
+    at = int(np.argmax(off))
+    assert off[at] <= 0.51, f"pow({base[at]!r}, {exponent[at]!r}) is {exact[at]!r}, got {result[at]!r}"
+
+
+@pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+def test_the_expansion_of_powers_keeps_the_meaning(element: str) -> None:
+    module = parse_text(context(), function_text("powf", element, 8, 64, 2), "test.mlir")
+    reference = Reference(module)
+    assert not reference.skipped
+    LowExpandMathPass().apply(context(), module)
+    module.verify()
+    assert "math.powf" not in str(module)
+    assert reference.compare(module) is None
+
+
 def test_order_is_kept_where_sums_may_be_reassociated() -> None:
     target = "llvm -reassociate"
     for function in BOUNDS:
@@ -135,4 +177,4 @@ def test_order_is_kept_where_sums_may_be_reassociated() -> None:
 
 
 def test_every_formula_has_a_bound() -> None:
-    assert {op.name for op in FORMULAS} == {f"math.{function}" for function in BOUNDS}
+    assert {op.name for op in FORMULAS} == {"math.powf", *(f"math.{function}" for function in BOUNDS)}

@@ -74,6 +74,30 @@ func.func @scalar(%A: memref<8xf32>) attributes {
 
 // -----
 
+// pow of f32 is computed in f64. Powers that LLVM has shorter forms for are left to it, and so is pow of f64.
+// CHECK-LABEL: @power
+// CHECK:         arith.extf %{{.*}} : vector<4xf32> to vector<4xf64>
+// CHECK:         %p = arith.truncf %{{.*}} : vector<4xf64> to vector<4xf32>
+// CHECK-NEXT:    %square = math.powf %p, %{{.*}} : vector<4xf32>
+// CHECK:         math.powf %{{.*}} : f64
+func.func @power(%A: memref<8xf32>, %x: f64) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>, #low.param<"x", f64, read, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %two = arith.constant dense<2.0> : vector<4xf32>
+  %a = vector.load %A[%c0] : memref<8xf32>, vector<4xf32>
+  %b = vector.load %A[%c4] : memref<8xf32>, vector<4xf32>
+  %p = math.powf %a, %b : vector<4xf32>
+  %square = math.powf %p, %two : vector<4xf32>
+  vector.store %square, %A[%c0] : memref<8xf32>, vector<4xf32>
+  %d = math.powf %x, %x : f64
+  %s = arith.truncf %d : f64 to f32
+  memref.store %s, %A[%c0] : memref<8xf32>
+  func.return
+}
+
+// -----
+
 // Other types, functions without a formula, and functions that are not at low level stay.
 // CHECK-LABEL: @others
 // CHECK:         math.exp %{{.*}} : f80
