@@ -12,11 +12,12 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import lanes_for
+from weft.schedule.defaults.machine import is_expensive, lanes_for
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
+_MANY_REGISTERS: Final = 32
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
 
@@ -109,8 +110,16 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
         loop = loops[iterator.index]
     else:
         loop = _fused(sch, member, loops, shared)
-    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target)))
+    sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * _vectors_at_once(member.pattern, target)))
     return True
+
+
+def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
+    """How many vectors of results are computed side by side: functions are long chains of operations, each of which
+    waits for the one before; loads and stores of anything shorter keep the processor busy as it is."""
+    if not any(is_expensive(op.name) for op in pattern.computing):
+        return 1
+    return 4 if target.vector_registers >= _MANY_REGISTERS else 2
 
 
 def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
