@@ -14,11 +14,12 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
-from weft.analysis.threads import is_shared
+from weft.analysis.threads import axis_of, is_shared
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import (
+    LOCAL,
     buffer_type,
     compare_before,
     detached_ops,
@@ -52,7 +53,8 @@ class PipelineLoopsPass(ModulePass):
       USE(%k) of %S[%k mod 3] }
     low.barrier
     ```
-    One barrier an iteration is enough: what it overwrites was used before the last one. Copies without arithmetic
+    One barrier an iteration is enough: what it overwrites was used before the last one. The barrier behind the loop is
+    left out where nothing behind it touches memory that the loop touches. Copies without arithmetic
     become asynchronous later (`tir-async-copies`); others are done where they stand. Targets without asynchronous
     copies run the loop as it is. Raises CompileError when the body is no such sequence. Requires `tir-insert-barriers`.
     """
@@ -211,12 +213,43 @@ def _rewrite(plan: _Pipeline) -> None:
     _fetch_before(plan, following, anchor, _condition(following, extent, anchor), commit=False)
     block.add_ops(use)
     del loop.attributes[PIPELINE_STAGES]
-    after = BarrierOp()
-    after.location = loop.location
-    if loop.parent is not None:
+    if loop.parent is not None and _is_followed_up(loop):
+        after = BarrierOp()
+        after.location = loop.location
         loop.parent.insert_op_after(after, loop)
     for op in reversed(plan.fetch):
         op.erase()
+
+
+def _is_followed_up(loop: ForOp) -> bool:
+    """Whether what stands behind a loop may touch memory of several threads that the loop touches, and one writes."""
+    touched, stored = _touched(loop)
+    op: Operation = loop
+    while True:
+        parent = op.parent_op()
+        following = op.next_op
+        while following is not None:
+            later, written = _touched(following)
+            if later & stored or written & touched:
+                return True
+            following = following.next_op
+        if not isinstance(parent, ForOp | scf.IfOp) or (isinstance(parent, ForOp) and axis_of(parent) is not None):
+            return parent is None or not isinstance(parent, ForOp)
+        if isinstance(parent, ForOp) and parent.extent != 1:
+            return True
+        op = parent
+
+
+def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
+    """The buffers of several threads that `root` accesses, and those among them that it may write."""
+    touched, stored = set[SSAValue](), set[SSAValue]()
+    for op in root.walk():
+        for value in op.operands:
+            if isinstance(value.type, MemRefType) and value.type.memory_space != LOCAL:
+                touched.add(value)
+                if not isinstance(op, memref.LoadOp):
+                    stored.add(value)
+    return touched, stored
 
 
 def _collect_stages(plan: _Pipeline) -> None:

@@ -151,7 +151,10 @@ PROGRAMS: dict[str, list[tuple[str, list[Any], list[tuple[int, NDArray[Any]]]]]]
         ("outside", [FOUR, empty(4), filled((4, 4), -1.0)], [(1, FOUR), (2, OUTSIDE)]),
         ("uniform", [A32[:16], empty(16)], [(1, np.concatenate([A32[:8][::-1], filled((8,), 0.0)]))]),
     ],
-    "pipeline-loops-alone": [("f", [array(8, 32), empty(8, 32)], [(1, array(8, 32)[:, ::-1])])],
+    "pipeline-loops-alone": [
+        ("f", [array(8, 32), empty(8, 32)], [(1, array(8, 32)[:, ::-1])]),
+        ("again", [array(9, 32), empty(9, 32)], [(1, array(9, 32)[:, ::-1])]),
+    ],
 }
 """FileCheck test -> for each function in it the arguments, and what is in which of them afterwards."""
 

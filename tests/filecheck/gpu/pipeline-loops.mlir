@@ -17,8 +17,7 @@
 // CHECK-NEXT: }
 // CHECK-NEXT: low.async_commit
 // CHECK-NOT: low.barrier
-// CHECK: }
-// CHECK-NEXT: low.barrier
+// CHECK: func.return
 // PLAIN: memref.alloca() {alignment = 16 : i64} : memref<32xf32, "shared">
 // PLAIN-NOT: low.async
 // PLAIN: scf.for %k
