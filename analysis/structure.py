@@ -221,7 +221,10 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
-        others = [b.label for b in writers_of(buffer, scope) if b is not block]
+        stores = (use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer)
+        # Looking at all blocks of the scope is what this would cost.
+        alone = all(is_inside(store, block) for store in stores)
+        others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]
         if others:
             return f'{name} is not the only writer of {buffer.name_hint}: block "{others[0]}" writes it too'
         if not reads_own_output and buffer in buffers_loaded(block):

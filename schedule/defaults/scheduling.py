@@ -13,6 +13,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.schedule.defaults.order import RULES
 from weft.schedule.defaults.rules import Rule
+from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import LOOKING, simplify_trace, steps_of
 from weft.support.errors import CompileError, ScheduleError
@@ -99,6 +100,7 @@ class _Attempts:
         self.target = target
         self.original = module
         self.schedule = Schedule(module)
+        self.handles: dict[str, BlockHandle] = {}
         self.done: set[str] = set()
         """Blocks that a rule said it has scheduled, though they may look plain still."""
 
@@ -119,9 +121,11 @@ class _Attempts:
         return block is not None and label not in self.done and 0 not in block.extents and is_plain(block)
 
     def _try(self, rule: Rule, label: str) -> bool:
+        if label not in self.handles:
+            self.handles[label] = self.schedule.get_block(label, self.name)
         steps = len(steps_of(self.schedule.trace))
         try:
-            if rule.apply(self.schedule, self.schedule.get_block(label, self.name), self.target):
+            if rule.apply(self.schedule, self.handles[label], self.target):
                 return True
         except ScheduleError:
             pass
@@ -137,5 +141,6 @@ class _Attempts:
             step.detach()
             step.erase()
         if changed:
+            self.handles.clear()
             self.schedule = Schedule(self.original)
             self.schedule.replay(trace)
