@@ -95,6 +95,17 @@ def test_vectors_are_those_of_the_cpu(cpu: Cpu, program: str) -> None:
 
 
 @pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
+def test_the_kernel_of_a_matmul_stays_in_registers(cpu: Cpu) -> None:
+    """The loop that holds the most multiplications reads and writes nothing on the stack: no results are spilled."""
+    text = compiled("matmul", cpu.name).get_source("asm")
+    multiplies = r"\bvfmadd\w+ps\b|\bmulps\b|\bfmla\b"
+    parts = re.split(r"\n(?=\.?LBB\w+:)", text)
+    kernel = max(parts, key=lambda part: len(re.findall(multiplies, part)))
+    assert len(re.findall(multiplies, kernel)) >= 8
+    assert re.search(r"\(%r[sb]p\)|\[sp\b|\[x29\b", kernel) is None, kernel
+
+
+@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
 def test_objects_are_for_the_cpu(cpu: Cpu, tmp_path: Path) -> None:
     data = compiled("mm_relu", cpu.name).export(tmp_path / "f.o").read_bytes()
     if data[:4] == b"\x7fELF":
