@@ -137,14 +137,16 @@ class LaneValues:
             return rest, tuple(factor * lane for lane in range(self.count))
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
-        at_lane = [
-            index.substitute({self.variable: Index({}, lane)}, range_of).simplified(range_of)
-            for lane in range(self.count)
-        ]
-        distances = [at - at_lane[0] for at in at_lane]
-        if all(d.is_constant for d in distances):
-            return at_lane[0], tuple(d.constant for d in distances)
-        return None
+        first, offsets = self._at_lane(index, 0), [0]
+        for lane in range(1, self.count):
+            distance = self._at_lane(index, lane) - first
+            if not distance.is_constant:
+                return None
+            offsets.append(distance.constant)
+        return first, tuple(offsets)
+
+    def _at_lane(self, index: Index, lane: int) -> Index:
+        return index.substitute({self.variable: Index({}, lane)}, range_of).simplified(range_of)
 
     def index_vector(self, index: Index) -> SSAValue:
         """The lanes of an index."""
