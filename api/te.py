@@ -8,7 +8,9 @@ C = te.compute((128, 128), lambda i, j: te.max(Y[i, j], 0.0), name="C")
 module = te.create_func([A, B, C], name="mm_relu")
 """
 
-from weft.frontends.te import ops
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from weft.frontends.te.buffers import decl_buffer
 from weft.frontends.te.expr import Expr, IterVar, Var
 from weft.frontends.te.function import create_func, create_prim_func, create_te_func
@@ -73,6 +75,9 @@ from weft.frontends.te.math import (
 from weft.frontends.te.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
 from weft.frontends.te.stage import Stage, StageSchedule, create_schedule, thread_axis
 from weft.frontends.te.tensor import Tensor, compute, placeholder, size_var, var
+
+if TYPE_CHECKING:
+    from weft.frontends.te import ops
 
 __all__ = [
     "Expr",
@@ -159,3 +164,9 @@ __all__ = [
     "truncmod",
     "var",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "ops":  # many modules, imported when they are first used
+        return import_module("weft.frontends.te.ops")
+    raise AttributeError(f"module 'weft.te' has no attribute '{name}'")
