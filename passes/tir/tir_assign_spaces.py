@@ -71,11 +71,13 @@ def assign_spaces(function: FuncOp) -> None:
 
 def _is_combined(access: Access) -> bool:
     """Whether threads read an accumulator together: what each of them has stands in another buffer, and all of them get
-    the result where each has an accumulator of its own."""
+    the result where each has accumulators of its own. One that has company does when all of them say so."""
     block = next((op for op in ancestors(access.op) if isinstance(op, BlockOp)), None)
     if access.is_write or block is None or ACROSS_THREADS not in block.attributes:
         return False
-    return any(stored_buffer(op) is access.buffer for op in block.walk())
+    stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
+    alone = len(stored) == 1 or all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
+    return alone and access.buffer in stored
 
 
 def _threads_around(op: Operation) -> ForOp | None:

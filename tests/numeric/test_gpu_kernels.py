@@ -202,3 +202,52 @@ def test_a_reduction_over_threads_into_memory_of_each_thread(threads: int, targe
             c = np.full(shape, np.nan, np.float32)
             Interpreter(module, order=order).call("main", a, c)
             np.testing.assert_allclose(c, a / a.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("x", "y"), [(8, 4), (32, 2), (6, 3)])
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_a_reduction_over_threads_of_two_axes(x: int, y: int, target: str) -> None:
+    columns = 7 * x * y
+    A = te.placeholder((3, columns), name="A")
+    k = te.reduce_axis((0, columns), name="k")
+    sch = weft.Schedule(te.create_func([A, te.compute((3,), lambda i: te.sum(A[i, k], axis=k), name="S")], name="main"))
+    i, k = sch.get_loops("S")
+    sch.bind(i, "blockIdx.x")
+    for loop, axis in zip(sch.split(k, factors=[None, y, x])[1:], ("threadIdx.y", "threadIdx.x"), strict=True):
+        sch.bind(loop, axis)
+    module = sch.mod.clone()
+    lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+    a = np.random.default_rng(0).random((3, columns), dtype=np.float32)
+    for order in ("forward", "reversed", "interleaved"):
+        s = np.full(3, np.nan, np.float32)
+        Interpreter(module, order=order).call("main", a, s)
+        np.testing.assert_allclose(s, a.sum(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl"])
+def test_a_reduction_over_threads_with_one_result_for_all_of_them(target: str) -> None:
+    """The place of the greatest element is a result of the program, what it is all threads read."""
+    A = te.placeholder((3, 64), name="A")
+    k = te.reduce_axis((0, 64), name="k")
+
+    def combine(one: Any, other: Any) -> Any:
+        first = te.any(one[1] > other[1], te.all(one[1] == other[1], one[0] < other[0]))
+        return te.select(first, one[0], other[0]), te.select(first, one[1], other[1])
+
+    argmax = te.comm_reducer(combine, lambda t0, t1: (te.max_value(t0), te.min_value(t1)), name="argmax")
+    place, value = te.compute((3,), lambda i: argmax((k, A[i, k]), axis=k), name="M")
+    C = te.compute((3, 64), lambda i, j: A[i, j] - value[i], name="C")
+    sch = weft.Schedule(te.create_func([A, place, C], name="main"))
+    i, j = sch.get_loops("C")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(sch.split(j, factors=[None, 32])[1], "threadIdx.x")
+    sch.compute_at("M", i)
+    sch.bind(sch.split(sch.get_loops("M")[-1], factors=[None, 32])[1], "threadIdx.x")
+    module = sch.mod.clone()
+    lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+    a = np.random.default_rng(0).random((3, 64), dtype=np.float32)
+    for order in ("forward", "reversed", "interleaved"):
+        found, c = np.full(3, -1, np.int64), np.full((3, 64), np.nan, np.float32)
+        Interpreter(module, order=order).call("main", a, found, c)
+        np.testing.assert_array_equal(found, a.argmax(axis=1))
+        np.testing.assert_allclose(c, a - a.max(axis=1, keepdims=True), rtol=1e-6)
