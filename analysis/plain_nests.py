@@ -35,12 +35,14 @@ def is_plain(block: BlockOp) -> bool:
 
 
 def why_not_plain(function: FuncOp) -> str | None:
-    """Why a function counts as scheduled already: a block that is not plain, or a temporary with a memory scope. None
-    when it is as a front end wrote it."""
+    """Why a function counts as scheduled already: a block that is not plain, or a temporary that somebody said
+    something about. None when it is as a front end might have written it."""
     for block in child_blocks(function):
         if not is_plain(block):
             return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'
     for op in function.walk():
         if isinstance(op, memref.AllocOp) and not isinstance(op.memref.type.memory_space, NoneAttr):
             return f"temporary {op.memref.name_hint} has a memory scope"
+        if isinstance(op, memref.AllocOp) and op.attributes:
+            return f"temporary {op.memref.name_hint} has attributes: {', '.join(op.attributes)}"
     return None
