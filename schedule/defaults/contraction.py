@@ -2,86 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import stored_buffer
 from weft.dialects.tir import ForOp
-from weft.schedule.defaults.contraction_roles import Factor, Roles, bytes_of, roles_of
-from weft.schedule.defaults.contraction_tiles import (
-    RegisterTile,
-    balance,
-    depth_of_panels,
-    panels_together,
-    product,
-    register_tile,
-)
+from weft.schedule.defaults.contraction_plan import Plan, plan_of
+from weft.schedule.defaults.contraction_roles import Factor, Roles, roles_of
+from weft.schedule.defaults.contraction_tiles import balance, product
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError, ScheduleError
 from weft.support.target import Target
 
-_ROWS_THAT_PAY: Final = 24
-"""Rows from which on a panel is read often enough to be packed."""
-_WORK_OF_A_THREAD: Final = 1 << 20
-"""Multiply-adds, some 20 us of one core, from which on it pays to wake another thread."""
-_STEPS_AT_ONCE: Final = 2
-"""Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a contraction is cut up. Sizes are in elements; `depth` is None where the whole reduction runs at once."""
-
-    tile: RegisterTile
-    together: int
-    """Panels of the right factor that are packed before rows pass by them."""
-    depth: int | None
-    pack_right: bool
-    pack_left: bool
-    pad_columns: bool
-    """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
-    steps_at_once: int
-    """Steps of the reduction between two tests for its end."""
-    threads: int
-
-    @property
-    def panel_columns(self) -> int:
-        return self.tile.columns * self.together
-
-
-def plan_of(roles: Roles, target: Target) -> Plan:
-    """The sizes for a contraction on a machine."""
-    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
-    if bytes_of(roles.element) == 8:
-        lanes = max(target.vector_bytes // 8, 1)
-    rows, columns = roles.row_count, roles.columns
-    # Vectors of 16 bytes in 16 registers are SSE's, whose instructions overwrite an operand, too.
-    fused = target.vector_bytes > 16 or target.vector_registers > 16
-    tile = register_tile(rows, columns, lanes, target.vector_registers, fused=fused)
-    element_bytes = roles.right.element_bytes
-    depth = product(roles.extents[at] for at in roles.reduced)
-    pack_right = (rows is None or rows >= _ROWS_THAT_PAY) and not (
-        roles.right.contiguous and columns is not None and columns <= tile.columns and columns % tile.lanes == 0
-    )
-    steps = depth_of_panels(depth, tile.columns, element_bytes, target.l2_bytes)
-    if len(roles.reduced) != 1 or not pack_right:
-        steps = None
-    work = product(roles.extents)
-    threads = target.num_threads if work is None or work >= 2 * _WORK_OF_A_THREAD else 1
-    batches = product(roles.extents[at] for at in roles.batch)
-    panels = None if columns is None else -(-columns // tile.columns)
-    deep = steps or depth
-    panel_bytes = None if deep is None else max(deep, 1) * tile.columns * element_bytes
-    sharing = 1 if batches is not None and batches >= threads else threads
-    together = panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1
-    pack_left = pack_right and roles.left.contiguous and not roles.same_buffer
-    pad_columns = pack_right and (columns is None or columns % tile.lanes != 0)
-    steps_at_once = _STEPS_AT_ONCE if fused else 1
-    return Plan(tile, together, steps, pack_right, pack_left, pad_columns, steps_at_once, threads)
+_LINES_IN_TURN: Final = 8
+"""How many lines of memory, a power of two apart, the first cache holds at once: its ways."""
+_STEPS_OF_A_PIECE: Final = 64
 
 
 class ContractionRule:
@@ -216,9 +155,28 @@ class _Tiling:
         if fast is None:
             return  # a single row or column
         others = [loop for loop in own if loop is not fast]
-        outer, vector = sch.split(fast, [None, lanes])
-        sch.reorder(*others, outer, vector)
+        if factor.contiguous:
+            pieces, vector = sch.split(fast, [None, lanes])
+            others += [pieces, vector]
+            if factor is self.roles.left and len(others) > 2:
+                # So few lines are read and written in turn that those of one set of the first cache are enough.
+                slow, steps = self._cut_off(others[-3], _LINES_IN_TURN)
+                others[-3:] = [slow, pieces, steps, vector]
+            sch.reorder(*others)
+        else:
+            lanes = min(lanes, _LINES_IN_TURN)
+            panel, parts, vector = sch.split(fast, [None, width // lanes, lanes])
+            if others:
+                # A piece of a panel stays in the first cache until all of its columns are there.
+                slow, steps = self._cut_off(others.pop(), _STEPS_OF_A_PIECE)
+                sch.reorder(*others, panel, slow, parts, steps, vector)
         sch.vectorize(vector)
+
+    def _cut_off(self, loop: LoopHandle, most: int) -> list[LoopHandle]:
+        """Split a loop, with a factor that divides its extent where there is a good one."""
+        extent = loop_of(self.sch, loop).extent
+        divisors = [d for d in range(most, most // 4, -1) if isinstance(extent, int) and extent % d == 0]
+        return self.sch.split(loop, [None, divisors[0] if divisors else most])
 
     def _registers(self, part: BlockHandle) -> None:
         """Keep the loops over a tile in registers."""

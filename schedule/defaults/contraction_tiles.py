@@ -35,10 +35,10 @@ class RegisterTile:
 
 
 def register_tile(
-    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True
+    rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> RegisterTile:
     """The tile that does most multiply-adds for each load, among those that fit in the registers. Products that are not
-    `fused` with their sums take registers too."""
+    `fused` with their sums take registers too. Rows that are packed are moved together: a power of two of them."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
     free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
@@ -46,7 +46,9 @@ def register_tile(
         RegisterTile(r, v, lanes)
         for v in _VECTORS
         for r in range(min(_MOST_ROWS, rows or _MOST_ROWS), 0, -1)
-        if r * v + v <= free and (columns is None or (v - 1) * lanes < columns)
+        if r * v + v <= free
+        and (r & (r - 1) == 0 or not packed_rows)
+        and (columns is None or (v - 1) * lanes < columns)
     ]
     return max(tiles, key=lambda tile: _merit(tile, rows, columns))
 

@@ -34,6 +34,10 @@ def test_products_and_sums_apart() -> None:
     assert register_tile(1024, 1024, 4, 16, fused=False) == RegisterTile(4, 2, 4)
 
 
+def test_rows_that_are_packed() -> None:
+    assert register_tile(1024, 1024, 16, 32, packed_rows=True) == RegisterTile(8, 3, 16)
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 64, 100, None])
 @pytest.mark.parametrize("columns", [1, 3, 17, 48, 100, None])
 @pytest.mark.parametrize(("lanes", "registers"), [(16, 32), (8, 16), (4, 8), (2, 32)])

@@ -1,0 +1,94 @@
+"""How a contraction is cut up on a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from weft.schedule.defaults.contraction_roles import Roles, bytes_of
+from weft.schedule.defaults.contraction_tiles import (
+    RegisterTile,
+    depth_of_panels,
+    panels_together,
+    product,
+    register_tile,
+)
+from weft.support.target import Target
+
+_ROWS_THAT_PAY: Final = 24
+"""Rows from which on a panel is read often enough to be packed."""
+_WORK_OF_THREADS: Final = 1 << 21
+"""Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
+_STEPS_AT_ONCE: Final = 2
+"""Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a contraction is cut up. Sizes are in elements; `depth` is None where the whole reduction runs at once."""
+
+    tile: RegisterTile
+    together: int
+    """Panels of the right factor that are packed before rows pass by them."""
+    depth: int | None
+    pack_right: bool
+    pack_left: bool
+    pad_columns: bool
+    """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
+    steps_at_once: int
+    """Steps of the reduction between two tests for its end."""
+    threads: int
+
+    @property
+    def panel_columns(self) -> int:
+        return self.tile.columns * self.together
+
+
+def plan_of(roles: Roles, target: Target) -> Plan:
+    """The sizes for a contraction on a machine."""
+    many = roles.row_count is None or roles.row_count >= _ROWS_THAT_PAY
+    pack_left = many and roles.left.contiguous and not roles.same_buffer
+    tile = _tile(roles, target, pack_left)
+    columns, element_bytes = roles.columns, roles.right.element_bytes
+    in_place = roles.right.contiguous and columns is not None and columns <= tile.columns
+    ragged = columns is None or columns % tile.lanes != 0
+    pack_right = many and (ragged or not in_place)
+    depth = product(roles.extents[at] for at in roles.reduced)
+    steps = depth_of_panels(depth, tile.columns, element_bytes, target.l2_bytes)
+    if len(roles.reduced) != 1 or not pack_right:
+        steps = None
+    work = product(roles.extents)
+    threads = target.num_threads if work is None or work >= _WORK_OF_THREADS else 1
+    batches = product(roles.extents[at] for at in roles.batch)
+    panels = None if columns is None else -(-columns // tile.columns)
+    deep = steps or depth
+    panel_bytes = None if deep is None else max(deep, 1) * tile.columns * element_bytes
+    sharing = 1 if batches is not None and batches >= threads else threads
+    return Plan(
+        tile,
+        panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1,
+        steps,
+        pack_right,
+        pack_left and pack_right,
+        pack_right and ragged,
+        _STEPS_AT_ONCE if _fuses(target) else 1,
+        threads,
+    )
+
+
+def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
+    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
+    return register_tile(
+        roles.row_count,
+        roles.columns,
+        lanes,
+        target.vector_registers,
+        fused=_fuses(target),
+        packed_rows=pack_left,
+    )
+
+
+def _fuses(target: Target) -> bool:
+    """Whether products take no registers of their own: 16 vectors of 16 bytes are SSE's, whose instructions overwrite
+    an operand, too."""
+    return target.vector_bytes > 16 or target.vector_registers > 16
