@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from schedule_checks import check_compiled
 from xdsl.dialects.builtin import ModuleOp
@@ -166,3 +167,78 @@ def test_types(program: Callable[[int, int, str], ModuleOp], dtype: str) -> None
 @pytest.mark.parametrize("program", [chain, rows, columns, everything, transposed, softmax])
 def test_nothing_to_do(program: Callable[[int, int, str], ModuleOp], shape: tuple[int, int]) -> None:
     check(program(*shape, "float32"))
+
+
+def symbolic(program: str) -> ModuleOp:
+    m, n = te.size_var("m"), te.size_var("n")
+    A = te.placeholder((m, n), "float32", name="A")
+    k, q = te.reduce_axis((0, n), name="k"), te.reduce_axis((0, n), name="q")
+    if program == "chain":
+        C = te.compute((m, n), lambda i, j: A[i, j] + 1, name="C")
+        return te.create_func([A, te.compute((m, n), lambda i, j: te.max(C[i, j], 0), name="D")])
+    if program == "rows":
+        return te.create_func([A, te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="S")])
+    if program == "columns":
+        p = te.reduce_axis((0, m), name="p")
+        return te.create_func([A, te.compute((n,), lambda j: te.sum(A[p, j], axis=p), name="S")])
+    if program == "transposed":
+        return te.create_func([A, te.compute((n, m), lambda i, j: A[j, i] * 2, name="T")])
+    M = te.compute((m,), lambda i: te.max(A[i, k], axis=k), name="M")
+    E = te.compute((m, n), lambda i, j: te.exp(A[i, j] - M[i]), name="E")
+    S = te.compute((m,), lambda i: te.sum(E[i, q], axis=q), name="S")
+    return te.create_func([A, te.compute((m, n), lambda i, j: E[i, j] / S[i], name="O")])
+
+
+def shares(powers: np.ndarray) -> np.ndarray:
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+EXPECTED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "chain": lambda a: np.maximum(a + 1, 0),
+    "rows": lambda a: a.sum(axis=1),
+    "columns": lambda a: a.sum(axis=0),
+    "transposed": lambda a: a.T * 2,
+    "softmax": lambda a: shares(np.exp(a - a.max(axis=1, keepdims=True))),
+}
+
+
+@pytest.mark.parametrize("program", EXPECTED)
+def test_extents_known_at_run_time(program: str) -> None:
+    module = symbolic(program)
+    assert "vectorize" in check(module)
+    library = weft.build(module, target=TARGET)
+    for shape in ((1, 1), (3, 37), (64, 130), (2, 16), *(((0, 5),) if program != "softmax" else ())):
+        a = np.random.default_rng(0).standard_normal(shape).astype("float32")
+        wanted = EXPECTED[program](a)
+        found = np.full_like(wanted, np.nan, order="C")
+        library["main"](a, found)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("program", [softmax, rows, columns, transposed, chain])
+def test_as_c(program: Callable[[int, int, str], ModuleOp]) -> None:
+    module = program(5, 70, "float32")
+    rng = np.random.default_rng(0)
+    scheduled = weft.build(module, target="c")
+    plain = weft.build(module, target="c", default_schedule=False)
+    assert scheduled.trace
+    shapes = [spec.shape for spec in scheduled["main"].signature.arrays]
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in shapes]
+    copies = [array.copy() for array in arrays]
+    scheduled["main"](*arrays)
+    plain["main"](*copies)
+    np.testing.assert_allclose(arrays[-1], copies[-1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("program", [everything, transposed, rows, columns, chain])
+def test_enough_work_for_threads(program: Callable[[int, int, str], ModuleOp]) -> None:
+    module = program(517, 301, "int32")
+    library = weft.build(module, target=TARGET)
+    assert "sched.parallel" in library.trace
+    plain = weft.build(module, target=TARGET, default_schedule=False)
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-9, 9, spec.shape, "int32") for spec in plain["main"].signature.arrays]
+    copies = [array.copy() for array in arrays]
+    library["main"](*arrays)
+    plain["main"](*copies)
+    assert np.array_equal(arrays[-1], copies[-1])
