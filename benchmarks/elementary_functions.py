@@ -49,7 +49,7 @@ def contenders(function: str, dtype: str, count: int) -> dict[str, Callable[[], 
     if function.startswith("log"):
         x = abs(x) + np.asarray(1e-3, dtype)
     found: dict[str, Callable[[], object]] = {}
-    lanes = 64 if dtype == "float32" else 16
+    lanes = 64 if dtype == "float32" else 32
     run, y = kernel(function, dtype, count, lanes, "llvm -num-threads=1"), np.empty_like(x)
     found["weft"] = lambda: run(x, y)
     try:
