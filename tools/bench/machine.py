@@ -38,7 +38,7 @@ def describe(today: datetime.date | None = None) -> dict[str, str]:
     """The date, the machine and the software, in words."""
     target = Target("llvm")
     caches = ((1, target.l1_bytes), (2, target.l2_bytes), (3, target.l3_bytes))
-    sizes = ", ".join(f"L{level} {size / 2**20:.3g} MiB" for level, size in caches if size)
+    sizes = ", ".join(f"L{level} {_size(size)}" for level, size in caches if size)
     software: Mapping[str, str] = {"Python": platform.python_version(), **versions()}
     return {
         "date": (today or datetime.date.today()).isoformat(),
@@ -46,3 +46,7 @@ def describe(today: datetime.date | None = None) -> dict[str, str]:
         "LLVM's name": target.cpu,
         "versions": ", ".join(f"{name} {number}" for name, number in software.items()),
     }
+
+
+def _size(number: int) -> str:
+    return f"{number / 2**20:.3g} MiB" if number >= 1 << 20 else f"{number / 2**10:.3g} KiB"

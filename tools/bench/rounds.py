@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 PAUSE = 0.15
 """Seconds until the workers of another library are asleep."""
-TURNS_ON_END = 5
+TURNS_ON_END = 2
 """Turns of a contender between pauses, with more than one thread."""
 SERIES = 2e-3
 """Seconds that a series of calls takes at least."""
