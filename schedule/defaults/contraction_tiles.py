@@ -47,6 +47,8 @@ def register_tile(
         for v in _VECTORS
         for r in range(min(_MOST_ROWS, rows or _MOST_ROWS), 0, -1)
         if r * v + v <= free
+        # The right factor comes from the second cache, the left one from the first.
+        and (v <= r or r == rows)
         and (r & (r - 1) == 0 or not packed_rows)
         and (columns is None or (v - 1) * lanes < columns)
     ]
