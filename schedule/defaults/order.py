@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from weft.schedule.defaults.choices import ChoiceRule
 from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.convolution import DirectConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
@@ -25,6 +26,8 @@ RULES: Final[tuple[Rule, ...]] = (
     GroupRule(),
     # Before it, for each part is then a nest of its own.
     PartsRule(),
+    # Single nests leave what chooses in scalar code.
+    ChoiceRule(),
     # What is left.
     SingleNestRule(),
 )
