@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import weft
+from weft.backends.llvm.object_file import object_symbols
 from weft.runtime import c_sources
 
 TILES = """
@@ -92,6 +95,20 @@ def test_llvm_text_is_linked_in(target: str) -> None:
 @needs_compiler
 def test_c_source_is_compiled() -> None:
     check(scheduled("pragma_import_c", C_SOURCE))
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", ["llvm -num-threads=2", "llvm -num-threads=2 -opt-level=0"])
+@pytest.mark.parametrize("pragma", ["pragma_import_c", "pragma_import_llvm"])
+def test_exports_bring_what_comes_along(pragma: str, target: str, tmp_path: Path) -> None:
+    source = C_SOURCE if pragma == "pragma_import_c" else LLVM_SOURCE
+    library = weft.build(scheduled(pragma, source).mod, target)
+    loaded = weft.load(library.export(tmp_path / "libf.so"))
+    a, c = np.random.default_rng(0).random((64, 32), "float32"), np.zeros((64, 32), "float32")
+    loaded["f"](a, c)
+    np.testing.assert_array_equal(c, a + 1)
+    table = object_symbols(library.export(tmp_path / "f.o").read_bytes())
+    assert table is None or ("f" in table.defined and "add_tile" not in table.undefined)
 
 
 @needs_compiler
