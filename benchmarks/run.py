@@ -20,6 +20,7 @@ SCRIPTS = (
     "interp_speed.py",
     "schedule_cost.py",
     "compile_time.py",
+    "compile_time.py",
 )
 COMMANDS = ("ladder", "ops")
 """What `weft bench` measures; users have it too."""
