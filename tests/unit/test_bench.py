@@ -9,9 +9,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +159,21 @@ def test_a_wrong_row_is_an_error_and_the_others_go_on(
     assert "failed: bad, 1 threads: bad: weft computed a wrong result: max abs error" in out
     assert any(line.startswith("bad ") and "failed" in line for line in out.splitlines())
     assert any(line.startswith("matmul 4 ") and "default" in line for line in out.splitlines())
+
+
+def test_a_measuring_process_that_dies_leaves_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def dies(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        first, row, *_ = ops.measure(request)
+        yield from (first, row)
+        raise CompileError("the process that measures ended with status -11")
+
+    monkeypatch.setattr(ops_command, "events", dies)
+    assert execute(["bench", "ops", "--largest", "4", "--only", "linear,add", "--threads", "1", *TINY]) == 1
+    out = capsys.readouterr().out
+    assert any(line.startswith("linear 1x4x4 + relu ") for line in out.splitlines())
+    assert "failed: 1 threads: the process that measures ended with status -11" in out
 
 
 def test_peers_that_are_missing_are_named(

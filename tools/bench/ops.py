@@ -45,8 +45,8 @@ def measure(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
         yield {"event": "peaks", **meter.peaks.as_json()}
         try:
             yield {"event": "row", "name": problem.name, **measure_row(problem, target, request["rounds"])}
-        except WeftError as error:
-            message = str(error).removeprefix("error: ")
+        except (WeftError, RuntimeError) as error:  # RuntimeError: of PyTorch and onnxruntime
+            message = str(error).removeprefix("error: ") or type(error).__name__
             yield {"event": "error", "name": problem.name, "message": message}
 
 

@@ -12,6 +12,7 @@ import argparse
 import json
 from typing import Any
 
+from weft.support.errors import CompileError
 from weft.tools.bench.child import events
 from weft.tools.bench.ops_report import Row, ratio_table, time_table
 from weft.tools.bench.options import positive, positives, progress, words
@@ -55,8 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
                 "rounds": arguments.rounds,
                 "memory_bytes": arguments.memory_mib and arguments.memory_mib << 20,
             }
-            for event in events(request):
-                result.take(event, threads)
+            try:
+                for event in events(request):
+                    result.take(event, threads)
+            except CompileError as error:
+                result.failures.append(f"failed: {threads} threads: {error.message}")
     except KeyboardInterrupt:
         status = INTERRUPTED
     report = result.report(status != 0)
@@ -66,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(report.text())
     if arguments.save:
         report.save(arguments.save)
-    return status or (FAILURE if any(row.error for row in result.rows) else 0)
+    return status or (FAILURE if result.failures else 0)
 
 
 class _Result:
@@ -76,6 +80,7 @@ class _Result:
         self._every = every
         self.rows: list[Row] = []
         self.peaks: dict[int, Peaks] = {}
+        self.failures: list[str] = []
 
     def take(self, event: dict[str, Any], threads: int) -> None:
         """Note what the measuring process reports, and say it."""
@@ -85,6 +90,7 @@ class _Result:
         problem = self._every[event["name"]]
         if event["event"] == "error":
             self.rows.append(Row(problem, threads, error=event["message"]))
+            self.failures.append(f"failed: {problem.name}, {threads} threads: {event['message']}")
         else:
             times = {name: Times(tuple(seconds)) for name, seconds in event["seconds"].items()}
             self.rows.append(Row(problem, threads, times, event["build_ms"]))
@@ -99,14 +105,13 @@ class _Result:
             report.tables.append(("Time of the peer / weft's time", ratio_table(rows, self.peaks)))
             report.tables.append(("Least time (spread)", time_table(rows)))
         report.notes += [f"left out: {peer}, {reason}" for peer, reason in missing_peers().items()]
-        report.notes += [
-            f"failed: {row.problem.name}, {row.threads} threads: {row.error}" for row in self.rows if row.error
-        ]
+        report.notes += self.failures
         return report
 
     def as_json(self) -> dict[str, Any]:
         return {
             "left out": missing_peers(),
             "peaks": [peaks.as_json() for peaks in self.peaks.values()],
+            "failures": self.failures,
             "rows": [row.as_json() for row in self.rows],
         }
