@@ -13,6 +13,7 @@ from weft.schedule.defaults.convolution import border_of, keep_in_registers, spl
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, roles_of
 from weft.schedule.defaults.convolution_tiles import Tile, even_part, tile_for, used
 from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
+from weft.schedule.defaults.nests import extent_of
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -23,6 +24,9 @@ _CHANNELS_THAT_PAY: Final = 16
 """Results from which on a window is read often enough to be laid out."""
 _FULL_LANES: Final = 0.9
 """Share of the lanes of rows from which on rows are computed where they are, if nothing else is against it."""
+
+_COPIES: Final = 16
+"""Elements of a window up to which the loops over it are unrolled where it is laid out."""
 
 
 class PackedConvolutionRule:
@@ -235,13 +239,12 @@ class _Packing:
         self._tiles(partial, loops[spatial], loops[spatial + 1 :])
         sch.compute_at(windows, loops[spatial])
         sch.reverse_compute_at(block, self.last)
-        copies = [sch.decompose_reduction(block, loops[spatial])]
         if result is not None:
             sch.reverse_compute_at(result, self.pixels)
-            copies.append(result)
+        # The init of the sums stays with them: the first part stores what others add, and results are touched less.
         self._registers(partial, block)
-        for copy in copies:
-            keep_in_registers(sch, copy, len(sch.get_loops(copy)) - 1, self.plan.tile.lanes)
+        if result is not None:
+            keep_in_registers(sch, result, len(sch.get_loops(result)) - 1, self.plan.tile.lanes)
 
     def _joined_results(self) -> Callable[..., tuple[int, ...]]:
         """The map that joins the dimensions of the pixels of a result behind those of the parts of a reduction."""
@@ -267,13 +270,16 @@ class _Packing:
         keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:
-        """Lanes are pixels; which of them are inside is asked once for all channels."""
+        """Lanes are pixels; which of them are inside is asked once for all channels, where a window is unrolled."""
         sch = self.sch
         *reduced, pixels = sch.get_loops(windows)[self.around :]
         vectors, lanes = sch.split(pixels, [None, self.plan.tile.lanes])
-        if reduced:
-            slow, *window = reduced
-            sch.reorder(vectors, *window, slow, lanes)
+        sch.reorder(vectors, *reduced, lanes)
+        copies = 1
+        for loop in reversed(reduced[1:]):
+            copies *= extent_of(sch, loop) or _COPIES
+            if copies <= _COPIES:
+                sch.unroll(loop)
         sch.vectorize(lanes)
 
 
