@@ -1,0 +1,237 @@
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2"}' | filecheck %s
+
+// Many channels: the windows of 96 pixels, for 4 channels at a time, before all results that they add to.
+
+func.func @packed(%X: memref<1x32x24x24xf32>, %W: memref<32x32x3x3xf32>, %Y: memref<1x32x24x24xf32>) {
+  %c1 = arith.constant 1 : index
+  %c25 = arith.constant 25 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  %Y_pad = memref.alloc() : memref<1x32x26x26xf32>
+  tir.for %i0 in 1 {
+    tir.for %i1 in 32 {
+      tir.for %i2 in 26 {
+        tir.for %i3 in 26 {
+          tir.block "Y_pad" iters(%vi0: spatial<1>, %vi1: spatial<32>, %vi2: spatial<26>, %vi3: spatial<26>) = [%i0, %i1, %i2, %i3] {
+            %0 = arith.cmpi sge, %vi2, %c1 : index
+            %1 = arith.cmpi slt, %vi2, %c25 : index
+            %2 = arith.andi %0, %1 : i1
+            %3 = arith.cmpi sge, %vi3, %c1 : index
+            %4 = arith.andi %2, %3 : i1
+            %5 = arith.cmpi slt, %vi3, %c25 : index
+            %6 = arith.andi %4, %5 : i1
+            %7 = scf.if %6 -> (f32) {
+              %8 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi2)
+              %9 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi3)
+              %x = memref.load %X[%vi0, %vi1, %8, %9] : memref<1x32x24x24xf32>
+              scf.yield %x : f32
+            } else {
+              scf.yield %zero : f32
+            }
+            memref.store %7, %Y_pad[%vi0, %vi1, %vi2, %vi3] : memref<1x32x26x26xf32>
+          }
+        }
+      }
+    }
+  }
+  tir.for %n in 1 {
+    tir.for %c in 32 {
+      tir.for %h in 24 {
+        tir.for %w in 24 {
+          tir.for %rc in 32 {
+            tir.for %rh in 3 {
+              tir.for %rw in 3 {
+                tir.block "Y" iters(%vn: spatial<1>, %vc: spatial<32>, %vh: spatial<24>, %vw: spatial<24>, %vrc: reduce<32>, %vrh: reduce<3>, %vrw: reduce<3>) = [%n, %c, %h, %w, %rc, %rh, %rw] {
+                  tir.init {
+                    memref.store %zero, %Y[%vn, %vc, %vh, %vw] : memref<1x32x24x24xf32>
+                  }
+                  %10 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vh, %vrh)
+                  %11 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vw, %vrw)
+                  %y_pad = memref.load %Y_pad[%vn, %vrc, %10, %11] : memref<1x32x26x26xf32>
+                  %w_1 = memref.load %W[%vc, %vrc, %vrh, %vrw] : memref<32x32x3x3xf32>
+                  %12 = arith.mulf %y_pad, %w_1 : f32
+                  %13 = memref.load %Y[%vn, %vc, %vh, %vw] : memref<1x32x24x24xf32>
+                  %14 = arith.addf %13, %12 : f32
+                  memref.store %14, %Y[%vn, %vc, %vh, %vw] : memref<1x32x24x24xf32>
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @packed
+// CHECK:         memref<8x1x32x576xf32, "local">
+// CHECK:         %Y_pad_reindex = memref.alloc() : memref<1x6x32x3x3x96xf32>
+// CHECK-NEXT:    tir.for %[[pixels:.*]] in 6 parallel {
+// CHECK-NEXT:      tir.for %[[part:.*]] in 8 {
+// CHECK-NEXT:        tir.for %[[vector:.*]] in 6 {
+// CHECK-NEXT:          tir.for %[[channel:.*]] in 4 {
+// CHECK-NEXT:            tir.for %{{.*}} in 3 unrolled {
+// CHECK-NEXT:              tir.for %{{.*}} in 3 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:                  tir.block "Y_pad_reindex"
+// CHECK:             tir.for %[[rows:.*]] in 8 {
+// CHECK:               tir.block "Y_rf_init"
+// CHECK:               tir.for %[[k:.*]] in 36 {
+// CHECK-NEXT:            tir.for %{{.*}} in 6 unrolled {
+// CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:                  tir.block "Y_rf_update"
+// CHECK:               tir.block "Y" iters
+
+// -----
+
+// Few channels: rows of pixels are read where they are, for pieces of 8 rows with their border.
+
+func.func @in_place(%X: memref<1x3x64x64xf32>, %W: memref<16x3x3x3xf32>, %Y: memref<1x16x64x64xf32>) {
+  %c1 = arith.constant 1 : index
+  %c65 = arith.constant 65 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  %Y_pad = memref.alloc() : memref<1x3x66x66xf32>
+  tir.for %i0 in 1 {
+    tir.for %i1 in 3 {
+      tir.for %i2 in 66 {
+        tir.for %i3 in 66 {
+          tir.block "Y_pad" iters(%vi0: spatial<1>, %vi1: spatial<3>, %vi2: spatial<66>, %vi3: spatial<66>) = [%i0, %i1, %i2, %i3] {
+            %0 = arith.cmpi sge, %vi2, %c1 : index
+            %1 = arith.cmpi slt, %vi2, %c65 : index
+            %2 = arith.andi %0, %1 : i1
+            %3 = arith.cmpi sge, %vi3, %c1 : index
+            %4 = arith.andi %2, %3 : i1
+            %5 = arith.cmpi slt, %vi3, %c65 : index
+            %6 = arith.andi %4, %5 : i1
+            %7 = scf.if %6 -> (f32) {
+              %8 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi2)
+              %9 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi3)
+              %x = memref.load %X[%vi0, %vi1, %8, %9] : memref<1x3x64x64xf32>
+              scf.yield %x : f32
+            } else {
+              scf.yield %zero : f32
+            }
+            memref.store %7, %Y_pad[%vi0, %vi1, %vi2, %vi3] : memref<1x3x66x66xf32>
+          }
+        }
+      }
+    }
+  }
+  tir.for %n in 1 {
+    tir.for %c in 16 {
+      tir.for %h in 64 {
+        tir.for %w in 64 {
+          tir.for %rc in 3 {
+            tir.for %rh in 3 {
+              tir.for %rw in 3 {
+                tir.block "Y" iters(%vn: spatial<1>, %vc: spatial<16>, %vh: spatial<64>, %vw: spatial<64>, %vrc: reduce<3>, %vrh: reduce<3>, %vrw: reduce<3>) = [%n, %c, %h, %w, %rc, %rh, %rw] {
+                  tir.init {
+                    memref.store %zero, %Y[%vn, %vc, %vh, %vw] : memref<1x16x64x64xf32>
+                  }
+                  %10 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vh, %vrh)
+                  %11 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vw, %vrw)
+                  %y_pad = memref.load %Y_pad[%vn, %vrc, %10, %11] : memref<1x3x66x66xf32>
+                  %w_1 = memref.load %W[%vc, %vrc, %vrh, %vrw] : memref<16x3x3x3xf32>
+                  %12 = arith.mulf %y_pad, %w_1 : f32
+                  %13 = memref.load %Y[%vn, %vc, %vh, %vw] : memref<1x16x64x64xf32>
+                  %14 = arith.addf %13, %12 : f32
+                  memref.store %14, %Y[%vn, %vc, %vh, %vw] : memref<1x16x64x64xf32>
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @in_place
+// CHECK:         tir.for %[[some:.*]] in 8 parallel {
+// CHECK:           tir.block "Y_pad" iters
+// CHECK:           tir.for %[[channels:.*]] in 4 {
+// CHECK-NEXT:        tir.for %[[row:.*]] in 8 {
+// CHECK:               tir.block "Y_init"
+// CHECK:               tir.for %rc in 3 {
+// CHECK-NEXT:            tir.for %rh in 3 unrolled {
+// CHECK-NEXT:              tir.for %rw in 3 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 4 unrolled {
+// CHECK-NEXT:                  tir.for %{{.*}} in 4 unrolled {
+// CHECK-NEXT:                    tir.for %{{.*}} in 16 vectorized {
+// CHECK:               tir.block "Y_local"
+
+// -----
+
+// One channel each: several rows in registers, which read most data together.
+
+func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: memref<1x8x64x64xf32>) {
+  %c1 = arith.constant 1 : index
+  %c65 = arith.constant 65 : index
+  %zero = arith.constant 0.000000e+00 : f32
+  %Y_pad = memref.alloc() : memref<1x8x66x66xf32>
+  tir.for %i0 in 1 {
+    tir.for %i1 in 8 {
+      tir.for %i2 in 66 {
+        tir.for %i3 in 66 {
+          tir.block "Y_pad" iters(%vi0: spatial<1>, %vi1: spatial<8>, %vi2: spatial<66>, %vi3: spatial<66>) = [%i0, %i1, %i2, %i3] {
+            %0 = arith.cmpi sge, %vi2, %c1 : index
+            %1 = arith.cmpi slt, %vi2, %c65 : index
+            %2 = arith.andi %0, %1 : i1
+            %3 = arith.cmpi sge, %vi3, %c1 : index
+            %4 = arith.andi %2, %3 : i1
+            %5 = arith.cmpi slt, %vi3, %c65 : index
+            %6 = arith.andi %4, %5 : i1
+            %7 = scf.if %6 -> (f32) {
+              %8 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi2)
+              %9 = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi3)
+              %x = memref.load %X[%vi0, %vi1, %8, %9] : memref<1x8x64x64xf32>
+              scf.yield %x : f32
+            } else {
+              scf.yield %zero : f32
+            }
+            memref.store %7, %Y_pad[%vi0, %vi1, %vi2, %vi3] : memref<1x8x66x66xf32>
+          }
+        }
+      }
+    }
+  }
+  tir.for %n in 1 {
+    tir.for %c in 8 {
+      tir.for %h in 64 {
+        tir.for %w in 64 {
+          tir.for %rc in 1 {
+            tir.for %rh in 3 {
+              tir.for %rw in 3 {
+                tir.block "Y" iters(%vn: spatial<1>, %vc: spatial<8>, %vh: spatial<64>, %vw: spatial<64>, %vrc: reduce<1>, %vrh: reduce<3>, %vrw: reduce<3>) = [%n, %c, %h, %w, %rc, %rh, %rw] {
+                  tir.init {
+                    memref.store %zero, %Y[%vn, %vc, %vh, %vw] : memref<1x8x64x64xf32>
+                  }
+                  %10 = affine.apply affine_map<(d0, d1) -> (((d0 floordiv 1) + d1))> (%vc, %vrc)
+                  %11 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vh, %vrh)
+                  %12 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vw, %vrw)
+                  %y_pad = memref.load %Y_pad[%vn, %10, %11, %12] : memref<1x8x66x66xf32>
+                  %w_1 = memref.load %W[%vc, %vrc, %vrh, %vrw] : memref<8x1x3x3xf32>
+                  %13 = arith.mulf %y_pad, %w_1 : f32
+                  %14 = memref.load %Y[%vn, %vc, %vh, %vw] : memref<1x8x64x64xf32>
+                  %15 = arith.addf %14, %13 : f32
+                  memref.store %15, %Y[%vn, %vc, %vh, %vw] : memref<1x8x64x64xf32>
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @depthwise
+// CHECK:         tir.for %{{.*}} in 8 parallel {
+// CHECK-NEXT:      tir.for %{{.*}} in 2 {
+// CHECK-NEXT:        tir.for %{{.*}} in 34 {
+// CHECK:               tir.block "Y_pad" iters
+// CHECK:             tir.for %{{.*}} in 8 {
+// CHECK:               tir.for %rh in 3 unrolled {
+// CHECK-NEXT:            tir.for %rw in 3 unrolled {
+// CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
+// CHECK:               tir.block "Y_local"
