@@ -15,8 +15,10 @@ from weft.schedule.defaults.contraction_tiles import (
 )
 from weft.support.target import Target
 
-_ROWS_THAT_PAY: Final = 24
+_ROWS_THAT_PAY: Final = 12
 """Rows from which on a panel is read often enough to be packed."""
+_ROWS_THAT_PAY_TRANSPOSED: Final = 8
+"""The same, where a panel is read column by column otherwise."""
 _WORK_OF_THREADS: Final = 1 << 21
 """Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
 _STEPS_AT_ONCE: Final = 2
@@ -46,7 +48,8 @@ class Plan:
 
 def plan_of(roles: Roles, target: Target) -> Plan:
     """The sizes for a contraction on a machine."""
-    many = roles.row_count is None or roles.row_count >= _ROWS_THAT_PAY
+    paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
+    many = roles.row_count is None or roles.row_count >= paying
     pack_left = many and roles.left.contiguous and not roles.same_buffer
     tile = _tile(roles, target, pack_left)
     columns, element_bytes = roles.columns, roles.right.element_bytes

@@ -9,6 +9,7 @@ from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.convolution import DirectConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
+from weft.schedule.defaults.matvec import MatrixVectorRule
 from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
 from weft.schedule.defaults.parts import PartsRule
 from weft.schedule.defaults.rules import Rule
@@ -18,6 +19,7 @@ RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
     InliningRule(),
     # Products and convolutions, before others take the elementwise blocks around them.
+    MatrixVectorRule(),
     ContractionRule(),
     # It says where it is the better of the two.
     PackedConvolutionRule(),

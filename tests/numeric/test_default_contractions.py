@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.schedule.defaults.contraction import ContractionRule
+from weft.schedule.defaults.matvec import MatrixVectorRule
 from weft.support.target import Target
 
 ONE_THREAD = "llvm -num-threads=1"
@@ -157,6 +158,24 @@ def test_a_matrix_times_itself() -> None:
     sch = scheduled(module)
     assert sch is not None
     check_schedule(module, sch)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("columns", [640, 1001])
+def test_a_vector_times_a_large_matrix(threads: int, columns: int) -> None:
+    product = Product(1, columns, 19)
+    module = product.module()
+    target = Target.parse(f"llvm -num-threads={threads} -l2-bytes=1024")
+    sch = weft.Schedule(module)
+    assert MatrixVectorRule().apply(sch, sch.get_block("C"), target)
+    check_schedule(module, sch)
+
+
+def test_a_vector_times_a_matrix_that_is_small_or_not_alone() -> None:
+    target = Target.parse("llvm -num-threads=1 -l2-bytes=65536")
+    for product in (Product(1, 640, 19), Product(2, 640, 190), Product(1, 640, 190, "mk", "nk")):
+        sch = weft.Schedule(product.module())
+        assert not MatrixVectorRule().apply(sch, sch.get_block("C"), target), product
 
 
 def test_not_applicable() -> None:
