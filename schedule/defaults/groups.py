@@ -10,7 +10,7 @@ from weft.analysis.index import Index
 from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import child_blocks, function_of, scope_of
 from weft.schedule.defaults.machine import pays_threads
-from weft.schedule.defaults.nests import Member, lane_iterator, vector_iterator, vectorize_inner
+from weft.schedule.defaults.nests import Member, reduces_in_lanes, vector_iterator, vectorize_inner
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle
@@ -30,7 +30,7 @@ class GroupRule:
     name = "nests over the same rows"
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        members, shared = _group(sch, block)
+        members, shared = _group(sch, block, target)
         if len(members) < 2 or _starves_threads(members, shared, target):
             return False
         sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
@@ -41,19 +41,19 @@ class GroupRule:
         return True
 
 
-def _group(sch: Schedule, block: BlockHandle) -> tuple[list[Member], int]:
+def _group(sch: Schedule, block: BlockHandle, target: Target) -> tuple[list[Member], int]:
     """The longest run of nests from `block` on that share rows, and how many loops these are."""
     first = op_of(sch, block)
     function = function_of(first).sym_name.data
     blocks = child_blocks(scope_of(first))
     members = [Member.of(block, first)]
-    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else _rows(members[0])
+    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else _rows(members[0], target)
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
         candidate = Member.of(sch.get_block(op.label, function), op)
         # A value for each row joins rows that others have.
-        own = len(candidate.iterators) if len(candidate.iterators) <= shared else _rows(candidate)
+        own = len(candidate.iterators) if len(candidate.iterators) <= shared else _rows(candidate, target)
         common = min(shared, own, _common_rows(members, candidate))
         if common == 0 or candidate.pattern.kind is PatternKind.OPAQUE:
             break
@@ -62,9 +62,9 @@ def _group(sch: Schedule, block: BlockHandle) -> tuple[list[Member], int]:
     return members, shared
 
 
-def _rows(member: Member) -> int:
+def _rows(member: Member, target: Target) -> int:
     """How many outer loops of a nest are rows, with loops inside that become vectors."""
-    if member.pattern.is_reduction and lane_iterator(member) is not None:
+    if member.pattern.is_reduction and reduces_in_lanes(member, 0, target):
         return member.leading
     iterator = vector_iterator(member, 0)
     limit = member.leading if member.pattern.is_reduction else max(len(member.iterators) - 1, 0)

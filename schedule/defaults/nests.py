@@ -12,11 +12,14 @@ from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pat
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import is_expensive, lanes_for
+from weft.schedule.defaults.machine import bytes_of, is_expensive, lanes_for, pays_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
+_MANY_STEPS: Final = 64
+"""Steps of a reduction from which on it pays to read memory in order, and keep the results in a cache for it."""
+_ROWS_AT_ONCE: Final = 4
 _MANY_REGISTERS: Final = 32
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
@@ -63,12 +66,13 @@ def vector_iterator(member: Member, shared: int) -> BlockArgument | None:
     return None
 
 
-def lane_iterator(member: Member) -> BlockArgument | None:
-    """The innermost iterator, if it is one over which lanes can reduce consecutive elements."""
-    if not reduces_alike(member):
-        return None
-    last = member.iterators[-1]
-    return last if consecutive(member.pattern, last, writes=0) else None
+def reduces_in_lanes(member: Member, shared: int, target: Target) -> bool:
+    """Whether the lanes of a vector reduce consecutive elements together; else each may have a result of its own. Where
+    both is possible, as in windows, the latter needs no combination of lanes."""
+    if not reduces_alike(member) or not consecutive(member.pattern, member.iterators[-1], writes=0):
+        return False
+    results = vector_iterator(member, shared)
+    return results is None or (member.pattern.extent_of(results) or 0) < lanes_for(member.pattern, target)
 
 
 def reduces_alike(member: Member) -> bool:
@@ -168,13 +172,19 @@ def extent_of(sch: Schedule, loop: LoopHandle) -> int | None:
 
 def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
     lanes = lanes_for(member.pattern, target)
-    if lane_iterator(member) is not None:
+    if reduces_in_lanes(member, shared, target):
         _reduce_in_lanes(sch, member, lanes)
         return True
     iterator = vector_iterator(member, shared)
     if iterator is None:
         return False
-    _reduce_side_by_side(sch, member, iterator, shared, lanes)
+    steps = 1
+    for reduced in member.pattern.reduced:
+        steps *= member.pattern.extent_of(reduced) or _MANY_STEPS
+    if steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS:
+        _reduce_by_sweeps(sch, member, iterator, shared, target)
+    else:
+        _reduce_side_by_side(sch, member, iterator, shared, lanes)
     return True
 
 
@@ -198,6 +208,28 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int) -> None:
     sch.annotate(inner, REASSOCIATE, True)
     sch.decompose_reduction(member.handle, outermost)
     sch.vectorize(inner)
+
+
+def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, target: Target) -> None:
+    """Sums of a long row of columns, which stay in the first cache while rows pass by, a few at a time: memory is read
+    in order, and sums are loaded and stored once for these rows."""
+    pattern, lanes = member.pattern, lanes_for(member.pattern, target)
+    loops = sch.get_loops(member.handle)
+    before = [loops[v.index] for v in pattern.spatial if v.index >= shared and v is not iterator]
+    *rows, row = (loops[v.index] for v in pattern.reduced)
+    extent = pattern.extent_of(iterator) or 0
+    in_cache = target.l1_bytes // (4 * max(bytes_of(write.element_type) for write in pattern.writes))
+    pieces = -(-extent // max(in_cache, lanes))
+    if not before and shared == 0 and pays_threads([pattern], target):
+        pieces = max(pieces, target.num_threads)
+    vectors = -(-extent // (pieces * lanes))
+    piece, column, lane = sch.split(loops[iterator.index], factors=[None, vectors, lanes])
+    some, few = sch.split(row, factors=[None, _ROWS_AT_ONCE])
+    sch.reorder(*before, piece, *rows, some, column, few, lane)
+    init = sch.decompose_reduction(member.handle, (*rows, some)[0])
+    sch.vectorize(lane)
+    sch.unroll(few)
+    sch.vectorize(sch.get_loops(init)[-1])
 
 
 def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, lanes: int) -> None:

@@ -157,6 +157,12 @@ def test_rows_of_floats(program: Callable[[int, int, str], ModuleOp], shape: tup
     assert "sched.merge" in check(program(*shape, "float32"))
 
 
+@pytest.mark.parametrize("shape", [(66, 300), (67, 65), (128, 1100)], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_long_columns(dtype: str, shape: tuple[int, int]) -> None:
+    assert "sched.unroll" in check(columns(*shape, dtype), Target.parse("llvm -num-threads=2 -vector-bytes=16"))
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "int64", "bfloat16"])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_types(program: Callable[[int, int, str], ModuleOp], dtype: str) -> None:

@@ -96,7 +96,7 @@ func.func @mean(%A: memref<4096x512xf32>, %O: memref<4096xf32>) {
 
 // -----
 
-// Columns: neighbouring results in lanes.
+// Columns: neighbouring results in lanes; as there are many rows, a piece of them all stays in cache.
 
 func.func @columns(%A: memref<512x256xi32>, %S: memref<256xi32>) {
   %zero = arith.constant 0 : i32
@@ -116,12 +116,47 @@ func.func @columns(%A: memref<512x256xi32>, %S: memref<256xi32>) {
   func.return
 }
 // CHECK-LABEL: @columns
-// CHECK:         tir.for %j0 in 4 parallel {
-// CHECK:           tir.for %{{.*}} in 64 vectorized {
-// CHECK-NEXT:        tir.block "S_init"
-// CHECK:           tir.for %k in 512 {
+// CHECK:         tir.for %j0 in 2 parallel {
+// CHECK-NEXT:      tir.for %{{.*}} in 8 {
+// CHECK-NEXT:        tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:          tir.block "S_init"
+// CHECK:           tir.for %k0 in 128 {
+// CHECK-NEXT:        tir.for %j1 in 8 {
+// CHECK-NEXT:          tir.for %k1 in 4 unrolled {
+// CHECK-NEXT:            tir.for %j2 in 16 vectorized {
+// CHECK-NEXT:              tir.block "S_update"
+
+// -----
+
+// Few steps: the results of some registers at a time.
+
+func.func @windows(%A: memref<64x258xf32>, %M: memref<64x256xf32>) {
+  %least = arith.constant 0xff800000 : f32
+  tir.for %i in 64 {
+    tir.for %j in 256 {
+      tir.for %k in 3 {
+        tir.block "M" iters(%vi: spatial<64>, %vj: spatial<256>, %vk: reduce<3>) = [%i, %j, %k] {
+          tir.init {
+            memref.store %least, %M[%vi, %vj] : memref<64x256xf32>
+          }
+          %at = affine.apply affine_map<(d0, d1) -> (d0 + d1)> (%vj, %vk)
+          %a = memref.load %A[%vi, %at] : memref<64x258xf32>
+          %m = memref.load %M[%vi, %vj] : memref<64x256xf32>
+          %t = arith.maximumf %m, %a : f32
+          memref.store %t, %M[%vi, %vj] : memref<64x256xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @windows
+// CHECK:         tir.for %i in 64 {{(parallel )?}}{
+// CHECK-NEXT:      tir.for %j0 in 4 {
+// CHECK:             tir.block "M_init"
+// CHECK:           tir.for %k in 3 {
 // CHECK-NEXT:        tir.for %j1 in 64 vectorized {
-// CHECK-NEXT:          tir.block "S_update"
+// CHECK-NEXT:          tir.block "M_update"
 
 // -----
 
