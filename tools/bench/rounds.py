@@ -21,13 +21,13 @@ TURNS_ON_END = 2
 """Turns of a contender between pauses, with more than one thread."""
 SERIES = 2e-3
 """Seconds that a series of calls takes at least."""
-LONG = 0.5
+LONG = 0.05
 """Seconds of a call that needs no call before it to warm up: the one that finds its length counts as a turn."""
 LEAST_TURNS = 2
 PROTOCOL = (
     "contenders take turns in one process, the least time counts, spread is median over minimum; the same arrays at "
-    "every call, aligned to cache lines, one call before each timed series: outputs are resident, what fits in a cache "
-    "stays there; calls from Python, their cost included"
+    "every call, aligned to cache lines, one call before each timed series (none when it takes more than 50 ms): "
+    "outputs are resident, what fits in a cache stays there; calls from Python, their cost included"
 )
 
 
