@@ -5,12 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from operator_cases import FLOATS, NUMBERS, Case, Input, check
+from operator_references import attended, last_two
 
 from weft.te import ops
-
-
-def last_two(a: Any) -> Any:
-    return np.swapaxes(a, -1, -2)
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)
@@ -112,12 +109,6 @@ def test_einsum_of_symbols() -> None:
 
 
 # Attention
-
-
-def attended(q: Any, k: Any, v: Any, scale: float, mask: Any = 0.0) -> Any:
-    scores = q @ last_two(k) * scale + mask
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True) @ v
 
 
 def causal(rows: int, columns: int) -> Any:
