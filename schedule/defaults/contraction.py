@@ -163,6 +163,7 @@ class _Tiling:
                 slow, steps = self._cut_off(others[-3], _LINES_IN_TURN)
                 others[-3:] = [slow, pieces, steps, vector]
             sch.reorder(*others)
+            sch.vectorize(vector)
         else:
             lanes = min(lanes, _LINES_IN_TURN)
             panel, parts, vector = sch.split(fast, [None, width // lanes, lanes])
@@ -170,7 +171,8 @@ class _Tiling:
                 # A piece of a panel stays in the first cache until all of its columns are there.
                 slow, steps = self._cut_off(others.pop(), _STEPS_OF_A_PIECE)
                 sch.reorder(*others, panel, slow, parts, steps, vector)
-        sch.vectorize(vector)
+            # Not vectorized: gathers took four times as long as the loads and stores of single elements.
+            sch.unroll(vector)
 
     def _cut_off(self, loop: LoopHandle, most: int) -> list[LoopHandle]:
         """Split a loop, with a factor that divides its extent where there is a good one."""
