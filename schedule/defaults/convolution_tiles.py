@@ -7,7 +7,10 @@ from math import ceil
 from typing import Final
 
 _MOST_ROWS: Final = 14
-_MOST_VECTORS: Final = 8
+_MOST_VECTORS: Final = 4
+_MOST_VECTORS_OF_FEW_ROWS: Final = 8
+"""Wide and low tiles lost where there are rows for others: LLVM keeps vectors of the next step in registers as well."""
+_FEW_ROWS: Final = 2
 _COST_OF_A_LOAD: Final = 0.5
 """Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
 _IN_FLIGHT: Final = 8
@@ -37,8 +40,8 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> Tile:
     lanes = min(lanes, columns)
     tiles = [
         Tile(r, v, lanes)
-        for v in range(1, _MOST_VECTORS + 1)
         for r in range(1, min(_MOST_ROWS, rows) + 1)
+        for v in range(1, (_MOST_VECTORS_OF_FEW_ROWS if rows <= _FEW_ROWS else _MOST_VECTORS) + 1)
         if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
     ]
 

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2"}' | filecheck %s
 
-// Many channels: the windows of 96 pixels, for 4 channels at a time, before all results that they add to.
+// Many channels: the windows of 48 pixels, for 8 channels at a time, before all results that they add to.
 
 func.func @packed(%X: memref<1x32x24x24xf32>, %W: memref<32x32x3x3xf32>, %Y: memref<1x32x24x24xf32>) {
   %c1 = arith.constant 1 : index
@@ -63,21 +63,21 @@ func.func @packed(%X: memref<1x32x24x24xf32>, %W: memref<32x32x3x3xf32>, %Y: mem
   func.return
 }
 // CHECK-LABEL: @packed
-// CHECK:         memref<8x1x32x576xf32, "local">
-// CHECK:         %Y_pad_reindex = memref.alloc() : memref<1x6x32x3x3x96xf32>
-// CHECK-NEXT:    tir.for %[[pixels:.*]] in 6 parallel {
-// CHECK-NEXT:      tir.for %[[part:.*]] in 8 {
-// CHECK-NEXT:        tir.for %[[vector:.*]] in 6 {
-// CHECK-NEXT:          tir.for %[[channel:.*]] in 4 {
+// CHECK:         memref<4x1x32x576xf32, "local">
+// CHECK:         %Y_pad_reindex = memref.alloc() : memref<1x12x32x3x3x48xf32>
+// CHECK-NEXT:    tir.for %[[pixels:.*]] in 12 parallel {
+// CHECK-NEXT:      tir.for %[[part:.*]] in 4 {
+// CHECK-NEXT:        tir.for %[[vector:.*]] in 3 {
+// CHECK-NEXT:          tir.for %[[channel:.*]] in 8 {
 // CHECK-NEXT:            tir.for %{{.*}} in 3 unrolled {
 // CHECK-NEXT:              tir.for %{{.*}} in 3 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
 // CHECK-NEXT:                  tir.block "Y_pad_reindex"
-// CHECK:             tir.for %[[rows:.*]] in 8 {
+// CHECK:             tir.for %[[rows:.*]] in 4 {
 // CHECK:               tir.block "Y_rf_init"
-// CHECK:               tir.for %[[k:.*]] in 36 {
-// CHECK-NEXT:            tir.for %{{.*}} in 6 unrolled {
-// CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
+// CHECK:               tir.for %[[k:.*]] in 72 {
+// CHECK-NEXT:            tir.for %{{.*}} in 8 unrolled {
+// CHECK-NEXT:              tir.for %{{.*}} in 3 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
 // CHECK-NEXT:                  tir.block "Y_rf_update"
 // CHECK:               tir.block "Y" iters
