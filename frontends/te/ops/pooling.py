@@ -10,7 +10,7 @@ from weft.frontends.te.dtypes import is_float, least
 from weft.frontends.te.expr import Expr
 from weft.frontends.te.math import cast
 from weft.frontends.te.ops.arguments import compute, integers, numeric, ranked, sum_dtype
-from weft.frontends.te.ops.extents import simplified
+from weft.frontends.te.ops.extents import is_same, simplified
 from weft.frontends.te.ops.layouts import Laid, checked_layout
 from weft.frontends.te.ops.reductions import float_of
 from weft.frontends.te.ops.windows import LETTERS, Window, windows
@@ -133,11 +133,11 @@ def _lengthened(what: str, window: Window, extent: Extent) -> Window:
 def _count(window: Window, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
     """How many elements of the window at `position` are from `low` up to but without `high` in the padded axis."""
     whole = simplified(extent + (window.before + window.after))
-    if isinstance(window.size, int) and low == 0 and isinstance(whole, int) and high == whole:
+    if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
     start, gap = position * window.stride, window.dilation
     end = least_of((high - start + (gap - 1)) // gap, window.size)
-    if low == 0:
+    if is_same(low, 0):
         return greatest(end, 1)
     return greatest(end - greatest((low - start + (gap - 1)) // gap, 0), 1)
 
