@@ -139,6 +139,8 @@ class _Tiling:
         sch, block = self.sch, self.block
         pattern = pattern_of(op_of(sch, block))
         border = border_of(sch, block, self.roles)
+        if border is not None:
+            self._part_columns(border)
         result = local_result(sch, block, self.grouped)
         fuse_consumers(sch, result)
         around = self._cut()
@@ -156,6 +158,20 @@ class _Tiling:
         for loop in self.windows:
             sch.unroll(loop)
         share_among_threads(sch, block, [pattern], self.target)
+
+    def _part_columns(self, border: BlockHandle) -> None:
+        """Lay the columns that a stride steps over apart from those that it meets, so that lanes are consecutive."""
+        step = self.roles.stride(self.roles.data, self.roles.column)
+        last = self.roles.data.indices[-1]
+        if step is None or step <= 1 or last.coefficient(self.roles.iterators[self.roles.column]) != step:
+            return
+
+        def parted(*indices: int) -> tuple[int, ...]:
+            return (*indices[:-1], indices[-1] % step, indices[-1] // step)
+
+        self.sch.transform_layout(border, ("write", 0), parted, pad_value=0)
+        if len(self.sch.get_loops(border)) == len(self.roles.data.indices):
+            self.sch.transform_block_layout(border, parted)
 
     def _cut(self) -> LoopHandle:
         """Split the loops and put them into order; returns the innermost loop around a tile."""
