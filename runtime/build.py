@@ -20,6 +20,8 @@ from weft.support.stopwatch import Stopwatch
 from weft.support.target_kinds import registered_kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
 
@@ -38,14 +40,26 @@ _ACCESSES: Final[dict[LowAccess, Access]] = {
 }
 
 
-def signature_of(function: FuncOp, results: int = 0) -> Signature:
+def signature_of(function: FuncOp) -> Signature:
     """What callers of a low function pass, as its `low.params` and `low.symbols` say.
 
-    The last `results` arguments may be left out of calls. Raises `CompileError` when a parameter has a type that
-    callers have no value for.
+    Arrays that are only written, last among the arguments, may be left out of calls where the other arguments tell
+    their shapes. Raises `CompileError` when a parameter has a type that callers have no value for.
     """
     args = tuple(_argument(function, param) for param in params_of(function))
-    return Signature(function.sym_name.data, args, symbols_of(function), results, facts_of(function))
+    return Signature(function.sym_name.data, args, symbols_of(function), _count_results(args), facts_of(function))
+
+
+def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:
+    """How many of the last arguments a call can allocate."""
+    for at in range(len(args)):
+        rest = args[at:]
+        known = {symbol for other in args[:at] if isinstance(other, ArraySpec) for symbol in other.symbols}
+        if all(isinstance(a, ArraySpec) and a.access == "write" and a.strides is None for a in rest) and all(
+            symbol in known for a in rest if isinstance(a, ArraySpec) for symbol in a.symbols
+        ):
+            return len(rest)
+    return 0
 
 
 def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:

@@ -93,8 +93,25 @@ def test_what_callers_pass() -> None:
         ArraySpec("B", "bfloat16", ("n",), "write"),
     )
     assert signature.symbols == ("m", "n")
-    assert signature.results == 0
-    assert signature_of(op, results=1).result_specs == (ArraySpec("B", "bfloat16", ("n",), "write"),)
+    assert signature.result_specs == (ArraySpec("B", "bfloat16", ("n",), "write"),)
+
+
+@pytest.mark.parametrize(
+    "params, symbols, results",
+    [
+        ('#low.param<"A", memref<4xf32>, write, []>, #low.param<"B", memref<4xf32>, write, []>', "", 2),
+        ('#low.param<"A", memref<4xf32>, write, []>, #low.param<"k", index, read, []>', "", 0),
+        ('#low.param<"A", memref<4xf32>, read, []>, #low.param<"B", memref<4xf32>, readwrite, []>', "", 0),
+        ('#low.param<"A", memref<4xf32>, read, []>, #low.param<"B", memref<?xf32>, write, ["n"]>', '"n"', 0),
+    ],
+    ids=["no inputs", "a number comes last", "it is read too", "nothing tells its extent"],
+)
+def test_what_calls_may_leave_out(params: str, symbols: str, results: int) -> None:
+    op = function(f"""
+    func.func @f(%A: memref<4xf32>, %B: memref<4xf32>, %n: index) attributes {{
+      low.params = [{params}], low.symbols = [{symbols}]
+    }} {{ func.return }}""")
+    assert signature_of(op).results == results
 
 
 @pytest.mark.parametrize(
