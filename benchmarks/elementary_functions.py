@@ -117,9 +117,13 @@ def main() -> None:
     parser.add_argument("functions", nargs="*", default=[])
     parser.add_argument("--errors", action="store_true", help="errors instead of speed")
     parser.add_argument("--mcpu", default="", help="the CPU whose code is checked; this machine must run it")
-    parser.add_argument("--stride", type=int, default=1, help="every how manieth number is looked at")
+    parser.add_argument(
+        "--stride", type=int, default=1, help="every how manieth number is looked at; odd, or low bits would be zeros"
+    )
     parser.add_argument("--part", default="1/1", help="part k of n of all numbers, as k/n")
     arguments = parser.parse_args()
+    if arguments.stride % 2 == 0:
+        parser.error(f"--stride must be odd, got {arguments.stride}")
     functions: list[str] = arguments.functions or list(FUNCTIONS)
     which, _, parts = str(arguments.part).partition("/")
     part = (int(which), int(parts))
