@@ -7,12 +7,12 @@ from typing import Final
 
 from weft.schedule.defaults.contraction_roles import Roles, bytes_of
 from weft.schedule.defaults.contraction_tiles import (
-    RegisterTile,
     depth_of_panels,
     panels_together,
     product,
     register_tile,
 )
+from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.target import Target
 
 _ROWS_THAT_PAY: Final = 12

@@ -8,9 +8,10 @@ Extents that are known at run time only are None.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 from typing import Final
+
+from weft.schedule.defaults.register_tile import RegisterTile
 
 _VECTORS: Final = (4, 3, 2, 6, 8, 1)
 """Widths of a register tile, in vectors; the first of the best is taken."""
@@ -19,19 +20,6 @@ _ACCUMULATORS_IN_FLIGHT: Final = 8
 """Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
 _SPARE_REGISTERS: Final = 2
 """One holds an element of the left operand in all lanes, one what is loaded next."""
-
-
-@dataclass(frozen=True)
-class RegisterTile:
-    """Results that one pass over the reduction computes: `rows` times `vectors` vectors of `lanes` elements."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def columns(self) -> int:
-        return self.vectors * self.lanes
 
 
 def register_tile(

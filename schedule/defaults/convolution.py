@@ -10,8 +10,9 @@ from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.structure import buffers_written
 from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, group_of, roles_of
-from weft.schedule.defaults.convolution_tiles import Tile, pieces_for, tile_for
+from weft.schedule.defaults.convolution_tiles import pieces_for, tile_for
 from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
+from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -59,7 +60,7 @@ class DirectConvolutionRule:
 class _Plan:
     """How a convolution is cut up."""
 
-    tile: Tile
+    tile: RegisterTile
     row: int | None
     """The iterator along the rows of a tile."""
     slow: int | None

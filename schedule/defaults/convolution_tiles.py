@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 from typing import Final
+
+from weft.schedule.defaults.register_tile import RegisterTile
 
 _MOST_ROWS: Final = 14
 _MOST_VECTORS: Final = 4
@@ -19,33 +20,20 @@ _COST_OF_A_REST: Final = 0.96
 """What a tile that does not fill its columns everywhere leaves of the speed, besides idle lanes."""
 
 
-@dataclass(frozen=True)
-class Tile:
-    """Results in registers: `rows` times `vectors` vectors of `lanes` elements."""
-
-    rows: int
-    vectors: int
-    lanes: int
-
-    @property
-    def columns(self) -> int:
-        return self.vectors * self.lanes
-
-
-def tile_for(rows: int, columns: int, lanes: int, registers: int) -> Tile:
+def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTile:
     """The tile with the most multiply-adds for its loads that leaves little over at the ends.
 
     In registers are the results, the smaller side of the tile, and one element of the other side.
     """
     lanes = min(lanes, columns)
     tiles = [
-        Tile(r, v, lanes)
+        RegisterTile(r, v, lanes)
         for r in range(1, min(_MOST_ROWS, rows) + 1)
         for v in range(1, (_MOST_VECTORS_OF_FEW_ROWS if rows <= _FEW_ROWS else _MOST_VECTORS) + 1)
         if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
     ]
 
-    def merit(tile: Tile) -> float:
+    def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
         speed = results / (max(results, _IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
         rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * used(columns, tile.columns)

@@ -11,9 +11,10 @@ from weft.analysis.structure import buffers_read
 from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution import border_of, keep_in_registers, split_groups
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, roles_of
-from weft.schedule.defaults.convolution_tiles import Tile, even_part, tile_for, used
+from weft.schedule.defaults.convolution_tiles import even_part, tile_for, used
 from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
 from weft.schedule.defaults.nests import extent_of
+from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -72,7 +73,7 @@ def _pays(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
 class _Plan:
     """How a convolution is cut up."""
 
-    tile: Tile
+    tile: RegisterTile
     row: int
     """The iterator along the rows of a tile."""
     depth: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from weft.schedule.defaults.contraction_tiles import (
-    RegisterTile,
     balance,
     depth_of_panels,
     panels_together,
     product,
     register_tile,
 )
+from weft.schedule.defaults.register_tile import RegisterTile
 
 
 @pytest.mark.parametrize(

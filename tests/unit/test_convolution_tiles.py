@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.convolution_tiles import Tile, even_part, pieces_for, tile_for, used
+from weft.schedule.defaults.convolution_tiles import even_part, pieces_for, tile_for, used
+from weft.schedule.defaults.register_tile import RegisterTile
 
 
 @pytest.mark.parametrize("registers", [16, 32])
@@ -20,7 +21,7 @@ def test_tiles_fit_in_registers(rows: int, columns: int, lanes: int, registers: 
 
 
 def test_tiles_that_divide_are_preferred() -> None:
-    assert tile_for(64, 3136, 16, 32) == Tile(4, 4, 16)
+    assert tile_for(64, 3136, 16, 32) == RegisterTile(4, 4, 16)
     assert 224 % tile_for(64, 224, 16, 32).columns == 0
 
 
