@@ -193,8 +193,8 @@ def _uncovered_is_empty(
     settled: Mapping[SSAValue, None],
     loop: ForOp | None,
 ) -> bool:
-    """Whether all that `read` touches, anything along `free` dimensions, is written by `writes` in the same iteration of
-    the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
+    """Whether all that `read` touches (anything along `free` dimensions) is written by `writes` in the same iteration
+    of the loops around both, or by `earlier` ones in an earlier iteration of a serial loop inside `loop`."""
     outer: list[Variable] = [loop.induction_variable for loop in read.loops]
     places: list[Variable] = [("place", d) for d in range(len(read.indices or ()))]
     sizes = (value for extent in free.values() for value in extent.values())
