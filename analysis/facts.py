@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
@@ -58,26 +59,34 @@ def fact_of(op: AssumeOp) -> Fact:
 
 def _facts_of(entry: Block) -> Iterator[Fact]:
     """The facts that stand at the top of a function, before its loops; an extent that is asked for twice is one."""
-    extents: dict[tuple[SSAValue, int], Index] = {}
+    extents: dict[tuple[SSAValue, int], SSAValue] = {}
 
     def same(buffer: SSAValue, dimension: int, value: SSAValue) -> Iterator[Fact]:
-        index = Index.of(value)
-        known = extents.setdefault((buffer, dimension), index)
-        if known != index:
-            yield Fact(index - known, True)
+        first = extents.setdefault((buffer, dimension), value)
+        if first is value:
+            return  # most extents are asked for once: no index is made for them
+        difference = Index.of(value) - Index.of(first)
+        if difference.terms or difference.constant:
+            yield Fact(difference, True)
 
+    # Ranges ask for facts thousands of times, so this reads operands by place, and classes as they are.
     op: Operation | None = entry.first_op
     while op is not None and op.name not in ("tir.for", "tir.block"):
-        if isinstance(op, AssumeOp):
-            yield fact_of(op)
-        elif isinstance(op, AssumeShapeOp):
-            for dimension, extent in zip(_dynamic_dimensions(op.buffer), op.extents, strict=False):
-                yield from same(op.buffer, dimension, extent)
-        elif isinstance(op, memref.AllocOp):
-            for dimension, extent in zip(_dynamic_dimensions(op.memref), op.dynamic_sizes, strict=False):
-                yield from same(op.memref, dimension, extent)
-        elif isinstance(op, memref.DimOp) and (constant := _constant(op.index)) is not None:
-            yield from same(op.source, constant, op.result)
+        kind = type(op)
+        if kind is AssumeOp:
+            yield fact_of(cast("AssumeOp", op))
+        elif kind is memref.DimOp:
+            buffer, dimension = op.operands
+            if (constant := _constant(dimension)) is not None:
+                yield from same(buffer, constant, op.results[0])
+        elif kind is AssumeShapeOp:
+            buffer, *given = op.operands
+            for dimension, extent in zip(_dynamic_dimensions(buffer), given, strict=False):
+                yield from same(buffer, dimension, extent)
+        elif kind is memref.AllocOp and op.operands:
+            alloc = cast("memref.AllocOp", op)
+            for dimension, extent in zip(_dynamic_dimensions(alloc.memref), alloc.dynamic_sizes, strict=False):
+                yield from same(alloc.memref, dimension, extent)
         op = op.next_op
 
 
@@ -87,7 +96,7 @@ def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
 
 
 def _constant(value: SSAValue) -> int | None:
-    op = value.op if isinstance(value, OpResult) else None
+    op = value.op if type(value) is OpResult else None
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data
     return None
