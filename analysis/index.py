@@ -257,14 +257,21 @@ class Index:
 
         Also a value that can only be 0 (a loop of one iteration) becomes the constant.
         """
+        known: dict[SSAValue, Interval] = {}
+
+        def once(value: SSAValue) -> Interval:
+            if value not in known:
+                known[value] = range_of(value)
+            return known[value]
+
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
-            low, high = range_of(value)
+            low, high = once(value)
             if low is not None and low == high:
                 zero[value] = Index({}, low)
         if not zero and not any(type(atom) is Quotient or type(atom) is Remainder for atom in self.terms):
             return self
-        return self.substitute(zero, range_of)
+        return self.substitute(zero, once)
 
     def to_expr(self) -> tuple[AffineExpr, tuple[SSAValue, ...]]:
         """An affine expression and the operands its dimensions stand for."""
