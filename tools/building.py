@@ -130,16 +130,22 @@ def lower_to_low(
     from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.tir.nest import tir_functions
     from weft.passes.verify_level import verify_level
+    from weft.schedule.defaults.scheduling import apply_default_schedule
 
     with stopwatch.measure("graph and te to tir"):
         lower_to_tir(module)
     with stopwatch.measure("schedule"):
-        traces = _schedule(module, target, options.scheduled, options.default_schedule)
-    ctx = context() if options.passes else Context()
+        by_users = _run_schedules(module, options.scheduled)
     if not options.checked:
+        # Before default schedules, each step of which proves that it keeps a right program right.
         with stopwatch.measure("check of tir"):
             for function in tir_functions(module):
                 verify_level(function, "tir")
+    traces: list[sched.FuncOp] = []
+    if options.default_schedule:
+        with stopwatch.measure("schedule"):
+            traces = apply_default_schedule(module, target, skip=by_users)
+    ctx = context() if options.passes else Context()
     lap = stopwatch.laps()
 
     def after(step: Step) -> None:
@@ -152,10 +158,10 @@ def lower_to_low(
     return traces
 
 
-def _schedule(module: ModuleOp, target: Target, scheduled: bool, default_schedule: bool) -> list[sched.FuncOp]:
-    """Run the schedules of a module, then default ones where there was none; returns the latter."""
+def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
+    """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
     from weft.passes.schedule.replay import apply_schedule
-    from weft.schedule.defaults.scheduling import apply_default_schedule, scheduled_by
+    from weft.schedule.defaults.scheduling import scheduled_by
 
     by_users: set[str] = set()
     for schedule in schedules_of(module):
@@ -164,7 +170,7 @@ def _schedule(module: ModuleOp, target: Target, scheduled: bool, default_schedul
             apply_schedule(module, schedule)
         schedule.detach()
         schedule.erase()
-    return apply_default_schedule(module, target, skip=by_users) if default_schedule else []
+    return by_users
 
 
 def _check_inserted(step: Step, module: ModuleOp) -> None:
