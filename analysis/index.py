@@ -257,13 +257,7 @@ class Index:
 
         Also a value that can only be 0 (a loop of one iteration) becomes the constant.
         """
-        known: dict[SSAValue, Interval] = {}
-
-        def once(value: SSAValue) -> Interval:
-            if value not in known:
-                known[value] = range_of(value)
-            return known[value]
-
+        once = asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
             low, high = once(value)
@@ -293,6 +287,18 @@ class Index:
         if result is None:
             return AffineConstantExpr(self.constant)
         return result + self.constant if self.constant else result
+
+
+def asked_once(range_of: RangeOf) -> RangeOf:
+    """`range_of` with a memory, for questions between which no loop or symbol changes."""
+    known: dict[SSAValue, Interval] = {}
+
+    def once(value: SSAValue) -> Interval:
+        if value not in known:
+            known[value] = range_of(value)
+        return known[value]
+
+    return once
 
 
 def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue, ...]]:

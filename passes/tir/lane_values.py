@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
+from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, asked_once, quotient, remainder
 from weft.dialects.low_lanes import CmpiOp, SelectOp
 from weft.passes.index_ops import materialize
 from weft.passes.tir.lane_analysis import Lanes
@@ -137,16 +137,17 @@ class LaneValues:
             return rest, tuple(factor * lane for lane in range(self.count))
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
-        first, offsets = self._at_lane(index, 0), [0]
+        ranges = asked_once(range_of)
+        first, offsets = self._at_lane(index, 0, ranges), [0]
         for lane in range(1, self.count):
-            distance = self._at_lane(index, lane) - first
+            distance = self._at_lane(index, lane, ranges) - first
             if not distance.is_constant:
                 return None
             offsets.append(distance.constant)
         return first, tuple(offsets)
 
-    def _at_lane(self, index: Index, lane: int) -> Index:
-        return index.substitute({self.variable: Index({}, lane)}, range_of).simplified(range_of)
+    def _at_lane(self, index: Index, lane: int, ranges: RangeOf) -> Index:
+        return index.substitute({self.variable: Index({}, lane)}, ranges).simplified(ranges)
 
     def index_vector(self, index: Index) -> SSAValue:
         """The lanes of an index."""
