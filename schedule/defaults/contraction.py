@@ -73,13 +73,15 @@ class _Tiling:
             if copy is not None:
                 fuse_producer(sch, copy)
         self._cut()
+        # Blocks move before loops are vectorized: what moves later is tried on a copy first.
         if right is not None:
             sch.compute_at(right, self.panels if self.steps is None else self.steps)
+        if result is not None:
+            sch.reverse_compute_at(result, self.panel if self.steps is None else self.panels)
+        if right is not None:
             self._pack(right, self.roles.right, plan.tile.columns, plan.tile.lanes)
         if left is not None:
             self._pack(left, self.roles.left, plan.tile.rows, plan.tile.rows)
-        if result is not None:
-            sch.reverse_compute_at(result, self.panel if self.steps is None else self.panels)
         init = sch.decompose_reduction(block, self.deepest if self.steps is None else self.steps)
         for part in (block, init) if result is None else (block, init, result):
             self._registers(part)

@@ -129,7 +129,6 @@ class _Packing:
             self._in_parts(windows, result)
         else:
             self._at_once(windows, result)
-        self._vectorize_windows(windows)
         share_among_threads(sch, block, [pattern], self.target)
 
     def _flatten(self, windows: BlockHandle, result: BlockHandle | None) -> BlockHandle:
@@ -224,6 +223,7 @@ class _Packing:
         self._tiles(block, None, [loops[at] for at in self.reduced])
         sch.compute_at(windows, self.pixels)
         sch.reverse_compute_at(result, self.last)
+        self._vectorize_windows(windows)
         self._registers(block, result)
 
     def _in_parts(self, windows: BlockHandle, result: BlockHandle | None) -> None:
@@ -242,6 +242,7 @@ class _Packing:
         sch.reverse_compute_at(block, self.last)
         if result is not None:
             sch.reverse_compute_at(result, self.pixels)
+        self._vectorize_windows(windows)
         # The init of the sums stays with them: the first part stores what others add, and results are touched less.
         self._registers(partial, block)
         if result is not None:
@@ -271,7 +272,9 @@ class _Packing:
         keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:
-        """Lanes are pixels; which of them are inside is asked once for all channels, where a window is unrolled."""
+        """Lanes are pixels; which of them are inside is asked once for all channels, where a window is unrolled.
+
+        Before other loops are vectorized: a change of order is tried on a copy from then on."""
         sch = self.sch
         *reduced, pixels = sch.get_loops(windows)[self.around :]
         vectors, lanes = sch.split(pixels, [None, self.plan.tile.lanes])
