@@ -19,7 +19,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.facts import assumed_range
-from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
@@ -183,10 +183,26 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 def range_of(value: SSAValue) -> Interval:
     """The range of an index value: loops and iterators by their extents, dimensions are not negative."""
+    return _range_of(value, range_of)
+
+
+def remembered_ranges() -> RangeOf:
+    """`range_of` with a memory, for questions between which no extent of a loop changes."""
+    known: dict[SSAValue, Interval] = {}
+
+    def ranges(value: SSAValue) -> Interval:
+        if value not in known:
+            known[value] = _range_of(value, ranges)
+        return known[value]
+
+    return ranges
+
+
+def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
     if isinstance(value, BlockArgument):
         owner = value.block.parent_op()
         if isinstance(owner, ForOp) and owner.dynamic_extent is not None:
-            high = Index.of(owner.dynamic_extent).range(range_of)[1]
+            high = Index.of(owner.dynamic_extent).range(ranges)[1]
             return 0, None if high is None else max(high - 1, 0)
         if isinstance(owner, FuncOp):
             return _assumed(value, _range_of_parameter(owner, value))
@@ -197,9 +213,9 @@ def range_of(value: SSAValue) -> Interval:
     if isinstance(op, ThreadIdOp):
         return 0, None if op.static_extent is None else op.static_extent - 1
     if isinstance(op, arith.MinSIOp | arith.MaxSIOp) and isinstance(value.type, IndexType):
-        return _range_of_choice(op)
+        return _range_of_choice(op, ranges)
     if isinstance(op, arith.MuliOp):
-        left, right = Index.of(op.lhs).range(range_of), Index.of(op.rhs).range(range_of)
+        left, right = Index.of(op.lhs).range(ranges), Index.of(op.rhs).range(ranges)
         if left[0] is not None and right[0] is not None and left[0] >= 0 and right[0] >= 0:
             high = None if left[1] is None or right[1] is None else left[1] * right[1]
             return left[0] * right[0], high
@@ -227,8 +243,8 @@ def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:
     return 0, None
 
 
-def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp) -> Interval:
-    sides = [Index.of(op.lhs).range(range_of), Index.of(op.rhs).range(range_of)]
+def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp, ranges: RangeOf) -> Interval:
+    sides = [Index.of(op.lhs).range(ranges), Index.of(op.rhs).range(ranges)]
     lows, highs = [s[0] for s in sides], [s[1] for s in sides]
     known_lows = [b for b in lows if b is not None]
     known_highs = [b for b in highs if b is not None]

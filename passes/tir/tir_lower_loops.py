@@ -11,12 +11,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.tir.nest import detached_ops, index_constant, range_of
+from weft.passes.tir.nest import detached_ops, index_constant, remembered_ranges
 from weft.support.errors import InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
@@ -105,16 +105,16 @@ class _IndexEmitter:
         self.anchors: dict[SSAValue, Block | Operation] = {}
         """Where the values that this emitter made stand."""
         self.products: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
+        self.ranges = remembered_ranges()
 
     def run(self) -> None:
         ops = [
             op for op in self.function.walk() if isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)
         ]
         # All are read before the first is replaced: division of indices cannot be traced through any more.
-        indices = [Index.of(op.results[0]).simplified(range_of) for op in ops]
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]
-        wanted = set(demanded)
-        new = {op: self.value(index) for op, index in zip(ops, indices, strict=True) if op in wanted}
+        indices = [Index.of(op.results[0]).simplified(self.ranges) for op in demanded]
+        new = {op: self.value(index) for op, index in zip(demanded, indices, strict=True)}
         for op, value in new.items():
             if value is op.results[0]:
                 continue
@@ -142,7 +142,7 @@ class _IndexEmitter:
     def _sum(self, index: Index) -> SSAValue:
         if index.is_constant:
             return self.constant(index.constant)
-        index = _with_unsigned_divisions(index)
+        index = _with_unsigned_divisions(index, self.ranges)
         terms = sorted(index.terms.items(), key=lambda term: self._depth(Index({term[0]: 1})))
         if index.constant:
             if all(factor < 0 for _, factor in terms):
@@ -161,7 +161,7 @@ class _IndexEmitter:
             return self._product(atom) if _is_product(atom) else atom
         numerator = self.value(atom.numerator)
         divisor = self.constant(atom.divisor)
-        low, _ = atom.numerator.range(range_of)
+        low, _ = atom.numerator.range(self.ranges)
         unsigned = low is not None and low >= 0
         if isinstance(atom, Quotient):
             return self._binary(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
@@ -175,8 +175,8 @@ class _IndexEmitter:
         op = value.owner
         if not isinstance(op, arith.MuliOp):
             raise InternalError("a product of indices is an arith.muli")
-        left = self.value(Index.of(op.lhs).simplified(range_of))
-        right = self.value(Index.of(op.rhs).simplified(range_of))
+        left = self.value(Index.of(op.lhs).simplified(self.ranges))
+        right = self.value(Index.of(op.rhs).simplified(self.ranges))
         if (left, right) not in self.products:
             self.products[left, right] = self._binary(arith.MuliOp, left, right)
         return self.products[left, right]
@@ -249,7 +249,7 @@ class _IndexEmitter:
         return self.depths[block]
 
 
-def _with_unsigned_divisions(index: Index) -> Index:
+def _with_unsigned_divisions(index: Index, ranges: RangeOf) -> Index:
     """The same index, its numerators raised by multiples of their divisors where they could be negative."""
     terms: dict[Atom, int] = {}
     constant = index.constant
@@ -257,7 +257,7 @@ def _with_unsigned_divisions(index: Index) -> Index:
         if isinstance(atom, SSAValue):
             terms[atom] = factor
             continue
-        low, _ = atom.numerator.range(range_of)
+        low, _ = atom.numerator.range(ranges)
         steps = 0 if low is None or low >= 0 else -(low // atom.divisor)
         raised = type(atom)(atom.numerator + steps * atom.divisor, atom.divisor)
         terms[raised] = terms.get(raised, 0) + factor
