@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.facts import facts_about
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf
 from weft.analysis.sets import NotProved, System
 from weft.dialects.tir import ForOp
 from weft.passes.tir.nest import (
@@ -20,6 +20,7 @@ from weft.passes.tir.nest import (
     erase_if_unused,
     insert_before,
     range_of,
+    remembered_ranges,
     static_value,
 )
 
@@ -33,24 +34,24 @@ class Constraint:
     negated: bool = False
 
 
-def constraint_of(op: arith.CmpiOp) -> Constraint | None:
-    """The signed comparison of two index values as a constraint."""
+def constraint_of(op: arith.CmpiOp, ranges: RangeOf = range_of) -> Constraint | None:
+    """The signed comparison of two index values as a constraint. `ranges` may remember (`remembered_ranges`)."""
     if not isinstance(op.lhs.type, IndexType):
         return None
     left, right = Index.of(op.lhs), Index.of(op.rhs)
     match op.predicate.value.data:
         case 0:
-            return Constraint((left - right).simplified(range_of), equality=True)
+            return Constraint((left - right).simplified(ranges), equality=True)
         case 1:
-            return Constraint((left - right).simplified(range_of), equality=True, negated=True)
+            return Constraint((left - right).simplified(ranges), equality=True, negated=True)
         case 2:
-            return Constraint((right - left - 1).simplified(range_of))
+            return Constraint((right - left - 1).simplified(ranges))
         case 3:
-            return Constraint((right - left).simplified(range_of))
+            return Constraint((right - left).simplified(ranges))
         case 4:
-            return Constraint((left - right - 1).simplified(range_of))
+            return Constraint((left - right - 1).simplified(ranges))
         case 5:
-            return Constraint((left - right).simplified(range_of))
+            return Constraint((left - right).simplified(ranges))
         case _:
             return None
 
@@ -64,16 +65,16 @@ def conjuncts(condition: SSAValue) -> Iterator[SSAValue]:
         yield condition
 
 
-def comparisons(condition: SSAValue) -> Iterator[tuple[arith.CmpiOp, Constraint]]:
+def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tuple[arith.CmpiOp, Constraint]]:
     """The index comparisons among the conjuncts of `condition`."""
     for part in conjuncts(condition):
         if isinstance(part, OpResult) and isinstance(part.op, arith.CmpiOp):
-            constraint = constraint_of(part.op)
+            constraint = constraint_of(part.op, ranges)
             if constraint is not None:
                 yield part.op, constraint
 
 
-def truth(condition: SSAValue) -> bool | None:
+def truth(condition: SSAValue, ranges: RangeOf = range_of) -> bool | None:
     """What the ranges of loops say of `condition`, or None when they do not decide it."""
     constant = static_value(condition)
     if constant is not None:
@@ -83,20 +84,20 @@ def truth(condition: SSAValue) -> bool | None:
     op = condition.op
     if isinstance(op, arith.AndIOp | arith.OrIOp):
         absorbing = isinstance(op, arith.OrIOp)
-        sides = (truth(op.lhs), truth(op.rhs))
+        sides = (truth(op.lhs, ranges), truth(op.rhs, ranges))
         if absorbing in sides:
             return absorbing
         return None if None in sides else not absorbing
     if isinstance(op, arith.XOrIOp):
-        left, right = truth(op.lhs), truth(op.rhs)
+        left, right = truth(op.lhs, ranges), truth(op.rhs, ranges)
         return None if left is None or right is None else left != right
-    if isinstance(op, arith.CmpiOp) and (constraint := constraint_of(op)) is not None:
-        return _truth_of(constraint)
+    if isinstance(op, arith.CmpiOp) and (constraint := constraint_of(op, ranges)) is not None:
+        return _truth_of(constraint, ranges)
     return None
 
 
-def _truth_of(constraint: Constraint) -> bool | None:
-    low, high = constraint.index.range(range_of)
+def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
+    low, high = constraint.index.range(ranges)
     if constraint.equality:
         if low is not None and low == high:
             return (low == 0) != constraint.negated
@@ -133,15 +134,16 @@ def _follows_from_facts(index: Index) -> bool:
 
 def decide_ifs(root: Operation) -> None:
     """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
+    ranges = remembered_ranges()
     for op in [op for op in root.walk() if isinstance(op, scf.IfOp)]:
         if op.parent is not None:
-            decide_if(op, truth(op.cond))
+            decide_if(op, truth(op.cond, ranges), ranges)
 
 
-def decide_if(op: scf.IfOp, known: bool | None) -> None:
+def decide_if(op: scf.IfOp, known: bool | None, ranges: RangeOf = range_of) -> None:
     """Put the region that runs in the place of `op`; without a decision, drop the conjuncts that ranges prove."""
     if known is None:
-        _weaken(op)
+        _weaken(op, ranges)
         return
     region = op.true_region if known else op.false_region
     condition = op.cond.owner
@@ -159,9 +161,9 @@ def decide_if(op: scf.IfOp, known: bool | None) -> None:
         erase_if_unused([condition])
 
 
-def _weaken(op: scf.IfOp) -> None:
+def _weaken(op: scf.IfOp, ranges: RangeOf) -> None:
     parts = list(conjuncts(op.cond))
-    undecided = [part for part in parts if truth(part) is not True]
+    undecided = [part for part in parts if truth(part, ranges) is not True]
     if len(undecided) == len(parts):
         return
     condition = op.cond.owner

@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -25,6 +25,7 @@ from weft.passes.tir.nest import (
     is_free_of_effects,
     range_of,
     range_of_difference,
+    remembered_ranges,
     tir_functions,
 )
 
@@ -123,12 +124,13 @@ class _Partitioner:
             return None
         bounds = _Bounds([], [], {}, True)
         vector = _vectorized_loop_around(loop)
+        ranges = remembered_ranges()
         for op in loop.body.walk():
             if not isinstance(op, scf.IfOp):
                 continue
             alone = _is_alone(loop, op)
-            for comparison, constraint in comparisons(op.cond):
-                edge = _edge_of(loop, constraint)
+            for comparison, constraint in comparisons(op.cond, ranges):
+                edge = _edge_of(loop, constraint, ranges)
                 if edge is None or comparison in bounds.proved or not loop.is_ancestor(comparison):
                     continue
                 if vector is not None and _differs_between_lanes(edge, vector):
@@ -204,7 +206,7 @@ def _opposite(edge: _Edge) -> _Edge:
     return _Edge(edge.high, edge.low, not edge.value, True)
 
 
-def _edge_of(loop: ForOp, constraint: Constraint) -> _Edge | None:
+def _edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> _Edge | None:
     """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs."""
     variable = loop.induction_variable
     index = constraint.index
@@ -214,7 +216,7 @@ def _edge_of(loop: ForOp, constraint: Constraint) -> _Edge | None:
         return None
     inner = Index({atom: f for atom, f in rest.terms.items() if _is_inner(Index({atom: 1}), loop)})
     outer = rest - inner
-    low, high = inner.range(range_of)
+    low, high = inner.range(ranges)
     if constraint.equality:
         return _edge_of_equality(loop, constraint, factor, outer, (low, high))
     if low is None or constraint.negated:
