@@ -257,7 +257,7 @@ class Index:
 
         Also a value that can only be 0 (a loop of one iteration) becomes the constant.
         """
-        once = asked_once(range_of)
+        once = _asked_once(range_of)
         zero: dict[SSAValue, Index] = {}
         for value in self.values():
             low, high = once(value)
@@ -289,7 +289,7 @@ class Index:
         return result + self.constant if self.constant else result
 
 
-def asked_once(range_of: RangeOf) -> RangeOf:
+def _asked_once(range_of: RangeOf) -> RangeOf:
     """`range_of` with a memory, for questions between which no loop or symbol changes."""
     known: dict[SSAValue, Interval] = {}
 

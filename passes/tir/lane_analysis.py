@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IndexType, VectorType
 from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
-from weft.passes.tir.nest import range_of
+from weft.passes.tir.nest import remembered_ranges
 
 COMBINERS: dict[type[Operation], CombiningKindFlag] = {
     arith.AddfOp: CombiningKindFlag.ADD,
@@ -65,6 +65,8 @@ class Lanes:
     reductions: dict[memref.StoreOp, Reduction] = field(default_factory=dict[memref.StoreOp, Reduction])
     obstacle: str | None = None
     """Why the loop cannot become vector operations."""
+    ranges: RangeOf = field(default_factory=remembered_ranges)
+    """Ranges of the values in the loop, which stay the same until it is replaced."""
 
     def varies(self, index: Index) -> bool:
         return any(value in self.varying for value in index.values())
@@ -86,10 +88,10 @@ def _scan(block: Block, lanes: Lanes) -> None:
 def _scan_op(op: Operation, lanes: Lanes) -> None:
     match op:
         case memref.LoadOp():
-            if lanes.varies(place_of(op)):
+            if lanes.varies(place_of(op, lanes)):
                 lanes.varying.add(op.res)
         case memref.StoreOp():
-            if not lanes.varies(place_of(op)):
+            if not lanes.varies(place_of(op, lanes)):
                 _scan_shared_store(op, lanes)
         case scf.IfOp():
             for region in op.regions:
@@ -123,7 +125,7 @@ def _scan_value_op(op: Operation, lanes: Lanes) -> None:
 
 def _result_varies(op: Operation, lanes: Lanes) -> bool:
     """Whether an op on varying values gives varying ones: the lane may cancel out of index arithmetic."""
-    return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(range_of))
+    return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
 
 
 def is_traced(op: Operation) -> bool:
@@ -133,9 +135,9 @@ def is_traced(op: Operation) -> bool:
     return Index.of(op.results[0]).single_value is not op.results[0]
 
 
-def place_of(op: memref.LoadOp | memref.StoreOp) -> Index:
+def place_of(op: memref.LoadOp | memref.StoreOp, lanes: Lanes) -> Index:
     """Where a flat access goes."""
-    return Index.of(op.indices[0]).simplified(range_of)
+    return Index.of(op.indices[0]).simplified(lanes.ranges)
 
 
 def _scan_shared_store(op: memref.StoreOp, lanes: Lanes) -> None:
@@ -167,7 +169,7 @@ def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
             and load.memref is op.memref
             and load.parent is op.parent
             and accumulator.has_one_use()
-            and place_of(load) == place_of(op)
+            and place_of(load, lanes) == place_of(op, lanes)
         ):
             return Reduction(load, combine, operand, kind)
     return None
@@ -178,7 +180,7 @@ def needs_an_active_lane(block: Block, lanes: Lanes) -> bool:
     for op in block.walk():
         if isinstance(op, ForOp):
             return True
-        if isinstance(op, memref.LoadOp | memref.StoreOp) and not lanes.varies(place_of(op)):
+        if isinstance(op, memref.LoadOp | memref.StoreOp) and not lanes.varies(place_of(op, lanes)):
             return True
         if isinstance(op, DIVISIONS) and not any(operand in lanes.varying for operand in op.operands):
             return True

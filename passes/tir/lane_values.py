@@ -16,11 +16,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, asked_once, quotient, remainder
+from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
 from weft.dialects.low_lanes import CmpiOp, SelectOp
 from weft.passes.index_ops import materialize
 from weft.passes.tir.lane_analysis import Lanes
-from weft.passes.tir.nest import range_of
 from weft.support.errors import InternalError
 
 _INDEX = IndexType()
@@ -35,6 +34,7 @@ class LaneValues:
         self.loop = lanes.loop
         self.variable = lanes.loop.induction_variable
         self.count = count
+        self.ranges = lanes.ranges
         self.vectors: dict[SSAValue, SSAValue] = {}
         """The vector of a value that differs between lanes."""
         self.ops: list[Operation] = []
@@ -126,7 +126,7 @@ class LaneValues:
         if value not in self.lanes.varying:
             return self.broadcast(value)
         if isinstance(value.type, IndexType):
-            return self.index_vector(Index.of(value).simplified(range_of))
+            return self.index_vector(Index.of(value).simplified(self.ranges))
         raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
 
     def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
@@ -137,17 +137,16 @@ class LaneValues:
             return rest, tuple(factor * lane for lane in range(self.count))
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
-        ranges = asked_once(range_of)
-        first, offsets = self._at_lane(index, 0, ranges), [0]
+        first, offsets = self._at_lane(index, 0), [0]
         for lane in range(1, self.count):
-            distance = self._at_lane(index, lane, ranges) - first
+            distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
                 return None
             offsets.append(distance.constant)
         return first, tuple(offsets)
 
-    def _at_lane(self, index: Index, lane: int, ranges: RangeOf) -> Index:
-        return index.substitute({self.variable: Index({}, lane)}, ranges).simplified(ranges)
+    def _at_lane(self, index: Index, lane: int) -> Index:
+        return index.substitute({self.variable: Index({}, lane)}, self.ranges).simplified(self.ranges)
 
     def index_vector(self, index: Index) -> SSAValue:
         """The lanes of an index."""
@@ -196,12 +195,12 @@ class LaneValues:
         if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:
             return None
         base, offsets = split
-        first = self.broadcast(self.scalar(remainder(base, divisor, range_of)))
+        first = self.broadcast(self.scalar(remainder(base, divisor, self.ranges)))
         reached = self.arith(arith.AddiOp, first, self.constant(_INDEX, offsets))
         past = self.value(CmpiOp(reached, self.constant(_INDEX, [divisor]), _AT_LEAST))
         if isinstance(atom, Remainder):
             return self._pick(past, self.arith(arith.SubiOp, reached, self.constant(_INDEX, [divisor])), reached)
-        whole = self.broadcast(self.scalar(quotient(base, divisor, range_of)))
+        whole = self.broadcast(self.scalar(quotient(base, divisor, self.ranges)))
         return self._pick(past, self.arith(arith.AddiOp, whole, self.constant(_INDEX, [1])), whole)
 
     def _pick(self, mask: SSAValue, on: SSAValue, off: SSAValue) -> SSAValue:
@@ -216,7 +215,7 @@ class LaneValues:
             return wrapped
         numerator = self.index_vector(atom.numerator)
         divisor = self.constant(_INDEX, [atom.divisor])
-        low, _ = atom.numerator.range(range_of)
+        low, _ = atom.numerator.range(self.ranges)
         unsigned = low is not None and low >= 0
         if isinstance(atom, Quotient):
             return self.arith(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)

@@ -23,7 +23,7 @@ from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.lane_accumulators import LaneReduction
 from weft.passes.tir.lane_analysis import DIVISIONS, Lanes, Reduction, is_traced, needs_an_active_lane
 from weft.passes.tir.lane_values import LaneValues
-from weft.passes.tir.nest import buffer_type, detached_ops, range_of
+from weft.passes.tir.nest import buffer_type, detached_ops
 
 _INDEX = IndexType()
 
@@ -81,7 +81,7 @@ class Vectorizer(LaneValues):
             return
         if op.results[0] not in self.lanes.varying:
             # Index arithmetic in which the lane cancels out.
-            op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(range_of)))
+            op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(self.ranges)))
             self.dead.append(op)
             return
         if is_traced(op):
@@ -120,15 +120,15 @@ class Vectorizer(LaneValues):
             if left is None or right is None:
                 return None
             return tuple(one and other for one, other in zip(left, right, strict=True))
-        constraint = constraint_of(op) if isinstance(op, arith.CmpiOp) else None
-        split = None if constraint is None else self.offsets(constraint.index.simplified(range_of))
+        constraint = constraint_of(op, self.ranges) if isinstance(op, arith.CmpiOp) else None
+        split = None if constraint is None else self.offsets(constraint.index.simplified(self.ranges))
         if constraint is None or split is None or not split[0].is_constant:
             return None
         values = [split[0].constant + offset for offset in split[1]]
         return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
 
     def load(self, op: memref.LoadOp) -> None:
-        place = Index.of(op.indices[0]).simplified(range_of)
+        place = Index.of(op.indices[0]).simplified(self.ranges)
         hint = op.res.name_hint
         if not self.lanes.varies(place):
             self.emit(op)
@@ -155,7 +155,7 @@ class Vectorizer(LaneValues):
         self.vectors[op.res] = self.value(new, hint)
 
     def store(self, op: memref.StoreOp) -> None:
-        place = Index.of(op.indices[0]).simplified(range_of)
+        place = Index.of(op.indices[0]).simplified(self.ranges)
         if not self.lanes.varies(place):
             if op in self.lanes.reductions:
                 op.operands[0] = self.reduce(op, self.lanes.reductions[op])
@@ -183,7 +183,7 @@ class Vectorizer(LaneValues):
         """
         if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
             return False
-        low, high = base.range(range_of)
+        low, high = base.range(self.ranges)
         size = buffer_type(buffer).get_shape()[0]
         return low is not None and high is not None and low >= 0 and high + self.count <= size
 
