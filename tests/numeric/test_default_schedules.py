@@ -221,6 +221,27 @@ def test_extents_known_at_run_time(program: str) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("place", ["%x, %y", "%y, %x", "%x, %x"])
+def test_sums_of_one_term_each(place: str) -> None:
+    """A block that starts and updates an element, but has no iterator to reduce over, as schedules leave behind."""
+    check(
+        weft.parse(f"""
+func.func @f(%A: memref<33x33xf32>, %B: memref<33x33xf32>, %C: memref<33x33xf32>) {{
+  %z = arith.constant 0.0 : f32
+  tir.for %i in 33 {{ tir.for %j in 33 {{
+    tir.block "C" iters(%x: spatial<33>, %y: spatial<33>) = [%i, %j] {{
+      tir.init {{ memref.store %z, %C[%x, %y] : memref<33x33xf32> }}
+      %a = memref.load %A[{place}] : memref<33x33xf32>
+      %b = memref.load %B[%x, %y] : memref<33x33xf32>
+      %c = memref.load %C[%x, %y] : memref<33x33xf32>
+      %p = arith.mulf %a, %b : f32
+      %s = arith.addf %c, %p : f32
+      memref.store %s, %C[%x, %y] : memref<33x33xf32> }} }} }}
+  func.return
+}}""")
+    )
+
+
 @pytest.mark.parametrize("program", [softmax, rows, columns, transposed, chain])
 def test_as_c(program: Callable[[int, int, str], ModuleOp]) -> None:
     module = program(5, 70, "float32")
