@@ -153,7 +153,7 @@ def test_split_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(*_: object) -> None:
+    def never(*_: object, **__: object) -> None:
         return None
 
     monkeypatch.setattr(loop_kinds, "dependent_iterations", never)
@@ -178,7 +178,7 @@ def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatc
 def test_random_programs_shrink_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug of one primitive leaves one block with one operation at most."""
 
-    def never(*_: object) -> None:
+    def never(*_: object, **__: object) -> None:
         return None
 
     monkeypatch.setattr(loop_kinds, "dependent_iterations", never)
