@@ -43,7 +43,7 @@ lit: setup
 	$(BIN)/lit -j2 -sv tests/filecheck
 
 pytest: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

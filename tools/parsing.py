@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
-from xdsl.parser import Parser, ParserState
+from xdsl.parser import ParserState
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
+from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.locations import SourceLocation
 
@@ -91,7 +92,7 @@ class _Lexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
 
-class LocatedParser(Parser):
+class LocatedParser(BitsParser):
     """xDSL's parser, with places. Raises `ParseError`; `parse_text` makes `CompileError`s of them."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:

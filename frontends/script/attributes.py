@@ -20,12 +20,12 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Operation
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from weft.dialects.low import LOW
 from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
+from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError
 
 
@@ -94,7 +94,7 @@ def to_attributes(values: dict[object, object]) -> dict[str, Attribute]:
 def parse_attribute(text: str) -> Attribute:
     """The attribute or type that MLIR text spells. Raises CompileError."""
     try:
-        parser = Parser(context(), text)
+        parser = BitsParser(context(), text)
         attribute = parser.parse_attribute()
         if parser.pos < len(text.rstrip()):
             raise CompileError(f"`{text}` has more than one attribute")
@@ -106,7 +106,7 @@ def parse_attribute(text: str) -> Attribute:
 def parse_operations(text: str) -> list[Operation]:
     """The operations that MLIR text spells, in no module. Raises CompileError."""
     try:
-        module = Parser(context(), text).parse_module()
+        module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
         raise CompileError(f"these are no operations: {str(failure).strip().splitlines()[-1].strip()}") from None
     ops = list(module.ops)

@@ -44,9 +44,9 @@ def test_queries():
 
 
 def test_child_blocks():
-    from block_refusals import NESTED_GATHER
+    from block_refusals import NESTED_ROWS
 
-    s = schedule_of(NESTED_GATHER)
+    s = schedule_of(NESTED_ROWS)
     outer = s.get_block("O")
     (inner,) = s.get_child_blocks(outer)
     assert s.get(inner).label == "C"

@@ -1,12 +1,14 @@
 """Whatever a file holds, reading it ends with a module or with an error at a place."""
 
+import math
 import random
 import re
 from pathlib import Path
 
 import pytest
-from xdsl.dialects.builtin import FileLineColLoc, UnknownLoc
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FileLineColLoc, UnknownLoc
 
+import weft
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation, location_of, remember_text, render_source_line
 from weft.tools.parsing import decode_text, parse_text
@@ -102,3 +104,17 @@ def test_deep_nesting_is_no_crash() -> None:
     deep = "scf.execute_region {\n" * 5000
     with pytest.raises(CompileError, match="nested too deeply to be read"):
         parse_text(context(), f"func.func @f() {{\n{deep}", "deep.mlir")
+
+
+@pytest.mark.parametrize(
+    "type_, bits", [("f16", "0xfc00"), ("bf16", "0xff80"), ("f32", "0xff800000"), ("f64", "0xfff0000000000000")]
+)
+def test_dense_floats_may_be_written_as_bits(type_: str, bits: str) -> None:
+    for literal in (f"dense<{bits}>", f"dense<[{bits}, 1.0]>"):
+        module = weft.parse(f"builtin.module attributes {{x = {literal} : vector<2x{type_}>}} {{}}")
+        assert str(weft.parse(str(module))) == str(module)
+        value = module.attributes["x"]
+        assert isinstance(value, DenseIntOrFPElementsAttr)
+        assert next(iter(value.get_values())) == -math.inf
+    with pytest.raises(CompileError, match=f"{bits}0 has more than the"):
+        weft.parse(f"builtin.module attributes {{x = dense<{bits}0> : vector<2x{type_}>}} {{}}")

@@ -1,0 +1,33 @@
+"""xDSL's parser, but for floats in dense constants that are written as their bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdsl.dialects.builtin import AnyFloat
+from xdsl.parser import Parser
+
+
+class BitsParser(Parser):
+    """Reads `dense<0xff800000> : vector<8xf32>` as what xDSL prints so, minus infinity.
+
+    xDSL 0.74 reads the bits as an integer there, 4.29e+09, though not in `0xff800000 : f32`.
+    """
+
+    def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
+        element = super()._parse_tensor_literal_element()
+        if isinstance(element.value, int) and element.span.text[:2] in ("0x", "0X"):
+            return _Bits(element.is_negative, element.value, element.span)
+        return element
+
+
+class _Bits(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """An element that is written in hexadecimal digits."""
+
+    def to_type(self, parser: Any, type: Any) -> Any:
+        if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
+            return super().to_type(parser, type)
+        size = type.compile_time_size
+        if self.value >= 1 << 8 * size:
+            parser.raise_error(f"{self.span.text} has more than the {8 * size} bits of {type}", at_position=self.span)
+        return next(type.iter_unpack(self.value.to_bytes(size, "little")))
