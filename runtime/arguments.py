@@ -37,6 +37,13 @@ class BoundArguments:
     results: tuple[Array, ...]
 
 
+def returned(results: tuple[Array, ...]) -> Any:
+    """What a call returns that allocated `results`."""
+    if not results:
+        return None
+    return results[0] if len(results) == 1 else results
+
+
 def bind_arguments(
     signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]
 ) -> BoundArguments:

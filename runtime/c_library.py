@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from weft.runtime.c_sources import compiler_for, run_compiler
 from weft.runtime.call import Caller
-from weft.runtime.library import Function, Library, UnknownFunctionError
+from weft.runtime.library import Function, Library
 from weft.runtime.signature import ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from weft.runtime.signature import Signature
-    from weft.runtime.timing import TimeEvaluator
     from weft.support.stopwatch import Stopwatch
     from weft.support.target import Target
 
@@ -57,10 +56,8 @@ class CLibrary(Library):
     def _code(self) -> ctypes.CDLL:
         return _compiled(self._sources["c"], self._imports, self.target.num_threads > 1)
 
-    def __getitem__(self, name: str) -> Function:
-        signature = self._signatures.get(name)
-        if signature is None:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._signatures)}")
+    def _function(self, name: str) -> Function:
+        signature = self._signatures[name]
         if name not in self._functions:
             for argument in signature.args:
                 if isinstance(argument, ScalarSpec) and argument.dtype in ("float16", "bfloat16"):
@@ -73,19 +70,6 @@ class CLibrary(Library):
                 raise CompileError(f"the compiled C has no function '{self._symbols[name]}'")
             self._functions[name] = Function.make(Caller(signature, address, self._code))
         return self._functions[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._signatures)
-
-    def __len__(self) -> int:
-        return len(self._signatures)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._signatures
-
-    def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
-        return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def get_source(self, kind: str = "c") -> str:
         """The program as "c", or its header "h". Raises `CompileError` for an unknown kind."""
@@ -112,10 +96,6 @@ class CLibrary(Library):
             raise CompileError(f"'{path}': there is no folder '{path.parent}'")
         path.write_text(self._sources[kind], encoding="utf-8")
         return path
-
-    def __repr__(self) -> str:
-        functions = ", ".join(str(signature) for signature in self._signatures.values())
-        return f"<weft library for {self.target}: {functions}>"
 
 
 @cache

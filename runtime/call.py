@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from weft.runtime.arguments import BoundArguments, bind_arguments, empty_array
+from weft.runtime.arguments import BoundArguments, bind_arguments, empty_array, returned
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ArraySpec, ScalarSpec
 
@@ -53,7 +53,7 @@ class Caller:
         bound = self.bind(*positional, **keywords)
         slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
         self._thunk(self.address, slots)
-        return _returned(bound.results)
+        return returned(bound.results)
 
     def bind(self, *positional: object, **keywords: object) -> BoundArguments:
         """Check the arguments of a call without calling."""
@@ -82,7 +82,7 @@ class Caller:
         if results is None:
             return self.call_in_python(*positional, **keywords)
         native(*values, *results)
-        return _returned(results)
+        return returned(results)
 
     def _plain(self, positional: tuple[object, ...], keywords: dict[str, object]) -> list[object] | None:
         """The arguments in order, foreign arrays turned into NumPy's; None when that changes nothing or
@@ -152,12 +152,6 @@ def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:
                 if isinstance(extent, str):
                     sources.setdefault(extent, (index, dimension))
     return sources
-
-
-def _returned(results: tuple[Array, ...]) -> Any:
-    if not results:
-        return None
-    return results[0] if len(results) == 1 else results
 
 
 def thunk_address(parameter_types: tuple[str, ...]) -> int:

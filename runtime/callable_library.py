@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from weft.runtime.arguments import bind_arguments
-from weft.runtime.library import Function, Library, UnknownFunctionError
+from weft.runtime.arguments import bind_arguments, returned
+from weft.runtime.library import Function, Library
 from weft.runtime.signature import ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 
@@ -41,7 +41,7 @@ class CallableFunction(Function):
             for spec, slot in zip(self._signature.args, bound.slots, strict=False)
         ]
         self._run([*values, *bound.slots[len(self._signature.args) :]])
-        return None if not bound.results else bound.results[0] if len(bound.results) == 1 else bound.results
+        return returned(bound.results)
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
         raise CompileError(f"'{self.name}' is run by Python: its time is not that of the processor it is for")
@@ -68,21 +68,8 @@ class CallableLibrary(Library):
             raise CompileError(f"a library for {target.kind} holds what was emitted for it")
         self.target = target
         self._texts = dict(sources)
-        self._callables = {signature.name: CallableFunction(signature, run) for signature, run in functions.items()}
-
-    def __getitem__(self, name: str) -> CallableFunction:
-        if name not in self._callables:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._callables)}")
-        return self._callables[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._callables)
-
-    def __len__(self) -> int:
-        return len(self._callables)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._callables
+        self._signatures = {signature.name: signature for signature in functions}
+        self._functions = {signature.name: CallableFunction(signature, run) for signature, run in functions.items()}
 
     def get_source(self, kind: str = "") -> str:
         """What was emitted. Raises `CompileError` for an unknown kind."""
@@ -90,6 +77,5 @@ class CallableLibrary(Library):
             raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._texts)}")
         return self._texts[kind or next(iter(self._texts))]
 
-    def __repr__(self) -> str:
-        functions = ", ".join(str(function.signature) for function in self._callables.values())
-        return f"<weft library for {self.target.kind}, run by Python: {functions}>"
+    def _place(self) -> str:
+        return f"{self.target.kind}, run by Python"

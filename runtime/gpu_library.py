@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from weft.runtime.arguments import returned
 from weft.runtime.device_choice import device_for
 from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import DeviceError
 from weft.runtime.gpu_call import DeviceCall, call_key
 from weft.runtime.host_function import compile_host
-from weft.runtime.library import Function, Library, UnknownFunctionError
+from weft.runtime.library import Function, Library
 from weft.runtime.timing import BenchmarkResult, TimeEvaluator
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from weft.runtime.arguments import Array
     from weft.runtime.devices import Device, KernelProgram
@@ -114,8 +115,7 @@ class GpuFunction(Function):
             if len(self._known) >= _CALLS_KEPT:
                 self._known.clear()
             self._known[key] = call
-        results = call.bound.results
-        return None if not results else results[0] if len(results) == 1 else results
+        return returned(call.bound.results)
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> GpuTimeEvaluator:
         """Call the result with the function's arguments to measure it, see `GpuTimeEvaluator`."""
@@ -212,7 +212,8 @@ class GpuLibrary(Library):
         self.target = program.target
         self.device_error: DeviceError | None = None
         self._program = DeviceProgram(program, host)
-        self._gpu_functions = {signature.name: GpuFunction(self._program, signature) for signature in signatures}
+        self._signatures = {signature.name: signature for signature in signatures}
+        self._functions = {name: GpuFunction(self._program, signature) for name, signature in self._signatures.items()}
         self.imported_modules = [DeviceModule(program)]
         self._host_text = host.text
         try:
@@ -225,26 +226,6 @@ class GpuLibrary(Library):
         """The device that functions run on, for people. Raises `DeviceError` when there is none."""
         return self._program.loaded.device.description
 
-    def __getitem__(self, name: str) -> GpuFunction:
-        if name not in self._gpu_functions:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._gpu_functions)}")
-        return self._gpu_functions[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._gpu_functions)
-
-    def __len__(self) -> int:
-        return len(self._gpu_functions)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._gpu_functions
-
-    def time_evaluator(
-        self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0
-    ) -> GpuTimeEvaluator:
-        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
-        return self[name].time_evaluator(number, repeat, min_repeat_ms)
-
     def get_source(self, kind: str = "") -> str:
         """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them
         (in Python), and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
@@ -255,7 +236,5 @@ class GpuLibrary(Library):
             raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, (*module.source_kinds, 'host'))}")
         return module.get_source(kind)
 
-    def __repr__(self) -> str:
-        functions = ", ".join(str(function.signature) for function in self._gpu_functions.values())
-        place = "no device" if self.device_error is not None else self.device
-        return f"<weft library for {self.target} on {place}: {functions}>"
+    def _place(self) -> str:
+        return f"{self.target} on {'no device' if self.device_error is not None else self.device}"

@@ -81,6 +81,10 @@ class Library:
     traces: tuple[sched.FuncOp, ...] = ()
     """The default schedules that were applied, one for each function that got one."""
 
+    target: Target
+    _signatures: dict[str, Signature]
+    """The functions by name; kinds of libraries that get at them in other ways override `_function`."""
+
     def __init__(
         self,
         sources: Mapping[str, str],
@@ -102,6 +106,7 @@ class Library:
         self._sources = dict(sources)
         self._c_sources = tuple(c_sources)
         self._options = DEFAULT_OPTIONS if options is None else options
+        self._signatures = {signature.name: signature for signature in signatures}
         text = self._sources["ll"]
         with self.timing.measure("runtime"):
             every_symbol = {**runtime_symbols(text, target), **(symbols or {})}
@@ -109,16 +114,16 @@ class Library:
         lap = self.timing.laps()
         parallel = "weft_parallel_for" in every_symbol
         self._functions = {
-            signature.name: Function.make(
+            name: Function.make(
                 Caller(
                     signature,
-                    self._module.address(symbol_name(signature.name)),
+                    self._module.address(symbol_name(name)),
                     self._module,
                     # Workers may need the interpreter while the caller waits for them.
                     always_release_gil=parallel,
                 )
             )
-            for signature in signatures
+            for name, signature in self._signatures.items()
         }
         lap("entries for Python")
 
@@ -128,18 +133,22 @@ class Library:
         return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
-        if name not in self._functions:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._functions)}")
+        if name not in self._signatures:
+            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._signatures)}")
+        return self._function(name)
+
+    def _function(self, name: str) -> Function:
+        """A function that the library has."""
         return self._functions[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._functions)
+        return iter(self._signatures)
 
     def __len__(self) -> int:
-        return len(self._functions)
+        return len(self._signatures)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._functions
+        return name in self._signatures
 
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
         """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
@@ -175,10 +184,9 @@ class Library:
 
         if "ll" not in getattr(self, "_sources", {}):
             raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")
-        return Program(self._sources["ll"], self._signatures_of(), self.target, self._options, self._c_sources)
-
-    def _signatures_of(self) -> tuple[Signature, ...]:
-        return tuple(function.signature for function in self._functions.values())
+        return Program(
+            self._sources["ll"], tuple(self._signatures.values()), self.target, self._options, self._c_sources
+        )
 
     def _derived_source(self, kind: str) -> str:
         from weft.backends.llvm.compile import assembly, optimize_ir
@@ -190,8 +198,11 @@ class Library:
         raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, {*SOURCE_KINDS, *self._sources})}")
 
     def __repr__(self) -> str:
-        functions = ", ".join(str(function.signature) for function in self._functions.values())
-        return f"<weft library for {self.target}: {functions}>"
+        return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
+
+    def _place(self) -> str:
+        """What the functions are for, or where they run, for people."""
+        return str(self.target)
 
 
 def runtime_symbols(text: str, target: Target) -> dict[str, int]:

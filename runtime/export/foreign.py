@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS
-from weft.runtime.library import Library, UnknownFunctionError
-from weft.support.errors import CompileError, did_you_mean
+from weft.runtime.library import Library
+from weft.support.errors import CompileError
 from weft.support.machine import host_triple
 from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.runtime.signature import Signature
@@ -39,26 +39,11 @@ class ForeignLibrary(Library):
         self._options = DEFAULT_OPTIONS if options is None else options
         self._signatures = {signature.name: signature for signature in signatures}
 
-    def __getitem__(self, name: str) -> NoReturn:
-        if name not in self._signatures:
-            raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._signatures)}")
+    def _function(self, name: str) -> NoReturn:
         raise CompileError(
             f"'{name}' is code for {self.target.triple}, which cannot run in this process, which is {host_triple()}: "
             "export it"
         )
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._signatures)
-
-    def __len__(self) -> int:
-        return len(self._signatures)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._signatures
-
-    def _signatures_of(self) -> tuple[Signature, ...]:
-        return tuple(self._signatures.values())
-
-    def __repr__(self) -> str:
-        functions = ", ".join(map(str, self._signatures.values()))
-        return f"<weft library for {self.target}, to export: {functions}>"
+    def _place(self) -> str:
+        return f"{self.target}, to export"

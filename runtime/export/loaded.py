@@ -49,6 +49,7 @@ class LoadedLibrary(Library):
         self.timing = Stopwatch()
         self._code = code
         self._sources = {"h": c_header(text.signatures, text.target, f"{Path(name).stem}.h", _has_threads(code))}
+        self._signatures = {signature.name: signature for signature in text.signatures}
         self._functions = {
             signature.name: Function.make(Caller(signature, _function_address(code, symbol, signature), code))
             for signature, symbol in zip(text.signatures, text.symbols, strict=True)
