@@ -37,16 +37,14 @@ from weft.support.target_kinds import registered_kind
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
-    from weft.support.target_kinds import TargetKind
-
 
 def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
-    """From scheduled tir to low: for CPUs, with kernels (`kernels_to_low`), or for a registered kind of target
-    (`scopes_to_low`)."""
-    if target.partition(" ")[0] in GPU_KINDS:
+    """From scheduled tir to low: for CPUs, with kernels (`kernels_to_low`), or for a registered kind of target, whose
+    memories keep their names."""
+    kind = target.partition(" ")[0]
+    if kind in GPU_KINDS:
         return kernels_to_low(target)
-    if (registered := registered_kind(target.partition(" ")[0])) is not None:
-        return scopes_to_low(registered)
+    registered = registered_kind(kind)
     return (
         # First, for it asks the question that schedule primitives asked (is a temporary private to an iteration?) in
         # the form in which they asked it: with blocks, whose init is known to come first.
@@ -59,10 +57,12 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         LowerBlocksPass(),
         # After the blocks, so that indices speak of loops; before partition, which copies accesses.
         CompactBuffersPass(),
+        # After temporaries have the size that is used; before partition, which copies accesses and no temporaries.
+        *(() if registered is None else (CheckScopesPass(kind),)),
         # Before vectors: a condition that leaves the loop needs no mask.
         PartitionLoopsPass(),
         # Before vectors: with one index an access, strides are coefficients.
-        FlattenPass(),
+        FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # While loops still have kinds.
         LowerVectorizedPass(),
         # Last: indices are read and simplified by the ranges of tir loops up to here.
@@ -70,33 +70,13 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         # Emitters print what they get.
         LowCanonicalizePass(),
         # Where types are still those of the program, which rules are asked about.
-        LowerIntrinsicsPass(target.partition(" ")[0]),
+        LowerIntrinsicsPass(kind),
         # After rules of users, who may have better functions. C compilers are left to choose.
-        *((LowExpandMathPass(),) if target.partition(" ")[0] == "llvm" else ()),
+        *((LowExpandMathPass(),) if kind == "llvm" else ()),
         # Last, for what it widens is computed only where it was left.
-        *((LowLegalizePass(kind),) if (kind := target.partition(" ")[0]) in LEGALIZED else ()),
-    )
-
-
-def scopes_to_low(kind: TargetKind) -> tuple[ModulePass, ...]:
-    """From scheduled tir to low for a registered kind of target: as for CPUs, but memories keep their names."""
-    scopes = tuple(kind.scopes)
-    return (
-        PlaceBuffersPass(),
-        CollectImportsPass(),
-        LowerReductionsPass(),
-        LowerBlocksPass(),
-        CompactBuffersPass(),
-        # After temporaries have the size that is used; before partition, which copies accesses and no temporaries.
-        CheckScopesPass(kind.name),
-        PartitionLoopsPass(),
-        FlattenPass(keep=scopes),
-        LowerVectorizedPass(),
-        LowerLoopsPass(),
-        LowCanonicalizePass(),
-        LowerIntrinsicsPass(kind.name),
+        *((LowLegalizePass(kind),) if kind in LEGALIZED else ()),
         # Last, for they know the low level of the processor.
-        *kind.passes,
+        *(() if registered is None else registered.passes),
     )
 
 
