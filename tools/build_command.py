@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
-from weft.tools.building import LoweringOptions, lower_to_low
+from weft.tools.building import lower_to_low
+from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
 from weft.tools.programs import read_program
 
 
@@ -31,17 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compiler", metavar="CC", default="", help="links shared libraries (default: the C compiler of the system)"
     )
-    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
-    parser.add_argument(
-        "--no-default-schedule", action="store_true", help="compile functions that have no schedule as they are written"
-    )
-    parser.add_argument(
-        "--insert",
-        metavar="POINT=PASSES",
-        action="append",
-        default=[],
-        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
-    )
+    add_lowering_arguments(parser)
     parser.add_argument("--timing", action="store_true", help="show how long each stage took")
 
 
@@ -57,9 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     stopwatch = Stopwatch()
     with stopwatch.measure("read"):
         module = read_program(arguments.file)
-    defaults = not arguments.no_schedule and not arguments.no_default_schedule
-    options = LoweringOptions(not arguments.no_schedule, defaults, parse_insertions(arguments.insert))
-    lower_to_low(module, target, options, stopwatch)
+    lower_to_low(module, target, lowering_options(arguments), stopwatch)
     from weft.runtime.build import load_c_module, program_of
 
     program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from weft.interp.interpreter import Interpreter
-from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, make_arguments, write_npy
 from weft.tools.building import build, lower_to_tir
 from weft.tools.comparison import compare
 from weft.tools.cost import Work, work_of
+from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
 from weft.tools.programs import choose_function, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
@@ -60,17 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the random arrays (default 0)")
     parser.add_argument("--target", default="llvm", help='such as "llvm -mcpu=znver4" (default: this machine)')
     parser.add_argument("--threads", type=int, metavar="N", help="threads of parallel loops (default: all cores)")
-    parser.add_argument(
-        "--insert",
-        metavar="POINT=PASSES",
-        action="append",
-        default=[],
-        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
-    )
-    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
-    parser.add_argument(
-        "--no-default-schedule", action="store_true", help="run functions that have no schedule as they are written"
-    )
+    add_lowering_arguments(parser)
     parser.add_argument("--check", action="store_true", help="compare with the interpreter on the unscheduled program")
     parser.add_argument(
         "--check-limit",
@@ -94,9 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    inserted = parse_insertions(arguments.insert)
-    defaults = not arguments.no_schedule and not arguments.no_default_schedule
-    library = build(original, target, scheduled=not arguments.no_schedule, default_schedule=defaults, passes=inserted)
+    options = lowering_options(arguments)
+    library = build(
+        original,
+        target,
+        scheduled=options.scheduled,
+        default_schedule=options.default_schedule,
+        passes=options.passes,
+    )
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3
