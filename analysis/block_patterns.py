@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property
 
-from xdsl.dialects import arith, func, math, memref, scf
+from xdsl.dialects import arith, func, math, memref
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
@@ -136,15 +136,11 @@ class BlockPattern:
 
     @property
     def spatial(self) -> tuple[BlockArgument, ...]:
-        return tuple(
-            v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is IterKind.SPATIAL
-        )
+        return self._iterators(IterKind.SPATIAL)
 
     @property
     def reduced(self) -> tuple[BlockArgument, ...]:
-        return tuple(
-            v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is IterKind.REDUCE
-        )
+        return self._iterators(IterKind.REDUCE)
 
     def _iterators(self, wanted: IterKind) -> tuple[BlockArgument, ...]:
         return tuple(v for v, kind in zip(self.block.iter_vars, self.block.kinds, strict=True) if kind is wanted)
@@ -157,11 +153,6 @@ class BlockPattern:
     @property
     def is_reduction(self) -> bool:
         return self.kind not in (PatternKind.INJECTIVE, PatternKind.OPAQUE)
-
-    @cached_property
-    def is_conditional(self) -> bool:
-        """Whether a condition decides what an instance does, as at the border of a padded copy."""
-        return any(isinstance(op, scf.IfOp) for op in self.block.walk())
 
     @cached_property
     def instances(self) -> int | None:
@@ -210,13 +201,7 @@ def _operand(op: memref.LoadOp | memref.StoreOp) -> Operand:
 
 
 def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[Operand, Operand] | None) -> PatternKind:
-    kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
-
-    def slides(operand: Operand) -> bool:
-        """Whether an index adds a spatial and a reduce iterator."""
-        return any({kinds[v] for v in index.sources() if v in kinds} == set(IterKind) for index in operand.indices)
-
-    if any(slides(read) for read in reads):
+    if any(slides(block, read) for read in reads):
         return PatternKind.WINDOW if factors is None else PatternKind.CONVOLUTION
     if factors is None:
         return PatternKind.REDUCTION
@@ -228,6 +213,12 @@ def _reduction_kind(block: BlockOp, reads: tuple[Operand, ...], factors: tuple[O
     )
     gathers = any(operand.is_gather for operand in factors)
     return PatternKind.CONTRACTION if single and not gathers else PatternKind.REDUCTION
+
+
+def slides(block: BlockOp, operand: Operand) -> bool:
+    """Whether an index adds a spatial and a reduce iterator of the block."""
+    kinds: dict[SSAValue, IterKind] = dict(zip(block.iter_vars, block.kinds, strict=True))
+    return any({kinds[v] for v in index.sources() if v in kinds} == set(IterKind) for index in operand.indices)
 
 
 def _factors(updates: tuple[Update, ...] | None) -> tuple[Operand, Operand] | None:

@@ -26,7 +26,15 @@ from weft.analysis.privacy import read_is_covered, uncovered_element
 from weft.analysis.replay import is_outside, run_one, runs_twice
 from weft.analysis.replay_search import is_missed, is_never_written
 from weft.analysis.sets import NotProved, Point, System, Variable
-from weft.analysis.structure import ancestors, buffers_loaded, buffers_written, parts_of, precedes, stored_buffer
+from weft.analysis.structure import (
+    ancestors,
+    buffers_loaded,
+    buffers_written,
+    is_inside,
+    parts_of,
+    precedes,
+    stored_buffer,
+)
 from weft.analysis.threads import axis_of, nested_binding
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
@@ -164,22 +172,13 @@ def domain_of(block: BlockOp) -> Domain:
     """The loops of the scope of a block, its bindings over them and its guards."""
     context = Context.around(block)
     inner = context.inside(block)
-    loops = tuple(loop for loop in context.loops if not context.blocks or _is_in(loop, context.blocks[-1]))
+    loops = tuple(loop for loop in context.loops if not context.blocks or is_inside(loop, context.blocks[-1]))
     return Domain(
         loops,
         tuple(index.simplified(range_of) for index in context.resolve_map(block)),
         tuple(context.resolve(e) if isinstance(e, SSAValue) else Index.of(e) for e in block.extents),
         inner.conditions,
     )
-
-
-def _is_in(loop: ForOp, block: BlockOp) -> bool:
-    parent = loop.parent_op()
-    while parent is not None:
-        if parent is block:
-            return True
-        parent = parent.parent_op()
-    return False
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.boxes import fills_box_around
 from weft.analysis.dependence import add_domain, buffer_name, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 
@@ -37,22 +38,13 @@ def has_own(loop: ForOp, buffer: SSAValue, found: Sequence[Access]) -> bool:
     surely written earlier in the same iteration. `found` holds the accesses of the loop, in program order. Raises
     `NotProved` when that cannot be decided, or depends on what is not known of some access.
     """
-    if not is_temporary(buffer) or not all(_is_inside(use.operation, loop) for use in buffer.uses):
+    if not is_temporary(buffer) or not all(is_inside(use.operation, loop) for use in buffer.uses):
         return False
     inside = [a for a in found if a.buffer is buffer]
     if all(a.is_write or read_is_covered(a, inside, loop) for a in inside):
         return True
     if not all(is_exact(a) for a in inside):
         raise NotProved(f"whether an iteration reads of {buffer_name(buffer)} only what it wrote depends on the data")
-    return False
-
-
-def _is_inside(op: Operation, ancestor: Operation) -> bool:
-    parent = op.parent_op()
-    while parent is not None:
-        if parent is ancestor:
-            return True
-        parent = parent.parent_op()
     return False
 
 

@@ -7,8 +7,8 @@ from math import prod
 
 from xdsl.ir import BlockArgument
 
-from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
-from weft.analysis.index import Index, Quotient
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, slides
+from weft.analysis.index import Quotient
 from weft.analysis.structure import buffers_read
 
 
@@ -61,7 +61,7 @@ def roles_of(pattern: BlockPattern) -> ConvolutionRoles | None:
     consecutive along any iterator."""
     if pattern.kind is not PatternKind.CONVOLUTION or pattern.factors is None or len(pattern.writes) != 1:
         return None
-    sliding = [factor for factor in pattern.factors if _slides(pattern, factor)]
+    sliding = [factor for factor in pattern.factors if slides(pattern.block, factor)]
     extents = [pattern.extent_of(v) for v in pattern.block.iter_vars]
     known = tuple(extent for extent in extents if extent)
     (result,) = pattern.writes
@@ -106,13 +106,3 @@ def group_of(pattern: BlockPattern) -> tuple[int, int] | None:
                     if iterator is numerator and isinstance(atom, Quotient) and extent and extent % atom.divisor == 0:
                         return at, atom.divisor
     return None
-
-
-def _slides(pattern: BlockPattern, operand: Operand) -> bool:
-    """Whether an index adds a spatial and a reduce iterator."""
-
-    def is_sum(index: Index) -> bool:
-        sources = index.sources()
-        return any(v in sources for v in pattern.spatial) and any(v in sources for v in pattern.reduced)
-
-    return any(is_sum(index) for index in operand.indices)
