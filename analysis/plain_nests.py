@@ -26,12 +26,12 @@ def is_plain(block: BlockOp) -> bool:
         return False
     if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in block.body.walk()):
         return False
-    return all(
-        loop.kind.data is LoopKind.SERIAL
-        and not loop.attributes
-        and sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
-        for loop in loops
-    )
+    return all(loop.kind.data is LoopKind.SERIAL and not loop.attributes and holds_one_nest(loop) for loop in loops)
+
+
+def holds_one_nest(loop: ForOp) -> bool:
+    """Whether one loop, block or condition is all that runs in a loop, but for what computes indices."""
+    return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
 
 
 def why_not_plain(function: FuncOp) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from weft.schedule.defaults.machine import bytes_of
-from weft.schedule.defaults.nests import Member, consecutive, extent_of
-from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.nests import Member, consecutive
+from weft.schedule.defaults.rules import extent_of, op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import stored_buffer
-from weft.dialects.tir import ForOp
 from weft.schedule.defaults.contraction_plan import Plan, plan_of
 from weft.schedule.defaults.contraction_roles import Factor, Roles, roles_of
 from weft.schedule.defaults.contraction_tiles import balance, product
-from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.rules import extent_of, loop_of, op_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
-from weft.support.errors import InternalError, ScheduleError
+from weft.support.errors import ScheduleError
 from weft.support.target import Target
 
 _LINES_IN_TURN: Final = 8
@@ -54,14 +53,14 @@ class ContractionRule:
         return True
 
 
+@dataclass
 class _Tiling:
     """The steps of the rule on one block."""
 
-    def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, plan: Plan) -> None:
-        self.sch = sch
-        self.block = block
-        self.roles = roles
-        self.plan = plan
+    sch: Schedule
+    block: BlockHandle
+    roles: Roles
+    plan: Plan
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
@@ -178,8 +177,8 @@ class _Tiling:
 
     def _cut_off(self, loop: LoopHandle, most: int) -> list[LoopHandle]:
         """Split a loop, with a factor that divides its extent where there is a good one."""
-        extent = loop_of(self.sch, loop).extent
-        divisors = [d for d in range(most, most // 4, -1) if isinstance(extent, int) and extent % d == 0]
+        extent = extent_of(self.sch, loop)
+        divisors = [d for d in range(most, most // 4, -1) if extent is not None and extent % d == 0]
         return self.sch.split(loop, [None, divisors[0] if divisors else most])
 
     def _registers(self, part: BlockHandle) -> None:
@@ -238,11 +237,3 @@ def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
         sch.compute_inline(producers[0])
     except ScheduleError:
         return
-
-
-def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
-    """The loop that a handle stands for now."""
-    loop = sch.get(handle)
-    if not isinstance(loop, ForOp):
-        raise InternalError(f"a loop handle stands for {loop.name}")
-    return loop

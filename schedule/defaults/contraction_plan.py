@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from weft.schedule.defaults.contraction_roles import Roles, bytes_of
+from weft.schedule.defaults.contraction_roles import Roles
 from weft.schedule.defaults.contraction_tiles import (
     depth_of_panels,
     panels_together,
     product,
     register_tile,
 )
+from weft.schedule.defaults.machine import bytes_of
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.target import Target
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Attribute, BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
 from weft.analysis.structure import buffers_read
+from weft.schedule.defaults.machine import bytes_of
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,6 @@ class Roles:
     @property
     def row_count(self) -> int | None:
         return 1 if self.row is None else self.extents[self.row]
-
-
-def bytes_of(element: Attribute) -> int:
-    """The size of an element in memory."""
-    return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
 
 
 def roles_of(pattern: BlockPattern) -> Roles | None:

@@ -11,13 +11,10 @@ from collections.abc import Iterable
 from math import prod
 from typing import Final
 
-from weft.schedule.defaults.register_tile import RegisterTile
+from weft.schedule.defaults.register_tile import IN_FLIGHT, MOST_ROWS, RegisterTile, used
 
 _VECTORS: Final = (4, 3, 2, 6, 8, 1)
 """Widths of a register tile, in vectors; the first of the best is taken."""
-_MOST_ROWS: Final = 14
-_ACCUMULATORS_IN_FLIGHT: Final = 8
-"""Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
 _SPARE_REGISTERS: Final = 2
 """One holds an element of the left operand in all lanes, one what is loaded next."""
 
@@ -33,7 +30,7 @@ def register_tile(
     tiles = [
         RegisterTile(r, v, lanes)
         for v in _VECTORS
-        for r in range(min(_MOST_ROWS, rows or _MOST_ROWS), 0, -1)
+        for r in range(min(MOST_ROWS, rows or MOST_ROWS), 0, -1)
         if r * v + v <= free
         # The right factor comes from the second cache, the left one from the first.
         and (v <= r or r == rows)
@@ -45,14 +42,10 @@ def register_tile(
 
 def _merit(tile: RegisterTile, rows: int | None, columns: int | None) -> tuple[float, int]:
     results = tile.rows * tile.vectors
-    busy = min(1.0, results / _ACCUMULATORS_IN_FLIGHT)
+    busy = min(1.0, results / IN_FLIGHT)
     # What is left over at the end of the rows is a smaller tile; of the columns, lanes that do nothing.
-    rest = (1 + _used(rows, tile.rows)) / 2 * _used(columns, tile.columns)
+    rest = (1 + used(rows, tile.rows)) / 2 * used(columns, tile.columns)
     return (results / (tile.rows + tile.vectors) * busy * rest, results)
-
-
-def _used(extent: int | None, tile: int) -> float:
-    return 1.0 if not extent else extent / (-(-extent // tile) * tile)
 
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:

@@ -14,13 +14,11 @@ from weft.schedule.defaults.convolution_tiles import pieces_for, tile_for
 from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
-from weft.schedule.defaults.threads import share_among_threads
+from weft.schedule.defaults.threads import PARTS_OF_A_THREAD, share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
-_PARTS: Final = 4
-"""Pieces for each thread that leave none of them idle for long."""
 _STEPS: Final = 4
 """Steps that a piece has at least: rows that windows share with the next piece are padded twice."""
 _UNROLLED: Final = 160
@@ -78,8 +76,9 @@ def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> 
     if slow is not None:
         cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
         least = -(-_slab_bytes(roles) // max(cache, 1))
-        if threads > 1 and roles.size(tuple(_outermost(roles, _Plan(tile, row, slow, 1)))) < _PARTS * threads:
-            least = max(least, _PARTS * threads)
+        wanted = PARTS_OF_A_THREAD * threads
+        if threads > 1 and roles.size(tuple(_outermost(roles, _Plan(tile, row, slow, 1)))) < wanted:
+            least = max(least, wanted)
         steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
         pieces = pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads)
     return _Plan(tile, row, slow, pieces)
@@ -117,24 +116,16 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
     return size
 
 
+@dataclass
 class _Tiling:
     """The steps of the rule on one block."""
 
-    def __init__(
-        self,
-        sch: Schedule,
-        block: BlockHandle,
-        roles: ConvolutionRoles,
-        plan: _Plan,
-        grouped: bool,
-        target: Target,
-    ) -> None:
-        self.sch = sch
-        self.block = block
-        self.roles = roles
-        self.plan = plan
-        self.grouped = grouped
-        self.target = target
+    sch: Schedule
+    block: BlockHandle
+    roles: ConvolutionRoles
+    plan: _Plan
+    grouped: bool
+    target: Target
 
     def run(self) -> None:
         sch, block = self.sch, self.block
@@ -151,10 +142,7 @@ class _Tiling:
         sch.reverse_compute_at(result, around)
         init = sch.decompose_reduction(block, self.first_reduced)
         for part in (block, init):
-            *unrolled, lanes = sch.get_loops(part)[-self.sides :]
-            sch.vectorize(lanes)
-            for loop in unrolled:
-                sch.unroll(loop)
+            vectorize_sides(sch, part, self.sides)
         keep_in_registers(sch, result, depth, self.plan.tile.lanes)
         for loop in self.windows:
             sch.unroll(loop)
@@ -230,6 +218,14 @@ def _outermost(roles: ConvolutionRoles, plan: _Plan) -> list[int]:
     """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
     batch = [at for at in roles.pixels if plan.slow is not None and at < plan.slow]
     return sorted(at for at in (*roles.shared, *batch) if at not in (plan.row, roles.column))
+
+
+def vectorize_sides(sch: Schedule, part: BlockHandle, sides: int) -> None:
+    """Vectorize the innermost loop of a block, and unroll the others of its innermost `sides`."""
+    *unrolled, lanes = sch.get_loops(part)[-sides:]
+    sch.vectorize(lanes)
+    for loop in unrolled:
+        sch.unroll(loop)
 
 
 def keep_in_registers(sch: Schedule, part: BlockHandle, depth: int, lanes: int) -> None:

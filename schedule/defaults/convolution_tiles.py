@@ -5,17 +5,14 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
-from weft.schedule.defaults.register_tile import RegisterTile
+from weft.schedule.defaults.register_tile import IN_FLIGHT, MOST_ROWS, RegisterTile, used
 
-_MOST_ROWS: Final = 14
 _MOST_VECTORS: Final = 4
 _MOST_VECTORS_OF_FEW_ROWS: Final = 8
 """Wide and low tiles lost where there are rows for others: LLVM keeps vectors of the next step in registers as well."""
 _FEW_ROWS: Final = 2
 _COST_OF_A_LOAD: Final = 0.5
 """Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
-_IN_FLIGHT: Final = 8
-"""Multiply-adds that must be independent to keep the units busy: two a cycle of four cycles each."""
 _COST_OF_A_REST: Final = 0.96
 """What a tile that does not fill its columns everywhere leaves of the speed, besides idle lanes."""
 
@@ -28,23 +25,18 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTil
     lanes = min(lanes, columns)
     tiles = [
         RegisterTile(r, v, lanes)
-        for r in range(1, min(_MOST_ROWS, rows) + 1)
+        for r in range(1, min(MOST_ROWS, rows) + 1)
         for v in range(1, (_MOST_VECTORS_OF_FEW_ROWS if rows <= _FEW_ROWS else _MOST_VECTORS) + 1)
         if r * v + min(r, v) + 1 <= registers and (v - 1) * lanes < columns
     ]
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
-        speed = results / (max(results, _IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
+        speed = results / (max(results, IN_FLIGHT) + _COST_OF_A_LOAD * (tile.rows + tile.vectors))
         rest = 1.0 if columns % tile.columns == 0 else _COST_OF_A_REST * used(columns, tile.columns)
         return speed * used(rows, tile.rows) ** 2 * rest
 
     return max(tiles, key=merit)
-
-
-def used(extent: int, tile: int) -> float:
-    """Which share of the tiles that cover an extent is inside of it."""
-    return extent / (ceil(extent / tile) * tile)
 
 
 def even_part(extent: int, most: int) -> int:

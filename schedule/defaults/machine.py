@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerTy
 from xdsl.ir import Attribute
 
 from weft.analysis.block_patterns import BlockPattern
+from weft.passes.tir.lane_analysis import DIVISIONS
 from weft.support.target import Target
 
 _WORK_OF_A_THREAD: Final = 1 << 16
@@ -51,19 +52,7 @@ def is_expensive(name: str) -> bool:
     return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
 
 
-_EXPENSIVE: Final = frozenset(
-    op.name
-    for op in (
-        arith.DivfOp,
-        arith.DivSIOp,
-        arith.DivUIOp,
-        arith.RemSIOp,
-        arith.RemUIOp,
-        arith.FloorDivSIOp,
-        arith.CeilDivSIOp,
-        arith.CeilDivUIOp,
-    )
-)
+_EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, *DIVISIONS))
 _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 

@@ -13,6 +13,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
 from weft.schedule.defaults.machine import bytes_of, is_expensive, lanes_for, pays_threads
+from weft.schedule.defaults.rules import extent_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -148,11 +149,18 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     return True
 
 
+def _dense_from(member: Member, shared: int) -> int:
+    """The first of the innermost loops (behind `shared` ones) along which memory goes on as if they were one."""
+    iterators = member.iterators
+    first = len(iterators) - 1
+    while first > shared and is_dense(member.pattern, iterators[first - 1], iterators[first]):
+        first -= 1
+    return first
+
+
 def _fused(sch: Schedule, member: Member, loops: Sequence[LoopHandle], shared: int) -> LoopHandle:
     """The innermost loop, joined with those around it (behind `shared` ones) where memory goes on when it ends."""
-    first = len(loops) - 1
-    while first > shared and is_dense(member.pattern, member.iterators[first - 1], member.iterators[first]):
-        first -= 1
+    first = _dense_from(member, shared)
     return sch.fuse(*loops[first:]) if first < len(loops) - 1 else loops[-1]
 
 
@@ -162,12 +170,6 @@ def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
     if extent is not None and extent <= lanes:
         return loop
     return sch.split(loop, factors=[None, lanes])[1]
-
-
-def extent_of(sch: Schedule, loop: LoopHandle) -> int | None:
-    """The extent of a loop; None when it is known at run time only."""
-    extent = getattr(sch.get(loop), "extent", None)
-    return extent if isinstance(extent, int) else None
 
 
 def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
@@ -191,10 +193,7 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int) -> None:
     """Consecutive elements of a row in lanes, which are combined when the row is done."""
     reduced = sch.get_loops(member.handle)[member.leading :]
-    first = len(reduced) - 1
-    iterators = member.iterators[member.leading :]
-    while first > 0 and is_dense(member.pattern, iterators[first - 1], iterators[first]):
-        first -= 1
+    first = _dense_from(member, member.leading) - member.leading
     loop = sch.fuse(*reduced[first:]) if first < len(reduced) - 1 else reduced[-1]
     extent = extent_of(sch, loop)
     width = lanes

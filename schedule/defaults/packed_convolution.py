@@ -9,13 +9,12 @@ from typing import Final
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.structure import buffers_read
 from weft.schedule.defaults.contraction import fuse_consumers
-from weft.schedule.defaults.convolution import border_of, keep_in_registers, split_groups
+from weft.schedule.defaults.convolution import border_of, keep_in_registers, split_groups, vectorize_sides
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, roles_of
-from weft.schedule.defaults.convolution_tiles import even_part, tile_for, used
-from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
-from weft.schedule.defaults.nests import extent_of
-from weft.schedule.defaults.register_tile import RegisterTile
-from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.convolution_tiles import even_part, tile_for
+from weft.schedule.defaults.machine import bytes_of, lanes_for
+from weft.schedule.defaults.register_tile import RegisterTile, used
+from weft.schedule.defaults.rules import extent_of, op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -51,12 +50,10 @@ class PackedConvolutionRule:
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         grouped = split_groups(sch, block)
         pattern = pattern_of(op_of(sch, block))
-        roles = roles_of(pattern)
-        if roles is None or not _pays(roles, lanes_for(pattern, target), target):
+        roles, lanes = roles_of(pattern), lanes_for(pattern, target)
+        if roles is None or not _pays(roles, lanes, target):
             return False
-        threads = target.num_threads if pays_threads([pattern], target) else 1
-        plan = _plan(roles, lanes_for(pattern, target), threads, target)
-        _Packing(sch, block, roles, plan, target, grouped).run()
+        _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()
         return True
 
 
@@ -78,37 +75,28 @@ class _Plan:
     """The iterator along the rows of a tile."""
     depth: int
     """Of the slowest iterator that is summed over: how many of its steps are laid out at once."""
-    threads: int
 
 
-def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan:
+def _plan(roles: ConvolutionRoles, lanes: int, target: Target) -> _Plan:
     row = max(roles.channels, key=lambda at: roles.extents[at])
     pixels = roles.size(roles.flat_pixels)
     tile = tile_for(roles.extents[row], pixels, lanes, target.vector_registers)
     slow, *window = roles.reduced
     step = roles.size(tuple(window)) * tile.columns * bytes_of(roles.data.element_type)
     depth = even_part(roles.extents[slow], 3 * target.l1_bytes // (4 * step))
-    return _Plan(tile, row, depth, threads)
+    return _Plan(tile, row, depth)
 
 
+@dataclass
 class _Packing:
     """The steps of the rule on one block."""
 
-    def __init__(
-        self,
-        sch: Schedule,
-        block: BlockHandle,
-        roles: ConvolutionRoles,
-        plan: _Plan,
-        target: Target,
-        grouped: bool,
-    ) -> None:
-        self.sch = sch
-        self.block = block
-        self.roles = roles
-        self.plan = plan
-        self.target = target
-        self.grouped = grouped
+    sch: Schedule
+    block: BlockHandle
+    roles: ConvolutionRoles
+    plan: _Plan
+    grouped: bool
+    target: Target
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
@@ -265,10 +253,7 @@ class _Packing:
         sch = self.sch
         init = sch.decompose_reduction(block, self.step)
         for part in (block, init):
-            *unrolled, lanes = sch.get_loops(part)[-3:]
-            sch.vectorize(lanes)
-            for loop in unrolled:
-                sch.unroll(loop)
+            vectorize_sides(sch, part, 3)
         keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from weft.schedule.defaults.machine import pays_threads
 from weft.schedule.defaults.nests import Member, reduces_alike, vectorize_inner
 from weft.schedule.defaults.rules import op_of
-from weft.schedule.defaults.threads import share_among_threads
+from weft.schedule.defaults.threads import PARTS_OF_A_THREAD, share_among_threads
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-
-_PARTS_OF_A_THREAD: Final = 4
 
 
 class PartsRule:
@@ -35,7 +31,7 @@ class PartsRule:
             results *= pattern.extent_of(iterator) or 1
         if results >= target.num_threads:
             return False
-        parts = target.num_threads * _PARTS_OF_A_THREAD
+        parts = target.num_threads * PARTS_OF_A_THREAD
         outer, _ = sch.split(self._to_cut(sch, member, parts), factors=[parts, None])
         partial = sch.rfactor(outer, len(pattern.writes[0].indices))
         part = Member.of(partial, op_of(sch, partial))

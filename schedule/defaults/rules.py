@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from weft.dialects.tir import BlockOp
-from weft.schedule.recording import BlockHandle
+from weft.dialects.tir import BlockOp, ForOp
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import InternalError
 from weft.support.target import Target
@@ -27,6 +27,20 @@ class Rule(Protocol):
         block computes (`analysis.block_patterns`), never what it is called.
         """
         ...
+
+
+def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
+    """The loop that a handle stands for now."""
+    loop = sch.get(handle)
+    if not isinstance(loop, ForOp):
+        raise InternalError(f"a loop handle stands for {loop.name}")
+    return loop
+
+
+def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
+    """The extent of a loop; None when it is known at run time only."""
+    extent = loop_of(sch, handle).extent
+    return extent if isinstance(extent, int) else None
 
 
 def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:

@@ -7,16 +7,16 @@ from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.index import Index
-from weft.dialects.tir import BlockOp, ForOp
+from weft.analysis.plain_nests import holds_one_nest
+from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.schedule.defaults.machine import pays_threads
-from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.rules import extent_of, loop_of, op_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
-from weft.support.errors import InternalError
 from weft.support.target import Target
 
-_PARTS_OF_A_THREAD: Final = 4
+PARTS_OF_A_THREAD: Final = 4
 """Iterations for each thread that leave none of them idle for long."""
 
 
@@ -26,11 +26,11 @@ def share_among_threads(sch: Schedule, block: BlockHandle, patterns: Iterable[Bl
     if not pays_threads(patterns, target):
         return False
     loops = _outer_loops(sch, block)
-    wanted = target.num_threads * _PARTS_OF_A_THREAD
+    wanted = target.num_threads * PARTS_OF_A_THREAD
     count, total = 0, 1
     while count < len(loops) and total < wanted:
-        extent = _loop(sch, loops[count]).extent
-        total = total * extent if isinstance(extent, int) else wanted
+        extent = extent_of(sch, loops[count])
+        total = wanted if extent is None else total * extent
         count += 1
     if count == 0 or total < 2:
         return False
@@ -45,11 +45,11 @@ def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
     reducing = _reducing(block)
     found: list[LoopHandle] = []
     for handle_ in sch.get_loops(handle):
-        loop = _loop(sch, handle_)
+        loop = loop_of(sch, handle_)
         if loop.kind.data is not LoopKind.SERIAL or loop.induction_variable in reducing:
             break
         found.append(handle_)
-        if sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) != 1:
+        if not holds_one_nest(loop):
             break
     return found
 
@@ -59,10 +59,3 @@ def _reducing(block: BlockOp) -> set[object]:
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     pairs = zip(block.kinds, bindings, strict=True)
     return {value for kind, binding in pairs if kind is IterKind.REDUCE for value in binding.sources()}
-
-
-def _loop(sch: Schedule, handle: LoopHandle) -> ForOp:
-    loop = sch.get(handle)
-    if not isinstance(loop, ForOp):
-        raise InternalError(f"a loop handle stands for {loop.name}")
-    return loop

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.convolution_tiles import even_part, pieces_for, tile_for, used
-from weft.schedule.defaults.register_tile import RegisterTile
+from weft.schedule.defaults.convolution_tiles import even_part, pieces_for, tile_for
+from weft.schedule.defaults.register_tile import RegisterTile, used
 
 
 @pytest.mark.parametrize("registers", [16, 32])
