@@ -1,14 +1,9 @@
 """Elementary functions: bounds in ulp over the whole range, on CPUs with and without fused multiply-adds."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from ulps import DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
-from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
 
-from weft.dialects.low import LOW
 from weft.interp.compare import Reference
 from weft.interp.interpreter import Interpreter
 from weft.passes.low.low_expand_math import FORMULAS, LowExpandMathPass
@@ -16,6 +11,7 @@ from weft.runtime.build import load_low_module
 from weft.runtime.library import Library
 from weft.support.target import Target
 from weft.tools.parsing import parse_text
+from weft.tools.programs import context
 
 COUNT = 1 << 17
 BOUNDS = {
@@ -30,16 +26,6 @@ BOUNDS = {
     "erf": (1.1, 1.25),
 }
 """Function -> largest error in ulp for f32 and for f64, as in docs/decisions/0016-elementary-functions.md."""
-
-
-@cache
-def context() -> Context:
-    ctx = Context()
-    dialects = get_all_dialects()
-    for name in ("arith", "builtin", "func", "math", "memref", "scf", "vector"):
-        ctx.load_dialect(dialects[name]())
-    ctx.load_dialect(LOW)
-    return ctx
 
 
 def compiled(function: str, element: str, lanes: int, target: str, count: int = COUNT, arguments: int = 1) -> Library:

@@ -1,34 +1,21 @@
 """Hand-written low kernels, compiled for this machine: memory, lanes, loops, threads, and what LLVM makes of them."""
 
 import re
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
 
-from weft.dialects.low import LOW
 from weft.interp.rounding import round_bf16
 from weft.runtime.build import load_low_module
 from weft.runtime.library import Library
 from weft.support.target import Target
 from weft.tools.parsing import parse_text
+from weft.tools.programs import context
 
 Array = NDArray[Any]
 HOST = Target("llvm")
-
-
-@cache
-def context() -> Context:
-    ctx = Context()
-    dialects = get_all_dialects()
-    for name in ("arith", "builtin", "func", "math", "memref", "scf", "vector"):
-        ctx.load_dialect(dialects[name]())
-    ctx.load_dialect(LOW)
-    return ctx
 
 
 def compile_text(text: str, target: Target = HOST) -> Library:
