@@ -1,10 +1,21 @@
-"""Element types by the names that NumPy has for them."""
+"""Element types: the names that NumPy has for them, and what they take in memory."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, bf16, f16, f32, f64, i1
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    FixedBitwidthType,
+    IndexType,
+    IntegerType,
+    bf16,
+    f16,
+    f32,
+    f64,
+    i1,
+)
 from xdsl.ir import Attribute
 
 TYPES: Final[dict[str, IntegerType | AnyFloat]] = {
@@ -25,3 +36,12 @@ _NAMES: Final[dict[Attribute, str]] = {type_: name for name, type_ in TYPES.item
 def element_name(type_: Attribute) -> str | None:
     """The name of an element type, None for other types."""
     return _NAMES.get(type_)
+
+
+def bytes_of(element: Attribute) -> int:
+    """Bytes that one element takes in memory."""
+    if isinstance(element, IndexType):
+        return 8
+    if isinstance(element, BFloat16Type):
+        return 2
+    return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8

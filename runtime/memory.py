@@ -15,6 +15,8 @@ import platform
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from weft.runtime.threads_ir import with_pauses
+
 if TYPE_CHECKING:
     from weft.backends.llvm.jit import JitModule
 
@@ -223,14 +225,10 @@ define void @weft_memory_unlock() nounwind {
 }
 """
 
-_PAUSES: Final = {"x86_64": "llvm.x86.sse2.pause()", "AMD64": "llvm.x86.sse2.pause()"}
-
 
 def memory_ir(architecture: str) -> str:
     """`weft_alloc` and `weft_free` as LLVM IR for an architecture, as the first part of a triple."""
-    pause = _PAUSES.get(architecture, "")
-    text = _TEXT.replace("PAUSE_DECLARATION", f"declare void @{pause}" if pause else "")
-    return text.replace("PAUSE", f"call void @{pause}" if pause else "").replace("LIMIT", str(DEFAULT_CACHE_BYTES))
+    return with_pauses(_TEXT, architecture).replace("LIMIT", str(DEFAULT_CACHE_BYTES))
 
 
 @cache

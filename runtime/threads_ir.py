@@ -21,11 +21,15 @@ _SPINS: Final = 8192
 """Looks at the claim before sleeping: about 0.1 ms."""
 
 
+def with_pauses(text: str, architecture: str) -> str:
+    """`text` with the hint that a thread waits in a loop, where the architecture has one."""
+    declaration, pause = _PAUSES.get(architecture, ("", ""))
+    return text.replace("PAUSE_DECLARATION", declaration).replace("PAUSE", pause)
+
+
 def pool_ir(architecture: str, sleeping: str) -> str:
     """The pool for an architecture, as the first part of a triple. `sleeping`: IR of `futex_wait` and `futex_wake`."""
-    declaration, pause = _PAUSES.get(architecture, ("", ""))
-    text = _POOL_IR.replace("PAUSE_DECLARATION", declaration).replace("PAUSE", pause)
-    return sleeping + text.replace("SPINS", str(_SPINS))
+    return sleeping + with_pauses(_POOL_IR, architecture).replace("SPINS", str(_SPINS))
 
 
 def futex_ir(architecture: str) -> str:

@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from xdsl.dialects import arith, memref, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, MemRefType, VectorType, i64
+from xdsl.dialects import memref, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.passes.tir.lane_values import lanes_constant
 from weft.passes.tir.nest import (
     LOCAL,
     compare_before,
@@ -71,7 +71,7 @@ def accumulate_in_lanes(reduction: LaneReduction) -> None:
     )
     buffer.memref.name_hint = f"{reduction.store.memref.name_hint or 'sum'}_lanes"
     zero = index_constant(0)
-    start = _constant(type_, reduction.neutral)
+    start = lanes_constant(type_, [reduction.neutral])
     insert_before(top, [buffer, zero, start, vector.StoreOp(start.results[0], buffer.memref, [zero.result])])
     _combine_after(reduction, loops, buffer.memref, type_, zero.result)
     _combine_in_lanes(reduction, buffer.memref, type_, zero.result)
@@ -149,10 +149,3 @@ def _users(op: Operation) -> list[Operation]:
 def _like(op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> Operation:
     """`op` on other operands."""
     return type(op).create(operands=operands, result_types=[type_], properties=dict(op.properties))
-
-
-def _constant(type_: VectorType, element: float | int) -> arith.ConstantOp:
-    lanes = [element] * type_.get_shape()[0]
-    # from_list is typed for either kind of element, not for both.
-    dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("list[int]", lanes))
-    return arith.ConstantOp.create(result_types=[type_], properties={"value": dense})

@@ -26,6 +26,14 @@ _INDEX = IndexType()
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
+def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
+    """A vector of constants; one element stands for all lanes."""
+    # from_list is typed for either kind of element, not for both.
+    data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
+    dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
+    return arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
+
+
 class LaneValues:
     """Emits ops in the place of a vectorised loop, and gives the lanes of scalar values of its body."""
 
@@ -95,11 +103,7 @@ class LaneValues:
         if (found := self.known(key)) is not None:
             return found
         type_ = self.type_of(element)
-        # from_list is typed for either kind of element, not for both.
-        data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * self.count)
-        dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
-        op = arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
-        return self.remember(key, self.value(op))
+        return self.remember(key, self.value(lanes_constant(type_, elements)))
 
     def zeros(self, element: Attribute) -> SSAValue:
         return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
+from weft.dialects.element_types import bytes_of
 from weft.passes.tir.nest import buffer_type, tir_functions
-from weft.passes.tir.tir_flatten import bytes_of
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target_kinds import TargetKind, registered_kind
 

@@ -11,9 +11,7 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
-    FixedBitwidthType,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -29,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
+from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.strides import layout_problem, strides_of
@@ -128,15 +127,6 @@ def flat_type(type_: MemRefType) -> MemRefType:
     shape = type_.get_shape()
     size = DYNAMIC_INDEX if DYNAMIC_INDEX in shape or strides_of(type_) is not None else prod(shape)
     return MemRefType(type_.element_type, [size], memory_space=type_.memory_space)
-
-
-def bytes_of(element: Attribute) -> int:
-    """Bytes that one element takes in memory."""
-    if isinstance(element, IndexType):
-        return 8
-    if isinstance(element, BFloat16Type):
-        return 2
-    return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
 
 
 def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:

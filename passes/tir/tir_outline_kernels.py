@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from weft.analysis.threads import axis_of
+from weft.dialects.element_types import bytes_of
 from weft.dialects.low import SYMBOLS
 from weft.dialects.low_access import Access, AccessAttr
 from weft.dialects.low_gpu import AsyncCopyOp
@@ -29,7 +30,6 @@ from weft.dialects.low_kernel import (
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.passes.tir.nest import buffer_type, detached_ops, index_constant, insert_before, range_of
-from weft.passes.tir.tir_flatten import bytes_of
 from weft.support.errors import InternalError, ScheduleError, Violation
 from weft.support.names import free_name
 from weft.support.target import Target

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.schedule.defaults.machine import bytes_of
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.nests import Member, consecutive
 from weft.schedule.defaults.rules import extent_of, op_of
 from weft.schedule.defaults.threads import share_among_threads

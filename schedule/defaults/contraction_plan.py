@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction_roles import Roles
 from weft.schedule.defaults.contraction_tiles import (
     depth_of_panels,
@@ -12,7 +13,6 @@ from weft.schedule.defaults.contraction_tiles import (
     product,
     register_tile,
 )
-from weft.schedule.defaults.machine import bytes_of
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.target import Target
 

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
 from weft.analysis.structure import buffers_read
-from weft.schedule.defaults.machine import bytes_of
+from weft.dialects.element_types import bytes_of
 
 
 @dataclass(frozen=True)

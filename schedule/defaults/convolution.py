@@ -8,10 +8,11 @@ from typing import Final
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.structure import buffers_written
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, group_of, roles_of
 from weft.schedule.defaults.convolution_tiles import pieces_for, tile_for
-from weft.schedule.defaults.machine import bytes_of, lanes_for, pays_threads
+from weft.schedule.defaults.machine import lanes_for, pays_threads
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import PARTS_OF_A_THREAD, share_among_threads

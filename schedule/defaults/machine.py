@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Final
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, IntegerType
 from xdsl.ir import Attribute
 
 from weft.analysis.block_patterns import BlockPattern
+from weft.dialects.element_types import bytes_of
 from weft.passes.tir.lane_analysis import DIVISIONS
 from weft.support.target import Target
 
@@ -17,13 +18,6 @@ _WORK_OF_A_THREAD: Final = 1 << 16
 """Vectorised elements of one operation, some 10 us of one core, from which on waking another thread pays."""
 _COST_OF_A_FUNCTION: Final = 8
 """Operations that a function such as the exponential is worth, and a division."""
-
-
-def bytes_of(element: Attribute) -> int:
-    """The bytes of an element in memory."""
-    if isinstance(element, IntegerType):
-        return max(element.width.data // 8, 1)
-    return element.size if isinstance(element, AnyFloat) else 8
 
 
 def lanes_for(pattern: BlockPattern, target: Target) -> int:

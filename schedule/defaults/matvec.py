@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction_roles import Roles, roles_of
 from weft.schedule.defaults.contraction_tiles import product
-from weft.schedule.defaults.machine import bytes_of
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule

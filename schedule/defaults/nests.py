@@ -9,10 +9,11 @@ from typing import Final
 from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
+from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import bytes_of, is_expensive, lanes_for, pays_threads
+from weft.schedule.defaults.machine import is_expensive, lanes_for, pays_threads
 from weft.schedule.defaults.rules import extent_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule

@@ -8,11 +8,12 @@ from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.structure import buffers_read
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution import border_of, keep_in_registers, split_groups, vectorize_sides
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, roles_of
 from weft.schedule.defaults.convolution_tiles import even_part, tile_for
-from weft.schedule.defaults.machine import bytes_of, lanes_for
+from weft.schedule.defaults.machine import lanes_for
 from weft.schedule.defaults.register_tile import RegisterTile, used
 from weft.schedule.defaults.rules import extent_of, op_of
 from weft.schedule.defaults.threads import share_among_threads
