@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import auto
 from typing import cast
 
@@ -21,6 +22,7 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
+    var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -48,8 +50,13 @@ class AtomicKind(StrEnum):
 
     ADD = auto()
     MIN = auto()
-    """The lesser one; of signed integers, or of floats of which none is NaN."""
+    """The lesser one; of signed integers, or of floats as `arith.minimumf`."""
     MAX = auto()
+    """The greater one; of signed integers, or of floats as `arith.maximumf`."""
+    AND = auto()
+    """The bits that both integers have."""
+    OR = auto()
+    """The bits that one of the integers has."""
 
 
 @irdl_op_definition
@@ -129,20 +136,21 @@ class ShuffleOp(IRDLOperation):
 class AtomicOp(IRDLOperation):
     """Combine a value into memory at once, whatever other threads do; gives what was there before.
 
-    `%old = low.atomic add %v, %B[%i] : f32, memref<?xf32>`. No order among threads is implied.
+    `%old = low.atomic add %v, %B[%i] : f32, memref<?xf32>`. No order among threads is implied. Buffers have one index a
+    dimension until `tir-flatten`.
     """
 
     name = "low.atomic"
 
     value = operand_def()
     buffer = operand_def(MemRefType)
-    index = operand_def(IndexType)
+    indices = var_operand_def(IndexType)
     kind = prop_def(StringAttr)
     old = result_def()
 
-    def __init__(self, kind: AtomicKind, value: SSAValue, buffer: SSAValue, index: SSAValue) -> None:
+    def __init__(self, kind: AtomicKind, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(
-            operands=[value, buffer, index],
+            operands=[value, buffer, indices],
             properties={"kind": StringAttr(str(kind))},
             result_types=[value.type],
         )
@@ -155,10 +163,12 @@ class AtomicOp(IRDLOperation):
         type_ = cast("MemRefType[Attribute]", self.buffer.type)
         if self.kind.data not in tuple(AtomicKind):
             raise VerifyException(f"{self.name} has no kind '{self.kind.data}'")
-        if type_.get_num_dims() != 1:
-            raise VerifyException(f"{self.name} works on flat buffers, got {type_}")
+        if type_.get_num_dims() != len(self.indices):
+            raise VerifyException(f"{self.name} has {len(self.indices)} indices into {type_}")
         if not self.value.type == type_.element_type == self.old.type:
             raise VerifyException(f"{self.name} combines {self.value.type} into elements of {type_}")
+        if self.atomic_kind in (AtomicKind.AND, AtomicKind.OR) and not isinstance(self.value.type, IntegerType):
+            raise VerifyException(f"{self.name} {self.kind.data} combines integers, got {self.value.type}")
 
     @classmethod
     def parse(cls, parser: Parser) -> AtomicOp:
@@ -166,8 +176,7 @@ class AtomicOp(IRDLOperation):
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         buffer = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            index = parser.parse_operand(IndexType())
+        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
         parser.parse_punctuation(":")
         value_type = parser.parse_type()
         parser.parse_punctuation(",")
@@ -175,14 +184,14 @@ class AtomicOp(IRDLOperation):
             kind,
             parser.resolve_operand(value, value_type),
             parser.resolve_operand(buffer, parser.parse_type()),
-            index,
+            indices,
         )
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.kind.data} ")
         printer.print_list([self.value, self.buffer], printer.print_ssa_value)
         printer.print_string("[")
-        printer.print_ssa_value(self.index)
+        printer.print_list(self.indices, printer.print_ssa_value)
         printer.print_string("] : ")
         printer.print_list([self.value.type, self.buffer.type], printer.print_attribute)
 

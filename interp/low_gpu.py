@@ -1,19 +1,28 @@
 """Kernels: a launch runs every block of threads, and the threads of a block meet at barriers and shuffles.
 
 A kernel is compiled to a Python generator, one for each thread. It pauses at barriers and shuffles with a `Meeting`; in
-order "interleaved" it also pauses around stores, so that races show. In the other orders the threads of a block run one
-after the other from one meeting to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads
-reach is an error, and so is a read of memory that was never written.
+order "interleaved" it also pauses around stores, and all blocks of threads run at once, so that races show. In other
+orders the blocks run one after the other, and so do the threads of a block from one meeting to the next: forward,
+reversed or shuffled. A barrier or shuffle that not all threads reach is an error, and so is a read of memory that was
+never written.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import BFloat16Type, FixedBitwidthType, Float16Type, Float32Type, IntegerType, MemRefType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+)
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects import low_gpu, low_kernel
@@ -24,6 +33,7 @@ from weft.interp.control import argument
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
 from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
+from weft.interp.scalar_functions import maximum, minimum
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -65,7 +75,7 @@ def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
     """Prepare to write the body of a kernel; gives the parameters besides those of the function."""
     emitter.in_kernel = True
     emitter.interleaved = [IDS]
-    emitter.pauses_at_stores = emitter.options.order in ("interleaved", "privatised")
+    emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
     emitter.line("if False: yield")
     if any(isinstance(op, low_gpu.AsyncCopyOp) for op in function.walk()):
         emitter.line(f"_copies = {emitter.helper(AsyncCopies)}()")
@@ -116,18 +126,24 @@ def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
 @emits(low_gpu.AtomicOp)
 def emit_atomic(emitter: Emitter, op: low_gpu.AtomicOp) -> None:
     buffer = emitter.buffer(op.buffer)
-    index, value = emitter.element(buffer, [op.index], op), emitter.written(op.value, op)
+    index, value = emitter.element(buffer, op.indices, op), emitter.written(op.value, op)
     combine = emitter.constant(_combiner(op.atomic_kind, op.value.type), f"atomic_{op.kind.data}")
     name = emitter.define(op.old)
-    emitter.line(f"{name} = {buffer.data}[{index}]", op)
-    emitter.line(f"{buffer.data}[{index}] = {combine}({name}, {value})", op)
+    with emitter.store():
+        emitter.line(f"{name} = {buffer.data}[{index}]", op)
+        emitter.line(f"{buffer.data}[{index}] = {combine}({name}, {value})", op)
 
 
 def _combiner(kind: AtomicKind, type_: Attribute) -> Callable[[Any, Any], Any]:
+    is_integer = isinstance(type_, IntegerType | IndexType)
     if kind is AtomicKind.MIN:
-        return min
+        return min if is_integer else minimum
     if kind is AtomicKind.MAX:
-        return max
+        return max if is_integer else maximum
+    if kind is AtomicKind.AND:
+        return lambda a, b: a & b
+    if kind is AtomicKind.OR:
+        return lambda a, b: a | b
     if isinstance(type_, IntegerType):
         width = type_.width.data
         return lambda a, b: wrap(a + b, width)
@@ -216,9 +232,20 @@ def launch(
         places.reverse()
     elif order == "shuffled":
         generator.shuffle(places)
+    running: list[Iterator[None]] = []
     for place in places:
         memory: dict[str, Any] = {}
-        _Block([kernel(*arguments, (*place, *thread), memory) for thread in threads], order, generator).run()
+        block_of_threads = [kernel(*arguments, (*place, *thread), memory) for thread in threads]
+        running.append(_Block(block_of_threads, order, generator).rounds())
+        if order not in INTERLEAVED:
+            for _ in running.pop():
+                pass
+    while running:
+        running = [one for one in running if next(one, running) is None]
+
+
+INTERLEAVED = ("interleaved", "privatised")
+"""Orders in which threads advance from store to store."""
 
 
 @dataclass
@@ -231,22 +258,23 @@ class _Block:
     waiting: dict[int, Meeting] = field(default_factory=dict[int, Meeting])
     ended: set[int] = field(default_factory=set[int])
 
-    def run(self) -> None:
-        self._advance(dict.fromkeys(range(len(self.threads))))
+    def rounds(self) -> Iterator[None]:
+        """Run the block. Pauses where the threads of other blocks may run."""
+        yield from self._advance(dict.fromkeys(range(len(self.threads))))
         while self.waiting:
-            if not self._resolve_shuffles():
-                self._pass_barrier()
+            yield from self._advance(self._shuffle() or self._pass_barrier())
 
-    def _advance(self, answers: dict[int, Any]) -> None:
+    def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
         """Let the threads in `answers` run to where they meet others; each is given what it waited for."""
         running = list(answers)
         if self.order == "reversed":
             running.reverse()
         elif self.order == "shuffled":
             self.generator.shuffle(running)
-        if self.order in ("interleaved", "privatised"):
+        if self.order in INTERLEAVED:
             while running:
                 running = [thread for thread in running if self._step(thread, answers.pop(thread, None))]
+                yield
             return
         for thread in running:
             answer = answers[thread]
@@ -265,8 +293,8 @@ class _Block:
         self.waiting[thread] = meeting
         return False
 
-    def _resolve_shuffles(self) -> bool:
-        """Let the warps that have met at a shuffle go on; whether there was one."""
+    def _shuffle(self) -> dict[int, Any]:
+        """What the threads of the warps that have met at a shuffle get, by thread."""
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
@@ -281,12 +309,10 @@ class _Block:
                     )
             meetings = [self.waiting.pop(lane) for lane in lanes]
             answers.update(zip(lanes, _shuffled(cast("low_gpu.ShuffleOp", op), meetings), strict=True))
-        if not answers:
-            return False
-        self._advance(answers)
-        return True
+        return answers
 
-    def _pass_barrier(self) -> None:
+    def _pass_barrier(self) -> dict[int, Any]:
+        """Check that all threads wait at one barrier, which gives them nothing."""
         first, meeting = next(iter(self.waiting.items()))
         for thread in range(len(self.threads)):
             other = self.waiting.get(thread)
@@ -298,7 +324,7 @@ class _Block:
                     f"thread {thread} {where}",
                 )
         self.waiting.clear()
-        self._advance(dict.fromkeys(range(len(self.threads))))
+        return dict.fromkeys(range(len(self.threads)))
 
 
 def _shuffles(meeting: Meeting) -> bool:

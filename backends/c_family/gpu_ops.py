@@ -87,7 +87,8 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     atomic = cast("low_gpu.AtomicOp", op)
     element, _ = buffer_type(emitter, atomic.buffer.type, op)
     space = space_of(atomic.buffer.type)
-    if element not in ("i32", "f32", "i64", "f64") or (emitter.language.kind != "cuda" and element in ("i64", "f64")):
+    known = ("i32", "f32", "i64", "f64") if emitter.language.kind == "cuda" else ("i32", "f32")
+    if element not in known or emitter.language.kind == "c":
         raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
     kind = atomic.kind.data
     direct = (kind, element) in emitter.language.atomics
@@ -96,9 +97,8 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     else:
         suffix = "" if emitter.language.kind == "cuda" else f"_{space}"
         helper = emitter.module.helper(f"weft_atomic_{kind}_{element}{suffix}")
-    at = emitter.expr(atomic.index)
-    buffer = emitter.expr(atomic.buffer)
-    place = buffer.text if at.text == "0" else f"{buffer.at(c.ADD)} + {at.at(c.MULTIPLY)}"
+    (index,) = atomic.indices
+    place = _pointer(emitter, atomic.buffer, index)
     text = f"{helper}({place}, {emitter.expr(atomic.value).text})"
     if atomic.old.first_use is None:
         emitter.line(f"{text};")

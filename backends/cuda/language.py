@@ -25,7 +25,7 @@ UNSIGNED: Final = {
 _WORDS: Final = """
     threadIdx blockIdx blockDim gridDim warpSize signbit template class new delete this operator private public
     protected namespace using try catch throw typename friend mutable virtual explicit export and or not xor
-    atomicAdd atomicMin atomicMax atomicCAS
+    atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS
 """
 _LIBRARY: Final = "abs min max clock assert malloc free printf memcpy memset y0 y1 yn j0 j1 jn"
 _INLINE: Final = "static __device__ __forceinline__"
@@ -103,12 +103,16 @@ $inline $type weft_atomic_${kind}_$element($type *place, $type value) {
   $bits seen = *(volatile $bits *)place;
   for (;;) {
     const $type old = $from(seen);
-    if (!($better)) return old;
-    const $bits before = atomicCAS(($bits *)place, seen, ($bits)$to(value));
+    const $bits best = ($bits)$to($helper(old, value));
+    if (best == seen) return old;
+    const $bits before = atomicCAS(($bits *)place, seen, best);
     if (before == seen) return old;
     seen = before;
   }
 }""")
+
+
+_EXTREMES: Final = {(kind, t): f"weft_{kind}imum_{t}" for kind in ("min", "max") for t in ("f32", "f64")}
 
 
 def _atomic_extreme(kind: str, element: str) -> str:
@@ -122,14 +126,19 @@ def _atomic_extreme(kind: str, element: str) -> str:
         bits="int" if single else "unsigned long long",
         **{"from": "__int_as_float" if single else "__longlong_as_double"},
         to="__float_as_int" if single else "__double_as_longlong",
-        better="value < old" if kind == "min" else "value > old",
+        helper=_EXTREMES[kind, element],
     )
 
 
-_ADD_64: Final = f"""\
-{_INLINE} long long weft_atomic_add_i64(long long *place, long long value) {{
-  return (long long)atomicAdd((unsigned long long *)place, (unsigned long long)value);
+def _atomic_64(kind: str, function: str) -> str:
+    return f"""\
+{_INLINE} long long weft_atomic_{kind}_i64(long long *place, long long value) {{
+  return (long long){function}((unsigned long long *)place, (unsigned long long)value);
 }}"""
+
+
+_UNSIGNED_ATOMICS: Final = {"add": "atomicAdd", "and": "atomicAnd", "or": "atomicOr"}
+"""Kinds that are the same for signed integers; of 64 bits there are functions for unsigned ones only."""
 
 
 def _one_liner(name: str, type_: str, parameter: str, expression: str) -> str:
@@ -187,13 +196,14 @@ CUDA: Final = Language(
         **{f"weft_async_copy_{size}": _async_copy(size) for size in (4, 8, 16)},
         "weft_async_commit": _COMMIT,
         "weft_async_wait": _WAIT,
-        "weft_atomic_add_i64": _ADD_64,
-        **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind in ("min", "max") for t in ("f32", "f64")},
+        **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},
+        **{f"weft_atomic_{kind}_{t}": _atomic_extreme(kind, t) for kind, t in _EXTREMES},
     },
     helper_needs={
         "weft_f16_to_f32": ("weft_i32_as_f32",),
         "weft_f32_to_f16": ("weft_round_f64",),
         "weft_f32_to_bf16": ("weft_f32_as_i32",),
+        **{f"weft_atomic_{kind}_{t}": (helper,) for (kind, t), helper in _EXTREMES.items()},
     },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED | frozenset(_LIBRARY.split()),
@@ -209,7 +219,8 @@ CUDA: Final = Language(
     axes={f"{axis}Idx.{d}": f"{axis}Idx.{d}" for axis in ("thread", "block") for d in "xyz"},
     barrier="__syncthreads()",
     atomics={
-        **{("add", "i32"): "atomicAdd", ("add", "f32"): "atomicAdd", ("add", "f64"): "atomicAdd"},
+        **{("add", t): "atomicAdd" for t in ("i32", "f32", "f64")},
+        **{("and", "i32"): "atomicAnd", ("or", "i32"): "atomicOr"},
         **{("min", t): "atomicMin" for t in ("i32", "i64")},
         **{("max", t): "atomicMax" for t in ("i32", "i64")},
     },

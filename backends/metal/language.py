@@ -47,18 +47,18 @@ def _atomic(kind: str, element: str, space: str) -> str:
     place = "threadgroup" if space == "shared" else "device"
     type_ = {"i32": "int", "f32": "float"}[element]
     if element == "i32" or kind == "add":
-        function = "atomic_fetch_" + {"add": "add", "min": "min", "max": "max"}[kind] + "_explicit"
+        function = f"atomic_fetch_{kind}_explicit"
         body = f"  return {function}(({place} atomic_{type_} *)place, value, memory_order_relaxed);"
     else:
-        better = "value < old" if kind == "min" else "value > old"
         body = (
             f"  {place} atomic_int *bits = ({place} atomic_int *)place;\n"
             "  int seen = atomic_load_explicit(bits, memory_order_relaxed);\n"
             "  for (;;) {\n"
             "    const float old = as_type<float>(seen);\n"
-            f"    if (!({better})) return old;\n"
+            f"    const int best = as_type<int>(weft_{kind}imum_f32(old, value));\n"
+            "    if (best == seen) return old;\n"
             "    if (atomic_compare_exchange_weak_explicit(\n"
-            "            bits, &seen, as_type<int>(value), memory_order_relaxed, memory_order_relaxed)) return old;\n"
+            "            bits, &seen, best, memory_order_relaxed, memory_order_relaxed)) return old;\n"
             "  }"
         )
     return (
@@ -68,7 +68,10 @@ def _atomic(kind: str, element: str, space: str) -> str:
 
 
 _RESERVED: Final = KEYWORDS | frozenset(_WORDS.split()) | frozenset(name for pair in MATH_H.values() for name in pair)
-_COMBINED: Final = [(kind, element) for kind in ("add", "min", "max") for element in ("i32", "f32")]
+_COMBINED: Final = [
+    *((kind, element) for kind in ("add", "min", "max") for element in ("i32", "f32")),
+    *((kind, "i32") for kind in ("and", "or")),
+]
 
 METAL: Final = Language(
     name="Metal",
@@ -95,6 +98,11 @@ METAL: Final = Language(
         "weft_i32_as_f32": "$inline float weft_i32_as_f32(int x) {\n  return as_type<float>(x);\n}",
         "weft_f16_to_f32": "$inline float weft_f16_to_f32(weft_f16 x) {\n  return float(as_type<half>(x));\n}",
         "weft_f32_to_f16": "$inline weft_f16 weft_f32_to_f16(float x) {\n  return as_type<ushort>(half(x));\n}",
+    },
+    helper_needs={
+        f"weft_atomic_{kind}_f32_{space}": (f"weft_{kind}imum_f32",)
+        for kind in ("min", "max")
+        for space in ("global", "shared")
     },
     reserved=_RESERVED,
     reserved_symbols=_RESERVED,

@@ -46,7 +46,11 @@ $inline ${element} weft_shuffle_{mode}_{element}(
 }}"""
 
 
-_COMBINED: Final = {"add": "old + value", "min": "value < old ? value : old", "max": "value > old ? value : old"}
+_COMBINED: Final = {
+    "add": "old + value",
+    "min": "weft_minimum_f32(old, value)",
+    "max": "weft_maximum_f32(old, value)",
+}
 
 
 def _atomic(kind: str, space: str) -> str:
@@ -55,7 +59,7 @@ def _atomic(kind: str, space: str) -> str:
 // Combines a value into memory at once; gives what stood there.
 $inline float weft_atomic_{kind}_f32_{space}(volatile {place} float *place, float value) {{
   volatile {place} int *bits = (volatile {place} int *)place;
-  int seen = *bits;
+  int seen = atomic_or(bits, 0);
   for (;;) {{
     const float old = as_float(seen);
     const int before = atomic_cmpxchg(bits, seen, as_int({_COMBINED[kind]}));
@@ -145,5 +149,10 @@ OPENCL: Final = Language(
         **{f"blockIdx.{axis}": f"get_group_id({number})" for number, axis in enumerate("xyz")},
     },
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)",
-    atomics={("add", "i32"): "atomic_add", ("min", "i32"): "atomic_min", ("max", "i32"): "atomic_max"},
+    helper_needs={
+        f"weft_atomic_{kind}_f32_{space}": (f"weft_{kind}imum_f32",)
+        for kind in ("min", "max")
+        for space in ("global", "shared")
+    },
+    atomics={(kind, "i32"): f"atomic_{kind}" for kind in ("add", "min", "max", "and", "or")},
 )

@@ -177,6 +177,18 @@ static T atomicMax(T *place, T value) {
   return old;
 }
 template <typename T>
+static T atomicAnd(T *place, T value) {
+  const T old = *place;
+  *place = old & value;
+  return old;
+}
+template <typename T>
+static T atomicOr(T *place, T value) {
+  const T old = *place;
+  *place = old | value;
+  return old;
+}
+template <typename T>
 static T atomicCAS(T *place, T compare, T value) {
   const T old = *place;
   if (old == compare) *place = value;

@@ -85,6 +85,22 @@ func.func @k(%v: f32, %B: memref<?xi32>, %t: index) attributes {low.kernel = #lo
 
 // -----
 
+// CHECK: low.atomic has 1 indices into memref<4x4xf32>
+func.func @k(%v: f32, %B: memref<4x4xf32>, %t: index) attributes {low.kernel = #low.kernel<[1, 1, 1], source = "">} {
+  %w = low.atomic add %v, %B[%t] : f32, memref<4x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: low.atomic or combines integers, got f32
+func.func @k(%v: f32, %B: memref<4xf32>, %t: index) attributes {low.kernel = #low.kernel<[1, 1, 1], source = "">} {
+  %w = low.atomic or %v, %B[%t] : f32, memref<4xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: low.async_copy copies to shared memory, got memref<?xf32>
 func.func @k(%A: memref<?xf32>, %t: index) attributes {low.kernel = #low.kernel<[1, 1, 1], source = "">} {
   low.async_copy %A[%t] to %A[%t] bytes 16 : memref<?xf32>, memref<?xf32>

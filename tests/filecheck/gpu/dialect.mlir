@@ -46,5 +46,9 @@ func.func @kernel(%A: memref<?xf32>, %n: index) attributes {
   %old = low.atomic add %z, %A[%b] : f32, memref<?xf32>
   // CHECK-NEXT: %most = low.atomic max %z, %S[%t] : f32, memref<1024xf32, "shared">
   %most = low.atomic max %z, %S[%t] : f32, memref<1024xf32, "shared">
+  // CHECK: %seen = low.atomic or %flags, %F[%b, %t] : i32, memref<4x8xi32>
+  %flags = arith.constant 6 : i32
+  %F = memref.alloca() : memref<4x8xi32>
+  %seen = low.atomic or %flags, %F[%b, %t] : i32, memref<4x8xi32>
   func.return
 }
