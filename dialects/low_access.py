@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import auto
 from typing import cast
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.ptr import PtrType
 from xdsl.dialects.utils.enum_attribute import EnumAttribute
 from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
@@ -148,3 +148,35 @@ class StrideOp(IRDLOperation):
             raise VerifyException(
                 f"{self.name} asks for dimension {self.dimension.value.data} of a buffer of rank {rank}"
             )
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """Elements of a flat buffer will be accessed soon: a hint to caches, which changes no value.
+
+    `low.prefetch %A[%at] {lanes = 16} : memref<?xf32>` names that many elements from `%at` on, and may name elements
+    that the buffer does not have. With `for_write`, they will be stored to.
+    """
+
+    name = "low.prefetch"
+
+    buffer = operand_def(MemRefType)
+    index = operand_def(IndexType)
+    lanes = prop_def(IntegerAttr)
+    for_write = opt_prop_def(UnitAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$buffer `[` $index `]` attr-dict `:` type($buffer)"
+
+    def __init__(self, buffer: SSAValue, index: SSAValue, lanes: int = 1, *, for_write: bool = False) -> None:
+        super().__init__(
+            operands=[buffer, index],
+            properties={"lanes": IntegerAttr(lanes, i64), "for_write": UnitAttr() if for_write else None},
+        )
+
+    def verify_(self) -> None:
+        rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
+        if rank != 1:
+            raise VerifyException(f"{self.name} works on flat buffers, got one of rank {rank}")
+        if self.lanes.value.data < 1:
+            raise VerifyException(f"{self.name} names at least one element, got {self.lanes.value.data}")

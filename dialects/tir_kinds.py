@@ -71,6 +71,14 @@ PIPELINE_STAGES = "pipeline_stages"
 """Annotation of a loop: how many iterations are on their way at once (an integer of at least 2), on targets whose
 kernels can fetch early; others run it as it is."""
 
+PREFETCH = "prefetch"
+"""Annotation of a block: a list of `["read" or "write", buffer, [shift, ...]]`. While an instance runs, the element of
+that buffer (counted as schedule steps count them) that an instance with shifted iterators accesses is asked for."""
+
+PREFETCHED = "tir.prefetched"
+"""Attribute of a load or store: a list with an integer a dimension, how far from its element the one lies that is asked
+for."""
+
 VIRTUAL_THREADS = "tir.virtual_threads"
 """Unit attribute of a loop in a kernel that is being lowered: it was bound to `vthread`."""
 

@@ -28,6 +28,11 @@ def emit_parallel_for(emitter: Emitter, op: low.ParallelForOp) -> None:
     emit_loop(emitter, op.induction_variable, op.body.block, op.extent, op, free=True)
 
 
+@emits(low.PrefetchOp)
+def emit_prefetch(emitter: Emitter, op: low.PrefetchOp) -> None:
+    """A hint, which changes no value."""
+
+
 @emits(low.GatherOp)
 def emit_gather(emitter: Emitter, op: low.GatherOp) -> None:
     buffer = emitter.buffer(op.base)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _READING = frozenset(
     {
         *("memref.load", "memref.dim", "memref.dealloc", "vector.load", "vector.maskedload", "low.gather"),
-        *("tir.reads", "tir.writes", "tir.assume_shape", "tir.assume_strides", "low.stride"),
+        *("tir.reads", "tir.writes", "tir.assume_shape", "tir.assume_strides", "low.stride", "low.prefetch"),
     }
 )
 """Ops that do not write the buffers they name."""

@@ -19,7 +19,7 @@ from weft.backends.c_family.control_ops import updated
 from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, Expr
 from weft.dialects import low
-from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -288,8 +288,13 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], Expr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
 
 
+def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
+    """Nothing: standard C and the languages of kernels have no such hint, and the element may not be there."""
+
+
 RULES: Final[Rules] = {
     AccessPtrOp: emit_pointer,
+    PrefetchOp: emit_prefetch,
     **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
     memref.AllocaOp: emit_alloca,

@@ -7,7 +7,7 @@ function, which LLVM turns into registers wherever the indices are constants aft
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import BoolAttr, IntegerAttr
@@ -18,7 +18,7 @@ from xdsl.traits import SymbolTable
 from weft.backends.llvm.metadata import NONTEMPORAL
 from weft.dialects import low
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import Access, AccessPtrOp
+from weft.dialects.low_access import Access, AccessPtrOp, PrefetchOp
 from weft.dialects.strides import strides_of
 from weft.support.errors import CompileError
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BUFFER_ALIGNMENT: Final = 64
 """Bytes to which temporaries are aligned unless they ask for more: a cache line, and the widest vector."""
+_CACHE_LINE_BYTES: Final = 64
+"""What one prefetch fetches."""
 MAX_STACK_BYTES: Final = 256 << 10
 """What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
 
@@ -77,7 +79,7 @@ def usage(buffer: SSAValue) -> tuple[list[Operation], list[Operation]]:
             through = usage(use.operation.results[0])
             reads += through[0]
             writes += through[1]
-        elif kind is not memref.DeallocOp:
+        elif kind not in (memref.DeallocOp, PrefetchOp):
             access = _access_of(use.operation, use.index)
             if access is not Access.WRITE:
                 reads.append(use.operation)
@@ -307,8 +309,20 @@ def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.bind(op.results[0], address(emitter, op, base, index))
 
 
+def emit_prefetch(emitter: FunctionEmitter, op: Operation) -> None:
+    """One instruction a cache line."""
+    base, index = _base_and_index(op, 0)
+    type_, _ = emitter.module.types.buffer(base.type, op)
+    at = address(emitter, op, base, index, in_bounds=False)
+    lanes = cast("IntegerAttr", op.properties["lanes"]).value.data
+    for offset in range(0, lanes * type_.bytes, _CACHE_LINE_BYTES):
+        line = at if offset == 0 else emitter.emit(f"getelementptr i8, ptr {at}, i64 {offset}", "at")
+        emitter.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 {int('for_write' in op.properties)}, i32 3, i32 1)")
+
+
 RULES: Final[Rules] = {
     AccessPtrOp: emit_pointer,
+    PrefetchOp: emit_prefetch,
     **dict.fromkeys((memref.LoadOp, vector.LoadOp), emit_load),
     **dict.fromkeys((memref.StoreOp, vector.StoreOp), emit_store),
     memref.AllocaOp: emit_alloca,

@@ -10,6 +10,7 @@ from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from weft.analysis.index import Index, RangeOf
+from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
 from weft.passes.tir.nest import remembered_ranges
@@ -108,7 +109,7 @@ def _scan_op(op: Operation, lanes: Lanes) -> None:
             elif op.kind.data is LoopKind.THREAD_BINDING:
                 lanes.obstacle = "an inner loop is bound to threads"
             _scan(op.body.block, lanes)
-        case scf.YieldOp():
+        case scf.YieldOp() | PrefetchOp():
             pass
         case _:
             _scan_value_op(op, lanes)

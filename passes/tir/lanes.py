@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.index import Index
 from weft.dialects import low_lanes
 from weft.dialects.low import GatherOp, ScatterOp
+from weft.dialects.low_access import PrefetchOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.passes.tir.guards import constraint_of
@@ -68,6 +69,8 @@ class Vectorizer(LaneValues):
                 self.load(op)
             case memref.StoreOp():
                 self.store(op)
+            case PrefetchOp():
+                self.prefetch(op)
             case ForOp():
                 self.inner_loop(op)
             case scf.IfOp():
@@ -174,6 +177,18 @@ class Vectorizer(LaneValues):
             self.emit(vector.StoreOp(self.select(self.mask, lanes, old), op.memref, [base]))
         else:
             self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
+
+    def prefetch(self, op: PrefetchOp) -> None:
+        """What lies together is asked for at once; what does not is not asked for."""
+        place = Index.of(op.index).simplified(self.ranges)
+        if not self.lanes.varies(place):
+            self.emit(op)
+            return
+        self.dead.append(op)
+        split = self.offsets(place)
+        if split is not None and split[1] == tuple(range(self.count)):
+            for_write = op.for_write is not None
+            self.emit(PrefetchOp(op.buffer, self.scalar(split[0]), self.count, for_write=for_write))
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
         """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.

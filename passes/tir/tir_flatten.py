@@ -11,6 +11,7 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
@@ -29,10 +30,10 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
-from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, STORAGE_ALIGN
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, PREFETCHED, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.passes.tir.call_facts import call_facts
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
@@ -269,11 +270,24 @@ class _Flattener:
     def _flatten_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
         old = list(op.indices)
         value = self._place(op.memref, old, op)
+        self._prefetch(op, value)
         if isinstance(op, memref.LoadOp):
             op.operands = [op.memref, value]
         else:
             op.operands = [op.value, op.memref, value]
         erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
+
+    def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
+        """Before an access, ask for the element at the distance that it notes; kernels have other ways to wait."""
+        noted = op.attributes.pop(PREFETCHED, None)
+        if not isinstance(noted, DenseArrayBase) or IN_STEP in self.function.attributes:
+            return
+        ahead = Index.of(place)
+        for dimension, distance in enumerate(noted.get_values()):
+            if distance != 0:
+                ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, int(distance)), op)
+        at = index_before(ahead.simplified(range_of), op)
+        insert_before(op, [PrefetchOp(op.memref, at, for_write=isinstance(op, memref.StoreOp))])
 
     def _flatten_alloc(self, op: memref.AllocOp) -> None:
         type_ = buffer_type(op.memref)

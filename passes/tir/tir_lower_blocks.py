@@ -22,6 +22,7 @@ from weft.passes.tir.nest import (
     range_of,
     tir_functions,
 )
+from weft.passes.tir.prefetches import note_prefetches
 from weft.support.errors import CompileError
 
 
@@ -37,7 +38,8 @@ class LowerBlocksPass(ModulePass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
-    Loops stay. Blocks inside blocks are replaced too. Requires: no `tir.init` (CompileError names the block).
+    Loops stay. Blocks inside blocks are replaced too. Accesses of a block annotated `prefetch` note what to ask for
+    ahead of time (`prefetches.py`). Requires: no `tir.init` (CompileError names the block).
     """
 
     name = "tir-lower-blocks"
@@ -53,6 +55,7 @@ def lower_block(block: BlockOp) -> None:
     if block.init is not None:
         raise CompileError.at(block, f'block "{block.label}" still has its tir.init: run tir-lower-reductions before')
     conditions = _conditions(block)
+    note_prefetches(block)
     body = block.body.block
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     for variable, binding in zip(block.iter_vars, bindings, strict=True):

@@ -72,6 +72,34 @@ def test_elementwise_kinds(outer: str, inner: str):
     check_stages(ELEMENTWISE.replace("KIND_I", outer).replace("KIND_J", inner))
 
 
+PREFETCHING = """
+func.func @f(%A: memref<10x12xf32>, %I: memref<10xi64>, %C: memref<10x12xf32>) {
+  tir.for %i in 10 KIND_I { tir.for %j in 12 KIND_J {
+    tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j]
+        attributes {prefetch = [["read", 1, [1, 0]], ["read", 0, [-2, 0]], ["write", 0, [100, 0]]]} {
+      %at = memref.load %I[%vi] : memref<10xi64>
+      %zero = arith.constant 0 : i64
+      %none = arith.muli %at, %zero : i64
+      %row = arith.index_cast %none : i64 to index
+      %gathered = memref.load %A[%row, %vj] : memref<10x12xf32>
+      %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+      %c = arith.addf %a, %gathered : f32
+      memref.store %c, %C[%vi, %vj] : memref<10x12xf32>
+    } } }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("outer", ["", "parallel"])
+@pytest.mark.parametrize("inner", ["", "vectorized", "unrolled"])
+def test_prefetches_change_nothing(outer: str, inner: str):
+    """Also of elements that the buffers do not have; what is gathered is not asked for."""
+    lowered = check_stages(PREFETCHING.replace("KIND_I", outer).replace("KIND_J", inner))
+    asked = str(lowered).count("low.prefetch %A"), str(lowered).count("low.prefetch %C")
+    assert asked == (1, 1)
+
+
 MATMUL = """
 func.func @matmul(%A: memref<MxKxf32>, %B: memref<KxNxf32>, %C: memref<MxNxf32>) {
   %zero = arith.constant 0.0 : f32
