@@ -11,6 +11,7 @@ from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import child_blocks, function_of, scope_of
 from weft.schedule.defaults.machine import pays_threads
 from weft.schedule.defaults.nests import Member, reduces_in_lanes, vector_iterator, vectorize_inner
+from weft.schedule.defaults.prefetching import ask_for_next_rows
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
 from weft.schedule.recording import BlockHandle
@@ -33,6 +34,7 @@ class GroupRule:
         members, shared = _group(sch, block, target)
         if len(members) < 2 or _starves_threads(members, shared, target):
             return False
+        ask_for_next_rows(sch, members, shared, target)
         sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
         for member in members:
             if len(member.iterators) > shared:

@@ -16,6 +16,7 @@ from weft.interp.compare import compare_modules
 from weft.passes.verify_level import verify_level
 from weft.schedule.defaults.scheduling import apply_default_schedule
 from weft.support.target import Target
+from weft.te import ops
 
 TARGET = Target.parse("llvm -num-threads=2")
 
@@ -269,3 +270,15 @@ def test_enough_work_for_threads(program: Callable[[int, int, str], ModuleOp]) -
     library["main"](*arrays)
     plain["main"](*copies)
     assert np.array_equal(arrays[-1], copies[-1])
+
+
+def test_next_rows_are_asked_for():
+    """By the nest that computes most of those that read rows again, and by the one that writes them; not where rows
+    are long, of unknown length, or read once."""
+    trace = check(softmax(48, 256, "float32"))
+    assert trace.count('"prefetch"') == 2
+    assert '%e {key = "prefetch", value = [["read", 0, [1, 0]]]}' in trace, trace
+    long = softmax(4, 1 << 18, "float32")
+    assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
+    A = tensor(te.var("m"), te.var("n"))
+    assert "prefetch" not in check(te.create_func([A, ops.softmax(A)]))

@@ -1,0 +1,74 @@
+"""Which rows nests over the same rows ask for ahead of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from weft.analysis.block_patterns import Operand
+from weft.analysis.structure import buffers_read, buffers_written
+from weft.dialects.element_types import bytes_of
+from weft.dialects.tir_kinds import PREFETCH
+from weft.passes.schedule.annotations import Note
+from weft.schedule.defaults.machine import cost_of
+from weft.schedule.defaults.nests import Member
+from weft.schedule.defaults.rules import op_of
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+
+def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, target: Target) -> None:
+    """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
+    the next row of a parameter is asked for by the nest that computes most of those that read it, and by those that
+    write it. The first nest alone reads at the speed of memory: it asks for nothing.
+
+    Nothing is done where rows are of unknown length, or as long as half of the second cache.
+    """
+    wanted: dict[Member, list[Note]] = {}
+    moved = 0
+    buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
+    for buffer in buffers:
+        uses = [(m, o) for m in members for o in (*m.pattern.reads, *m.pattern.writes) if o.buffer is buffer]
+        sizes = [_row_bytes(member, shared, operand) for member, operand in uses]
+        if None in sizes:
+            return
+        moved += max(size for size in sizes if size is not None)
+        if not isinstance(buffer, BlockArgument):
+            continue
+        readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
+        if readers:
+            reader = max(readers, key=lambda m: cost_of(m.pattern))
+            _ask(wanted, sch, reader, "read", buffer, shared)
+        for writer in members:
+            if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
+                _ask(wanted, sch, writer, "write", buffer, shared)
+    if 2 * moved <= target.l2_bytes:
+        for member, entries in wanted.items():
+            sch.annotate(member.handle, PREFETCH, entries)
+
+
+def _moves(member: Member, shared: int, operand: Operand) -> bool:
+    """Whether an access is to the next row in the next iteration of the shared loops, and to neighbours in a row."""
+    if len(member.iterators) == shared:
+        return False
+    row, last = member.iterators[shared - 1], member.iterators[-1]
+    return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
+
+
+def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
+    """What a nest moves of a buffer in a row, at most; None when that is not known."""
+    inner = [v for v in member.iterators[shared:] if operand.stride_of(v) != 0]
+    extents = [member.pattern.extent_of(v) for v in inner]
+    known = [extent for extent in extents if extent is not None]
+    return prod(known) * bytes_of(operand.element_type) if len(known) == len(extents) else None
+
+
+def _ask(
+    wanted: dict[Member, list[Note]], sch: Schedule, member: Member, kind: str, buffer: SSAValue, shared: int
+) -> None:
+    block = op_of(sch, member.handle)
+    accessed = buffers_read(block) if kind == "read" else buffers_written(block)
+    shifts = [int(at == shared - 1) for at in range(len(member.iterators))]
+    wanted.setdefault(member, []).append([kind, accessed.index(buffer), shifts])
