@@ -38,7 +38,8 @@ def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
     total = reduction(powers, [along], lambda x, k: sum_over(x, axis=k), f"{name}_sum")
 
     def share(*indices: Expr) -> Expr:
-        return (powers(*indices) / total(*_others(indices, along))).astype(source.dtype)
+        # One division a row: the total is at least 1, or NaN.
+        return (powers(*indices) * (1.0 / total(*_others(indices, along)))).astype(source.dtype)
 
     return compute(source.shape, share, name)
 
