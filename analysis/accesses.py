@@ -20,6 +20,7 @@ from weft.analysis.computed import is_symbol as is_symbol
 from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
 
@@ -38,7 +39,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """One load, store or call argument, for all the instances in which it runs."""
+    """One load, store, half of an atomic update or call argument, for all the instances in which it runs."""
 
     op: Operation
     buffer: SSAValue
@@ -142,6 +143,9 @@ def _walk_op(op: Operation, context: Context) -> Iterator[Access]:
         yield _access(op, op.memref, op.indices, True, context)
     elif isinstance(op, AccessPtrOp):
         yield from _box_accesses(op, context)
+    elif isinstance(op, AtomicOp):
+        for is_write in (False, True):
+            yield _access(op, op.buffer, op.indices, is_write, context)
     elif isinstance(op, func.CallOp):
         for operand in op.operands:
             if isinstance(operand.type, MemRefType):

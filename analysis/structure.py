@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.support.errors import CompileError, did_you_mean
@@ -122,14 +123,14 @@ def stored_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` writes, itself or through the pointer that it takes."""
     if isinstance(op, memref.StoreOp):
         return op.memref
-    return op.buffer if isinstance(op, AccessPtrOp) and op.writes else None
+    return op.buffer if isinstance(op, AtomicOp) or (isinstance(op, AccessPtrOp) and op.writes) else None
 
 
 def loaded_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` reads, itself or through the pointer that it takes."""
     if isinstance(op, memref.LoadOp):
         return op.memref
-    return op.buffer if isinstance(op, AccessPtrOp) and op.reads else None
+    return op.buffer if isinstance(op, AtomicOp) or (isinstance(op, AccessPtrOp) and op.reads) else None
 
 
 def takes_pointers(root: Operation) -> bool:

@@ -20,6 +20,7 @@ from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThre
 from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
+from weft.passes.tir.tir_lower_atomic_reductions import LowerAtomicReductionsPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
@@ -83,7 +84,9 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
     """From scheduled tir to low for targets whose programs are kernels: bound loops become functions of their own."""
     return (
-        # First, for what it makes are blocks and temporaries as others.
+        # First, for it says which reductions threads do not do together.
+        LowerAtomicReductionsPass(),
+        # Before the others, for what it makes are blocks and temporaries as others.
         FactorThreadReductionsPass(),
         # As for CPUs: which temporaries are private is asked while loops say what the program means.
         PlaceBuffersPass(),

@@ -59,6 +59,7 @@ PASSES: Mapping[str, str] = {
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
     "tir-loop-partition": "weft.passes.schedule.primitive_passes:LoopPartitionPass",
+    "tir-lower-atomic-reductions": "weft.passes.tir.tir_lower_atomic_reductions:LowerAtomicReductionsPass",
     "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
     "tir-lower-loops": "weft.passes.tir.tir_lower_loops:LowerLoopsPass",
     "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",

@@ -11,6 +11,7 @@ import elementwise
 import matmul
 import normalization
 import reductions
+import split_k
 import transpose
 import window_sum
 from running import Case, run
@@ -22,6 +23,7 @@ CASES: list[Case] = [
     *reductions.CASES,
     *normalization.CASES,
     *matmul.CASES,
+    *split_k.CASES,
     *convolution.CASES,
     *attention.CASES,
 ]

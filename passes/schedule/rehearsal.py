@@ -17,7 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import function_of
 from weft.analysis.threads import axis_of
-from weft.dialects.low_kernel import THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.loop_kinds import reduces_in_lanes
@@ -68,7 +68,8 @@ class MovingPrimitive(Primitive):
                 continue
             loop = originals.get(op)
             inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
-            reductions = inits and not reduces_in_lanes(op)
+            together = axis_of(op) in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(op)
+            reductions = not together
             consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
             violation = dependent_iterations(op, consequence, reductions=reductions, inits=inits)
             if violation is None:

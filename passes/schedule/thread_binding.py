@@ -9,13 +9,14 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
+from weft.analysis.atomics import combining_loop, kernel_around, why_not_atomic
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_towards, function_of
 from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
 from weft.dialects import sched
-from weft.dialects.low_kernel import THREAD_AXES
-from weft.dialects.tir import ForOp
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.schedule.loop_kinds import why_not_free
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
@@ -51,12 +52,22 @@ class Bind(Primitive):
     Requirements:
     1. the axis is one of these
     2. the loop has no other kind yet
-    3. the iterations are independent, as for `parallel`; on `threadIdx` they may also combine into one accumulator, by
-       a combiner that is free of order: the threads then do so by shuffles and through shared memory
+    3. the iterations are independent, as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
+       accumulator, by a combiner that is free of order. The threads of a block do so by shuffles and through shared
+       memory; blocks of threads, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
        the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
     5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times
     6. the loop is not inside a vectorized loop
+    7. what is combined by atomic operations are sums, minima, maxima, bitwise and, or of elements of 32 or 64 bits in
+       memory of the device
+    8. it starts in an earlier kernel: the block has no init (`decompose_reduction`), and no other block in the same
+       nest of bound loops writes the element
+    9. no other block in that nest reads the element
+
+    To bind a reduction over floats asks for sums in another order, and by atomic operations for another one in each
+    run: results differ by rounding. Each iteration is an atomic operation on memory of the device; with `rfactor`
+    before, and its partial results computed at the loops around, it is one for each partial result.
 
     On a CPU the threads run one after the other: bound loops are lowered as serial ones.
 
@@ -76,6 +87,9 @@ class Bind(Primitive):
         "an axis is bound once",
         "an axis has one extent in a nest",
         "the loop is not inside a vectorized loop",
+        "what blocks of threads combine has atomic operations",
+        "what blocks of threads combine into starts in an earlier kernel",
+        "nothing else in the kernel reads what blocks of threads combine into",
     )
 
     loop: ForOp
@@ -86,7 +100,7 @@ class Bind(Primitive):
         if axis not in AXES:
             self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
         self.require(2, self._why_not_free(), loop)
-        reductions = axis not in THREAD_AXES
+        reductions = axis not in (*THREAD_AXES, *BLOCK_AXES)
         self.require(3, dependent_iterations(loop, "at the same time", reductions=reductions, inits=reductions), loop)
         other = nested_binding(loop, axis)
         if other is not None:
@@ -101,7 +115,16 @@ class Bind(Primitive):
         for parent in ancestors(loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
                 self.refuse(6, f"loop {operation_text(parent)} around it is vectorized", parent)
+        self._require_atomic_updates(kernel_around(loop))
         return BindPlan(loop, axis)
+
+    def _require_atomic_updates(self, kernel: ForOp) -> None:
+        """What blocks of threads combine in the nest can be combined by atomic operations, once the loop is bound."""
+        for block in [op for op in kernel.walk() if isinstance(op, BlockOp)]:
+            combined = combining_loop(block, self.loop, self.thread_axis)
+            refused = None if combined is None else why_not_atomic(block, combined, kernel)
+            if refused is not None:
+                self.refuse(*refused, block)
 
     def _why_not_free(self) -> str | None:
         bound = self.loop.thread_axis

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.dialects.low import PARAMS, ParamAttr, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
@@ -192,6 +193,8 @@ class ParameterAccesses:
             return Access.READ
         if isinstance(op, memref.StoreOp):
             return Access.WRITE
+        if isinstance(op, AtomicOp):
+            return Access.READWRITE
         if isinstance(op, memref.CastOp):
             return self._of_value(op.dest)
         if isinstance(op, CallOp):

@@ -22,6 +22,7 @@ from weft.analysis.threads import (
     loops_of_axis,
 )
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
@@ -249,7 +250,7 @@ class _Binder:
             if extent == 1:
                 continue
             around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]  # outermost first
-            if axis in BLOCK_AXES and around:
+            if axis in BLOCK_AXES and around and not any(isinstance(op, AtomicOp) for op in block.walk()):
                 _require_no_reduction(block, around[-1])
             if not around:
                 if _writes_own_memory_only(block):
@@ -278,7 +279,8 @@ def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
         raise CompileError.at(
             block,
             f'block "{block.label}" is reduced over %{loop.induction_variable.name_hint}, which is bound to '
-            f"{axis_of(loop)}: blocks of threads cannot combine what they have (rfactor makes partial results of each)",
+            f"{axis_of(loop)}: blocks of threads combine what they have by atomic operations only, see "
+            "tir-lower-atomic-reductions",
         )
 
 
@@ -289,7 +291,7 @@ def _labels(root: Operation) -> Iterator[str]:
 def _does_work(block: BlockOp) -> bool:
     """Whether a block accesses buffers itself, and not only in blocks inside of it."""
     for op in block.walk():
-        if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+        if isinstance(op, memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp):
             nearest = next((a for a in ancestors(op) if isinstance(a, BlockOp)), None)
             if nearest is block:
                 return True

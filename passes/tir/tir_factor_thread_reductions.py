@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.index import Index
 from weft.analysis.structure import loops_around, stored_buffer
 from weft.analysis.threads import axis_of
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
@@ -56,7 +57,7 @@ class FactorThreadReductionsPass(ModulePass):
 
 def _thread_loop(block: BlockOp) -> ForOp | None:
     """A loop over threads that a reduce iterator of a block is bound to."""
-    if ACROSS_THREADS in block.attributes:
+    if ACROSS_THREADS in block.attributes or any(isinstance(op, AtomicOp) for op in block.walk()):
         return None
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     reduced = {

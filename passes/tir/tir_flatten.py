@@ -31,6 +31,7 @@ from weft.analysis.index import Index
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PREFETCHED, STORAGE_ALIGN
@@ -213,6 +214,10 @@ class _Flattener:
                 self._flatten_access(op)
             case memref.AllocOp():
                 self._flatten_alloc(op)
+            case AtomicOp():
+                old = list(op.indices)
+                op.operands = [op.value, op.buffer, self._place(op.buffer, old, op)]
+                erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
             case memref.DimOp():
                 self._replace_dim(op)
             case AssumeShapeOp() | AssumeStridesOp() | AssumeOp():
@@ -437,9 +442,8 @@ def _product(left: Index, right: Index, anchor: Operation) -> Index:
 
 def _is_passed_on(buffer: SSAValue) -> bool:
     """Whether a call or cast takes the buffer: what lives on the stack is loaded, stored, pointed to for a moment."""
-    return any(
-        not isinstance(use.operation, memref.LoadOp | memref.StoreOp | AccessPtrOp | StrideOp) for use in buffer.uses
-    )
+    known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
+    return any(not isinstance(use.operation, known) for use in buffer.uses)
 
 
 def _add_at_end(alloc: Operation, free: Operation) -> None:

@@ -17,7 +17,7 @@ from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict
 from weft.analysis.sets import NotProved
 from weft.analysis.threads import differs_between_threads, runs_over_threads, thread_conflict
-from weft.dialects.low_gpu import BarrierOp
+from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
@@ -99,11 +99,12 @@ class _Inserter:
     threads: tuple[ForOp, ...]
 
     def check_writes(self, body: Block) -> None:
-        """No two threads write one element in the same place of the program."""
+        """No two threads write one element in the same place of the program, but by atomic operations."""
         for op in body.walk():
             for access in self.found.get(op, ()):
                 if (
                     access.is_write
+                    and not isinstance(op, AtomicOp)
                     and (conflict := self._conflict(access, access, None)) is not None
                     and conflict.exact
                 ):
@@ -171,6 +172,8 @@ class _Inserter:
             for second in later:
                 if first.buffer is not second.buffer or not (first.is_write or second.is_write):
                     continue
+                if isinstance(first.op, AtomicOp) and isinstance(second.op, AtomicOp):
+                    continue  # in any order
                 try:
                     conflict = thread_conflict(first, second, self.threads, carried)
                 except NotProved as error:

@@ -76,7 +76,7 @@ LOOP_SHAPES = [
         "bind",
         3,
         PROGRAMS["matmul_relu"].text,
-        lambda s: s.bind(loop(s, "Y", 2), "blockIdx.x"),
+        lambda s: s.bind(loop(s, "Y", 2), "vthread.x"),
         r"\(i=0, j=0, k=0\) of block \"Y\" writes Y\[0, 0\]; .* at the same time",
         ...,
     ),

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 
 import pytest
+from atomic_refusals import ATOMICS
 from block_refusals import BLOCKS
 from loop_refusals import LOOPS, PLAIN
 from loop_shape_refusals import LOOP_SHAPES
@@ -15,7 +16,7 @@ import weft
 from weft import Schedule, ScheduleError
 from weft.passes.schedule.registry import primitive_class
 
-REFUSALS = [*LOOPS, *LOOP_SHAPES, *BLOCKS]
+REFUSALS = [*LOOPS, *LOOP_SHAPES, *BLOCKS, *ATOMICS]
 NO_PROGRAM_BREAKS = {("reverse_compute_inline", 8)}
 """The consumer of a temporary writes one element where its producer wrote one: loops stay as independent as before."""
 

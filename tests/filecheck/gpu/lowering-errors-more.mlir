@@ -68,8 +68,8 @@ func.func @space(%B: memref<16xf32>) {
 
 // -----
 
-// The init of the sum stands elsewhere: what threads would start from is not known.
-// CHECK: error: block "B" is reduced over %t, which is bound to threadIdx.x, but its parts cannot be combined
+// The sum starts in the same kernel: what threads would start from is not known.
+// CHECK: error: block "B" is reduced over %t, which is bound to threadIdx.x, but its parts cannot be combined: iteration ({{.*}}) of block "B" writes B[0]; iteration ({{.*}}) of block "I" writes B[0] in the same kernel, whose blocks of threads do not wait for each other
 func.func @no_init(%A: memref<4x32xf32>, %B: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %b in 4 thread_binding<"blockIdx.x"> {

@@ -86,7 +86,7 @@ func.func @shared(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: block "B" is reduced over %b, which is bound to blockIdx.x: blocks of threads cannot combine what they have
+// CHECK: error: block "B" is reduced over %b, which is bound to blockIdx.x, but its parts cannot be combined: block "B" combines by arith.mulf, for which there is no atomic operation
 func.func @reduced(%A: memref<16xf32>, %B: memref<1xf32>) {
   %c0 = arith.constant 0 : index
   tir.for %t in 1 thread_binding<"threadIdx.x"> {
@@ -94,7 +94,7 @@ func.func @reduced(%A: memref<16xf32>, %B: memref<1xf32>) {
       tir.block "B" iters(%vk: reduce<16>) = [%b] {
         %a = memref.load %A[%vk] : memref<16xf32>
         %b0 = memref.load %B[%c0] : memref<1xf32>
-        %c = arith.addf %b0, %a : f32
+        %c = arith.mulf %b0, %a : f32
         memref.store %c, %B[%c0] : memref<1xf32>
       }
     }

@@ -1,0 +1,85 @@
+"""tir-lower-atomic-reductions: what blocks of threads combine into one element becomes atomic operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import OpResult
+from xdsl.passes import ModulePass
+
+from weft.analysis.atomics import AtomicUpdate, atomic_updates, combining_loop, kernel_around, why_not_atomic
+from weft.analysis.structure import ancestors
+from weft.analysis.threads import axis_of
+from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.tir.nest import insert_before, tir_functions
+from weft.support.errors import CompileError
+
+
+@dataclass(frozen=True)
+class LowerAtomicReductionsPass(ModulePass):
+    """Let each reduction block with a reduce iterator over blocks of threads (`blockIdx`) update its accumulators by
+    `low.atomic`, and so each over threads whose accumulators an earlier kernel starts.
+
+    ```mlir
+    tir.for %z in 4 thread_binding<"blockIdx.z"> { tir.for %k in 16 {
+      tir.block "C" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %z * 16 + %k] {
+        %c = memref.load %C[%vi] : memref<8xf32>
+        %s = arith.addf %c, %term : f32
+        memref.store %s, %C[%vi] : memref<8xf32> } } }
+    // becomes
+        %c = low.atomic add %term, %C[%vi] : f32, memref<8xf32>
+    ```
+    Raises CompileError for updates that `bind` would refuse (its requirements 7 to 9), and for those in a vectorized
+    loop.
+    """
+
+    name = "tir-lower-atomic-reductions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            found = [
+                (block, loop)
+                for block in function.walk()
+                if isinstance(block, BlockOp) and (loop := combining_loop(block)) is not None
+            ]
+            updates = [update for block, loop in found for update in _checked(block, loop)]
+            for update in updates:
+                _rewrite(update)
+
+
+def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
+    """The updates of a block over a loop, when all may be atomic."""
+    name = f'block "{block.label}"'
+    refused = why_not_atomic(block, loop, kernel_around(loop))
+    updates = atomic_updates(block)
+    if refused is not None or isinstance(updates, str):
+        detail = updates if refused is None else refused[1].detail
+        raise CompileError.at(
+            block,
+            f"{name} is reduced over %{loop.induction_variable.name_hint}, which is bound to {axis_of(loop)}, but its "
+            f"parts cannot be combined: {detail}",
+        )
+    for parent in ancestors(block):
+        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
+            raise CompileError.at(
+                block,
+                f"{name} combines by atomic operations, which are on one element at a time, in the vectorized loop "
+                f"%{parent.induction_variable.name_hint}",
+            )
+    return updates
+
+
+def _rewrite(update: AtomicUpdate) -> None:
+    store = update.store
+    atomic = AtomicOp(update.kind, update.term, store.memref, list(store.indices))
+    atomic.location = store.location
+    atomic.old.name_hint = update.load.res.name_hint
+    insert_before(store, [atomic])
+    combining = [store.value.op] if isinstance(store.value, OpResult) else []
+    for op in (store, *combining, update.load):
+        op.detach()
+        op.erase()
