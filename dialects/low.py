@@ -52,7 +52,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import GPU_OPS
 from weft.dialects.low_kernel import KernelAttr
-from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.dialects.strides import dynamic_extents
 from weft.support.facts import CallFact
 
@@ -386,6 +386,6 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
 
 LOW = Dialect(
     "low",
-    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, *GPU_OPS, *LANE_FORMS.values()],
+    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, *GPU_OPS, LdexpOp, *LANE_FORMS.values()],
     [AccessAttr, KernelAttr, ParamAttr],
 )

@@ -9,11 +9,31 @@ and `math` ops take vectors as they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, VectorType, i1, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -288,6 +308,31 @@ class IndexCastOp(_LaneCastOp):
         return (isinstance(source, IndexType) and isinstance(target, IntegerType)) or (
             isinstance(source, IntegerType) and isinstance(target, IndexType)
         )
+
+
+@irdl_op_definition
+class LdexpOp(IRDLOperation):
+    """`low.ldexp %p, %n : vector<16xf32>`: p * 2^n on every lane, or of scalars, rounded once. n is a whole number of
+    the same type; results may be subnormal, infinite or zero. Some processors have an instruction for it."""
+
+    name = "low.ldexp"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    significand = operand_def(T)
+    exponent = operand_def(T)
+    result = result_def(T)
+
+    traits = traits_def(Pure())
+    assembly_format = "$significand `,` $exponent attr-dict `:` type($result)"
+
+    def __init__(self, significand: SSAValue, exponent: SSAValue) -> None:
+        super().__init__(operands=[significand, exponent], result_types=[significand.type])
+
+    def verify_(self) -> None:
+        type_ = self.result.type
+        if not isinstance(get_element_type_or_self(type_), Float32Type | Float64Type):
+            raise VerifyException(f"{self.name} works on f32 and f64, got {type_}")
 
 
 LANE_FORMS: Mapping[type[Operation], type[Operation]] = {

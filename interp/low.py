@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from weft.dialects import low
-from weft.dialects.low_lanes import LANE_FORMS
+from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.interp import low_gpu as low_gpu
 from weft.interp.control import emit_loop
-from weft.interp.elementwise import lane_type
+from weft.interp.elementwise import elementwise, lane_type
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_rule, emits
@@ -53,6 +54,16 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
         emitter.line(f"{emitter.helper(scatter)}({emitter.operation_name(op)}, {arguments})", op)
 
 
+def ldexp(significand: float, exponent: float) -> float:
+    """significand * 2^exponent, in double; the type of the op rounds it, once: f32 has room to spare there."""
+    if exponent != exponent or math.isinf(exponent):
+        return significand * 2.0**exponent if exponent == exponent else exponent
+    try:
+        return math.ldexp(significand, int(exponent))
+    except OverflowError:
+        return math.copysign(math.inf, significand)
+
+
 def gather(
     op: Operation, name: str, data: list[Any], indices: Sequence[int], mask: Sequence[bool] | None, zero: float | int
 ) -> list[Any]:
@@ -90,6 +101,8 @@ def scatter(
     for lane in active:
         data[indices[lane]] = values[lane]
 
+
+elementwise(LdexpOp, template=lambda emitter, op, operands: f"{emitter.helper(ldexp)}({operands[0]}, {operands[1]})")
 
 for _scalar, _lanes in LANE_FORMS.items():
     _rule = emit_rule(_scalar.name)

@@ -73,7 +73,7 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         # Where types are still those of the program, which rules are asked about.
         LowerIntrinsicsPass(kind),
         # After rules of users, who may have better functions. C compilers are left to choose.
-        *((LowExpandMathPass(),) if kind == "llvm" else ()),
+        *((LowExpandMathPass(target),) if kind == "llvm" else ()),
         # Last, for what it widens is computed only where it was left.
         *((LowLegalizePass(kind),) if kind in LEGALIZED else ()),
         # Last, for they know the low level of the processor.

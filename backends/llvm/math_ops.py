@@ -12,6 +12,7 @@ from xdsl.dialects import math
 
 from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.types import value_type
+from weft.dialects.low_lanes import LdexpOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -99,6 +100,54 @@ def emit_library_call(emitter: FunctionEmitter, op: Operation) -> None:
         )
 
     float_op(emitter, op, instruction, widened=_SMALL)
+
+
+_SCALEF: Final = {"float": ("ps.512", 16, "i16 -1"), "double": ("pd.512", 8, "i8 -1")}
+"""Element -> suffix, lanes and full mask of the AVX-512 instruction for `low.ldexp`; its last argument is the rounding
+that is in effect."""
+
+
+def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> None:
+    """One instruction a register of AVX-512F; elsewhere LLVM's expansion, or calls of libm."""
+    target = emitter.module.target
+    suffix, width, mask = _SCALEF[emitter.type_of(op.results[0], op).element]
+    is_wide = target.architecture == "x86_64" and target.vector_bytes == 64
+
+    def instruction(type_: ValueType, texts: list[str]) -> str:
+        if not is_wide or not type_.lanes or type_.lanes % width:
+            return _portable_ldexp(emitter, type_, *texts)
+        part = value_type(type_.element, width)
+        result, line = "poison", ""
+        for start in range(0, type_.lanes, width):
+            p, n = (
+                emitter.emit(
+                    f"call {part.text} @llvm.vector.extract.{part.suffix}.{type_.suffix}"
+                    f"({type_.text} {text}, i64 {start})",
+                    "part",
+                )
+                for text in texts
+            )
+            scaled = emitter.emit(
+                f"call {part.text} @llvm.x86.avx512.mask.scalef.{suffix}({part.text} {p}, {part.text} {n}, "
+                f"{part.text} zeroinitializer, {mask}, i32 4)",
+                "scaled",
+            )
+            line = (
+                f"call {type_.text} @llvm.vector.insert.{type_.suffix}.{part.suffix}"
+                f"({type_.text} {result}, {part.text} {scaled}, i64 {start})"
+            )
+            result = "" if start + width == type_.lanes else emitter.emit(line, "lanes")
+        return line
+
+    float_op(emitter, op, instruction)
+
+
+def _portable_ldexp(emitter: FunctionEmitter, type_: ValueType, p: str, n: str) -> str:
+    whole = type_.of("i32")
+    saturated = f"call {whole.text} @llvm.fptosi.sat.{whole.suffix}.{type_.suffix}({type_.text} {n})"
+    exponent = emitter.emit(saturated, "exponent")
+    scaled = f"@llvm.ldexp.{type_.suffix}.{whole.suffix}"
+    return f"call {type_.text} {scaled}({type_.text} {p}, {whole.text} {exponent})"
 
 
 def each_lane(emitter: FunctionEmitter, type_: ValueType, texts: list[str], call: Callable[[list[str]], str]) -> str:
@@ -192,6 +241,7 @@ RULES: Final[Rules] = {
     **dict.fromkeys(_INTRINSICS, emit_intrinsic),
     **dict.fromkeys(_LIBRARY, emit_library_call),
     **dict.fromkeys(_BIT_INTRINSICS, emit_bits),
+    LdexpOp: emit_ldexp,
     math.RsqrtOp: emit_rsqrt,
     math.FPowIOp: emit_float_integer_power,
     math.IPowIOp: emit_integer_power,

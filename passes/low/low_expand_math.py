@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from weft.dialects.low import PARAMS
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,23 +62,39 @@ class LowExpandMathPass(ModulePass):
     without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded. Scalars have the formulas of
     vectors, so that a schedule does not change what a function gives, and LLVM can vectorize loops of them. Other
     types, and functions without a formula, stay: they are calls of the C library.
+
+    With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
+    vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results.
     """
 
     name = "low-expand-math"
 
+    target: str = ""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        scales = _bytes_that_scale(self.target)
         for function in op.ops:
             if isinstance(function, FuncOp) and PARAMS in function.attributes and function.body.blocks:
-                expand(function)
+                expand(function, scales)
 
 
-def expand(function: FuncOp) -> None:
-    """Expand the elementary functions of one low function."""
+def _bytes_that_scale(target: str) -> int:
+    """Bytes of the vectors that one instruction multiplies by powers of two; 0 where there is none, or no CPU is named:
+    then the code is for any. That 64 bytes are a register of an x86 means AVX-512F, which has it."""
+    if "-mcpu=" not in target:
+        return 0
+    machine = Target.parse(target)
+    return 64 if machine.architecture == "x86_64" and machine.vector_bytes == 64 else 0
+
+
+def expand(function: FuncOp, scales: int = 0) -> None:
+    """Expand the elementary functions of one low function. `scales`: of how many bytes the vectors are whose lanes one
+    instruction multiplies by powers of two, if there are any."""
     calls = [op for op in function.walk() if type(op) in FORMULAS]
     if calls:
         constants = Constants(function.body.block)
         for call in calls:
-            _expand(call, constants)
+            _expand(call, constants, scales)
 
 
 _BITS: Final[Mapping[type[Attribute], int]] = {Float16Type: 32, BFloat16Type: 32, Float32Type: 32, Float64Type: 64}
@@ -105,14 +122,15 @@ def _is_simple(power: SSAValue) -> bool:
     return isinstance(value, DenseIntOrFPElementsAttr) and set(value.get_values()) <= {*_SIMPLE_POWERS}
 
 
-def _expand(op: Operation, constants: Constants) -> None:
+def _expand(op: Operation, constants: Constants, scales: int) -> None:
     (result,) = op.results
     type_: Attribute = result.type
     shape = _shape(type_, in_double=isinstance(op, _IN_DOUBLE))
     block = op.parent
     if shape is None or block is None or (isinstance(op, math.PowFOp) and _is_simple(op.rhs)):
         return
-    writer = Writer(op, block, constants, shape)
+    has_ldexp = scales > 0 and shape.bytes > 0 and shape.bytes % scales == 0
+    writer = Writer(op, block, constants, shape, has_ldexp=has_ldexp)
     is_small = writer.float_type != type_
     operands: list[SSAValue] = list(op.operands)
     if is_small:

@@ -31,10 +31,11 @@ BOUNDS = {
 def compiled(function: str, element: str, lanes: int, target: str, count: int = COUNT, arguments: int = 1) -> Library:
     module = parse_text(context(), function_text(function, element, lanes, count, arguments), "test.mlir")
     module.verify()
-    LowExpandMathPass().apply(context(), module)
+    machine = Target.parse(target)
+    LowExpandMathPass(str(machine)).apply(context(), module)
     module.verify()
     assert f"math.{function}" not in str(module)
-    return load_low_module(module, Target.parse(target))
+    return load_low_module(module, machine)
 
 
 def targets() -> list[str]:
@@ -99,6 +100,56 @@ def test_the_expansion_keeps_the_meaning(element: str) -> None:
         LowExpandMathPass().apply(context(), module)
         module.verify()
         assert reference.compare(module) is None, function
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_the_expansion_for_a_cpu_keeps_the_meaning(element: str) -> None:
+    for function in BOUNDS:
+        module = parse_text(context(), function_text(function, element, 16, 64), "test.mlir")
+        reference = Reference(module)
+        LowExpandMathPass("llvm -mcpu=cascadelake").apply(context(), module)
+        module.verify()
+        assert ("low.ldexp" in str(module)) == (function in ("exp", "exp2")), function
+        assert reference.compare(module) is None, function
+
+
+@pytest.mark.parametrize("lanes", [0, 3, 16, 48])
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_ldexp(element: str, lanes: int) -> None:
+    """By instructions where there are some, and as the interpreter does it, against NumPy."""
+    dtype = DTYPES[element]
+    p = np.array([1.0, -1.5, 0.0, -0.0, 1.9999999, 0.7, np.inf, -np.inf, np.nan, 1e-40, 3e38, -1e-45], dtype)
+    n = np.array([0, 1, -1, 127, 128, -126, -127, -149, -150, -151, 1023, 1024, -1074, -1075, 3e9, -3e9], dtype)
+    p, n = (np.ascontiguousarray(grid.ravel()) for grid in np.meshgrid(p, n))
+    type_ = f"vector<{lanes}x{element}>" if lanes else element
+    load, store = ("vector.load", "vector.store") if lanes else ("memref.load", "memref.store")
+    suffix = f", {type_}" if lanes else ""
+    buffer = f"memref<{len(p)}x{element}>"
+    text = f"""
+    func.func @f(%P: {buffer}, %N: {buffer}, %Y: {buffer}) attributes {{low.params = [
+        #low.param<"P", {buffer}, read, []>, #low.param<"N", {buffer}, read, []>, #low.param<"Y", {buffer}, write, []>],
+        low.symbols = []}} {{
+      %c0 = arith.constant 0 : index
+      %step = arith.constant {lanes or 1} : index
+      %end = arith.constant {len(p)} : index
+      scf.for %i = %c0 to %end step %step {{
+        %p = {load} %P[%i] : {buffer}{suffix}
+        %n = {load} %N[%i] : {buffer}{suffix}
+        %y = low.ldexp %p, %n : {type_}
+        {store} %y, %Y[%i] : {buffer}{suffix}
+      }}
+      func.return
+    }}"""
+    module = parse_text(context(), text, "test.mlir")
+    module.verify()
+    with np.errstate(all="ignore"):
+        exact = np.ldexp(p, np.clip(n, -5000, 5000).astype(np.int32))
+    interpreted, run = np.empty_like(p), np.empty_like(p)
+    Interpreter(module).call("f", p, n, interpreted)
+    np.testing.assert_array_equal(interpreted, exact)
+    load_low_module(module, Target("llvm"))["f"](p, n, run)
+    np.testing.assert_array_equal(run, exact)
+    np.testing.assert_array_equal(np.signbit(run), np.signbit(exact))
 
 
 def test_special_values_in_the_interpreter() -> None:

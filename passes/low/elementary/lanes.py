@@ -87,6 +87,7 @@ class Shape:
     def __init__(self, format_: Format, lanes: int) -> None:
         self.format = format_
         self.is_vector = lanes > 0
+        self.bytes = lanes * format_.integer_type.width.data // 8
         self.float_type = _type(format_.float_type, lanes)
         self.integer_type = _type(format_.integer_type, lanes)
         self.mask_type = _type(i1, lanes)
@@ -158,13 +159,17 @@ class Constants:
 class Writer:
     """Inserts the ops of a formula before the op that it replaces, which has the given shape."""
 
-    def __init__(self, op: Operation, block: Block, constants: Constants, shape: Shape) -> None:
+    def __init__(
+        self, op: Operation, block: Block, constants: Constants, shape: Shape, *, has_ldexp: bool = False
+    ) -> None:
         self.shape = shape
         self.format = shape.format
         self.float_type = shape.float_type
         self.integer_type = shape.integer_type
         self.mask_type = shape.mask_type
         self.is_vector = shape.is_vector
+        self.has_ldexp = has_ldexp
+        """Whether `low.ldexp` is an instruction for this shape."""
         self._op = op
         self._block = block
         self._constants = constants
@@ -259,6 +264,11 @@ class Lanes:
 
     def with_sign_of(self, other: Lanes) -> Lanes:
         return self._function(math.CopySignOp, other.value)
+
+    def ldexp(self, exponent: Lanes) -> Lanes:
+        """These times two to the power of whole numbers, rounded once."""
+        writer = self.writer
+        return Lanes(writer, writer.op(low_lanes.LdexpOp, (self.value, exponent.value), writer.float_type))
 
     @property
     def bits(self) -> Bits:

@@ -14,6 +14,7 @@ func.func @lanes(%a: vector<8xf32>, %b: vector<8xf32>, %i: vector<8xi32>, %x: ve
   %v = low.extui %m : vector<8xi1> to vector<8xi8>
   %t = low.trunci %i : vector<8xi32> to vector<8xi8>
   %y = low.index_cast %i : vector<8xi32> to vector<8xindex>
+  %l = low.ldexp %a, %b : vector<8xf32>
   func.return
 }
 // CHECK-LABEL: @lanes
@@ -29,3 +30,4 @@ func.func @lanes(%a: vector<8xf32>, %b: vector<8xf32>, %i: vector<8xi32>, %x: ve
 // CHECK-NEXT:    %v = low.extui %m : vector<8xi1> to vector<8xi8>
 // CHECK-NEXT:    %t = low.trunci %i : vector<8xi32> to vector<8xi8>
 // CHECK-NEXT:    %y = low.index_cast %i : vector<8xi32> to vector<8xindex>
+// CHECK-NEXT:    %l = low.ldexp %a, %b : vector<8xf32>

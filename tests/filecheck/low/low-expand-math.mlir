@@ -1,4 +1,6 @@
 // RUN: weft-opt %s --split-input-file -p low-expand-math | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'low-expand-math{target="llvm -mcpu=haswell"}' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'low-expand-math{target="llvm -mcpu=cascadelake"}' | filecheck %s --check-prefix=AVX512
 
 // Clamp, n + rounder and n, r in two steps, the polynomial, two factors 2^(n/2). Constants stand at the start.
 // CHECK-LABEL: @exp
@@ -113,5 +115,26 @@ func.func @others(%a: f80, %b: vector<2x2xf32>, %c: vector<2xf32>) attributes {l
 }
 func.func @tensors(%a: f32) {
   %e = math.exp %a : f32
+  func.return
+}
+
+// -----
+
+// Whole registers of AVX-512 have an instruction for 2^n.
+// CHECK-LABEL:  @registers
+// CHECK-NOT:      low.ldexp
+// AVX512-LABEL: @exp
+// AVX512-NOT:     low.ldexp
+// AVX512-LABEL: @registers
+// AVX512:         %[[SHIFTED:.*]] = arith.addf {{.*}} : vector<16xf32>
+// AVX512-NEXT:    %[[N:.*]] = arith.subf %[[SHIFTED]], {{.*}} : vector<16xf32>
+// AVX512-NOT:     arith.shrui
+// AVX512:         %e = low.ldexp {{.*}}, %[[N]] : vector<16xf32>
+func.func @registers(%A: memref<16xf32>) attributes {
+    low.params = [#low.param<"A", memref<16xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<16xf32>, vector<16xf32>
+  %e = math.exp %a : vector<16xf32>
+  vector.store %e, %A[%c0] : memref<16xf32>, vector<16xf32>
   func.return
 }
