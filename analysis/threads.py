@@ -128,8 +128,9 @@ def _reaches(values: Iterable[SSAValue], wanted: SSAValue, inner: Operation) -> 
     return False
 
 
-def differs_between_threads(value: SSAValue) -> bool:
-    """Whether a value may differ between the threads of a block: it depends on their places, or on memory."""
+def differs_between_threads(value: SSAValue, axes: Sequence[str] = (*THREAD_AXES, *VIRTUAL_AXES)) -> bool:
+    """Whether a value may differ between the threads of a block along `axes`: it depends on their places there, or on
+    memory."""
     seen: set[SSAValue] = set()
     pending = [value]
     while pending:
@@ -141,7 +142,7 @@ def differs_between_threads(value: SSAValue) -> bool:
         if isinstance(owner, Block):
             loop = owner.parent_op()
             if isinstance(loop, ForOp):
-                if runs_over_threads(loop):
+                if axis_of(loop) in axes:
                     return True
                 pending.extend(loop.operands)
         elif owner.name.startswith(_COMPUTATIONS):

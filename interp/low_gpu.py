@@ -1,10 +1,10 @@
 """Kernels: a launch runs every block of threads, and the threads of a block meet at barriers and shuffles.
 
-A kernel is compiled to a Python generator, one for each thread. It pauses at barriers and shuffles with a `Meeting`; in
-order "interleaved" it also pauses around stores, and all blocks of threads run at once, so that races show. In other
-orders the blocks run one after the other, and so do the threads of a block from one meeting to the next: forward,
-reversed or shuffled. A barrier or shuffle that not all threads reach is an error, and so is a read of memory that was
-never written.
+A kernel is compiled to a Python generator, one for each thread. It pauses at barriers, shuffles and ops on tensor cores
+with a `Meeting`; in order "interleaved" it also pauses around stores, and all blocks of threads run at once, so that
+races show. In other orders the blocks run one after the other, and so do the threads of a block from one meeting to the
+next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is an error, and so is a read of
+memory that was never written.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.interp.control import argument
 from weft.interp.errors import InterpreterError
+from weft.interp.low_tensor_cores import meet
+from weft.interp.meetings import Meeting
 from weft.interp.registry import emits
 from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
 from weft.interp.scalar_functions import maximum, minimum
@@ -46,16 +48,6 @@ if TYPE_CHECKING:
 IDS, MEMORY = "_ids", "_memory"
 """Parameters of a compiled kernel: the place of the thread on all axes, and the shared memory of its block."""
 WARP = 32
-
-
-@dataclass(frozen=True)
-class Meeting:
-    """Where a thread waits for others: at a barrier (no mode) or at a shuffle with its value."""
-
-    op: Operation
-    value: Any = None
-    offset: int = 0
-
 
 Thread: TypeAlias = "Generator[Meeting | None, Any, Any]"
 
@@ -298,7 +290,7 @@ class _Block:
         answers: dict[int, Any] = {}
         for start in range(0, len(self.threads), WARP):
             lanes = list(range(start, min(start + WARP, len(self.threads))))
-            op = next((self.waiting[t].op for t in lanes if t in self.waiting and _shuffles(self.waiting[t])), None)
+            op = next((self.waiting[t].op for t in lanes if t in self.waiting and _is_of_warp(self.waiting[t])), None)
             if op is None:
                 continue
             for lane in lanes:
@@ -308,7 +300,11 @@ class _Block:
                         op, f"'{op.name}' is not reached by all threads of a warp: {lane} is missing"
                     )
             meetings = [self.waiting.pop(lane) for lane in lanes]
-            answers.update(zip(lanes, _shuffled(cast("low_gpu.ShuffleOp", op), meetings), strict=True))
+            if isinstance(op, low_gpu.ShuffleOp):
+                answers.update(zip(lanes, _shuffled(op, meetings), strict=True))
+            else:
+                meet(op, [meeting.value for meeting in meetings])
+                answers.update(dict.fromkeys(lanes))
         return answers
 
     def _pass_barrier(self) -> dict[int, Any]:
@@ -327,8 +323,8 @@ class _Block:
         return dict.fromkeys(range(len(self.threads)))
 
 
-def _shuffles(meeting: Meeting) -> bool:
-    return isinstance(meeting.op, low_gpu.ShuffleOp)
+def _is_of_warp(meeting: Meeting) -> bool:
+    return not isinstance(meeting.op, low_gpu.BarrierOp)
 
 
 def _shuffled(op: low_gpu.ShuffleOp, lanes: Sequence[Meeting]) -> list[Any]:

@@ -34,7 +34,8 @@ class GpuMachine:
     registers_per_thread: int = 255
     has_async_copy: bool = False
     """Whether copies from device memory to shared memory can run beside the threads."""
-    has_tensor_cores: bool = False
+    tensor_cores: frozenset[str] = frozenset()
+    """What the tensor cores do: `wmma f16`, `mma.sync m16n8k16 bf16`, and `ldmatrix`, which loads what they work on."""
 
     def __post_init__(self) -> None:
         for name in ("max_threads_per_block", "shared_bytes", "max_shared_bytes", "warp_size"):
@@ -61,6 +62,15 @@ def cuda_capability(architecture: str) -> int:
     return int(match[1])
 
 
+def _tensor_cores(capability: int) -> frozenset[str]:
+    """By the PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", the target notes of each instruction."""
+    since = {
+        **{"wmma f16": 70, "wmma bf16": 80, "ldmatrix": 75, "mma.sync m16n8k8 f16": 75},
+        **{"mma.sync m16n8k16 f16": 80, "mma.sync m16n8k16 bf16": 80},
+    }
+    return frozenset(name for name, first in since.items() if capability >= first)
+
+
 def gpu_machine(kind: str, architecture: str) -> GpuMachine:
     """The facts about a kind of processor. Raises `CompileError` for an unknown architecture."""
     if kind == "cuda":
@@ -68,7 +78,7 @@ def gpu_machine(kind: str, architecture: str) -> GpuMachine:
         return GpuMachine(
             max_shared_bytes=_CUDA_SHARED_KIB[capability] << 10,
             has_async_copy=capability >= 80,
-            has_tensor_cores=capability >= 70,
+            tensor_cores=_tensor_cores(capability),
         )
     if architecture:
         raise CompileError(f"target {kind} has no architectures, got -arch={architecture}")

@@ -40,6 +40,7 @@ def rules() -> Rules:
         gpu_ops,
         math_ops,
         memory_ops,
+        tensor_core_ops,
         vector_ops,
     )
 
@@ -52,6 +53,7 @@ def rules() -> Rules:
         **gpu_ops.RULES,
         **math_ops.RULES,
         **memory_ops.RULES,
+        **tensor_core_ops.RULES,
         **vector_ops.RULES,
     }
 

@@ -31,6 +31,8 @@ MAX_STACK_BYTES: Final = 256 << 10
 """What the local buffers of one function may take on a CPU."""
 WIDE_BYTES: Final = 16
 """To how many bytes buffers are aligned."""
+TILE_BYTES: Final = 32
+"""The same of buffers of which tensor cores load tiles."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
@@ -189,7 +191,8 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
                 f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
                 f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
             )
-    wide = any(isinstance(use.operation, vector.LoadOp | vector.StoreOp | memref.CastOp) for use in result.uses)
+    moved = (vector.LoadOp, vector.StoreOp, memref.CastOp, AccessPtrOp)
+    wide = any(isinstance(use.operation, moved) for use in result.uses)
     aligned = language.aligned.format(WIDE_BYTES) if language.aligned and wide else ""
     emitter.line(f"{aligned}{type_} {name}[{length}];")
 
@@ -199,13 +202,15 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
-    start = -(-emitter.shared_bytes // WIDE_BYTES) * WIDE_BYTES
+    tiles = any(isinstance(use.operation, AccessPtrOp) for use in op.results[0].uses)
+    aligned = TILE_BYTES if tiles else WIDE_BYTES
+    start = -(-emitter.shared_bytes // aligned) * aligned
     emitter.shared_bytes = start + size
     if emitter.dynamic_shared:
         at = f" + {start}" if start else ""
         emitter.line(f"{type_} *const {name} = ({type_} *)(weft_shared{at});")
     else:
-        emitter.line(f"{language.spaces['shared']}{language.aligned.format(WIDE_BYTES)}{type_} {name}[{length}];")
+        emitter.line(f"{language.spaces['shared']}{language.aligned.format(aligned)}{type_} {name}[{length}];")
 
 
 def emit_alloc(emitter: FunctionEmitter, op: Operation) -> None:
@@ -279,11 +284,17 @@ def emit_scatter(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_pointer(emitter: FunctionEmitter, op: Operation) -> None:
-    """`low.access_ptr`"""
+    """`low.access_ptr`; in CUDA it stands where it is used, with its type."""
     base, index = _base_and_index(op, 0)
     at = emitter.expr(index)
+    if emitter.language.kind == "cuda":
+        emitter.values[op.results[0]] = Expr(
+            _place(emitter, base, index), "ptr", c.ADD, at.reads, at.size + 1, at.calls
+        )
+        return
     if emitter.language.kind != "c":
-        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}")
+        user = next((use.operation for use in op.results[0].uses), op)
+        raise CompileError.at(op, f"{user.name} has no form in {emitter.language.name}")
     text = f"(void *)({_place(emitter, base, index)})"
     emitter.define(op.results[0], Expr(text, "ptr", c.UNARY, at.reads, at.size + 1, at.calls), op)
 

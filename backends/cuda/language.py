@@ -12,6 +12,7 @@ from typing import Final
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import portable_text
 from weft.backends.c_family.language import KEYWORDS, Language
+from weft.backends.cuda.tensor_cores import tensor_core_helpers
 
 TYPES: Final = {
     **{"i1": "bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long"},
@@ -194,6 +195,7 @@ CUDA: Final = Language(
         **_counts("popcount", "__popc"),
         **_counts("clz", "__clz"),
         **{f"weft_async_copy_{size}": _async_copy(size) for size in (4, 8, 16)},
+        **tensor_core_helpers(_INLINE),
         "weft_async_commit": _COMMIT,
         "weft_async_wait": _WAIT,
         **{f"weft_atomic_{kind}_i64": _atomic_64(kind, function) for kind, function in _UNSIGNED_ATOMICS.items()},

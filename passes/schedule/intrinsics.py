@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.context import Context
+from xdsl.dialects import affine, arith, memref, ptr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.func import Func, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.parser import Parser
 
 from weft.analysis.accesses import accesses, range_of
 from weft.analysis.dependence import buffer_name
+from weft.dialects.low import LOW
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import TIR, BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -44,10 +48,22 @@ def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """The intrinsic of a name. Raises `CompileError`, which suggests near names."""
+    """The intrinsic of a name, registered or one of weft's own (`tensor_core_intrinsics`). Raises `CompileError`, which
+    suggests near names."""
     if name not in _INTRINSICS:
-        raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, _INTRINSICS)}")
+        own = tensor_core_intrinsics()
+        if name not in own:
+            raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, {**own, **_INTRINSICS})}")
+        description, implementation = own[name]
+        _INTRINSICS[name] = intrinsic_of(name, _parsed(description), _parsed(implementation))
     return _INTRINSICS[name]
+
+
+def _parsed(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in (Builtin, Func, arith.Arith, affine.Affine, memref.MemRef, ptr.Ptr, TIR, LOW):
+        context.load_dialect(dialect)
+    return Parser(context, text).parse_module()
 
 
 def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> TensorIntrinsic:

@@ -22,11 +22,13 @@ from weft.analysis.threads import (
     loops_of_axis,
 )
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_fragments import WARP, is_fragment_scope
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
+from weft.passes.tir.warps import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
 
@@ -51,7 +53,9 @@ class BindThreadsPass(ModulePass):
     around bound ones. Threads run in step as far as they depend on each other: barriers come later. Where loops of one
     axis differ in extent, the axis has the largest one, and blocks of the others get a guard. A block outside of all
     loops of a thread axis runs in the first thread of it, unless it only writes memory that each thread has of its own;
-    so does one that fills shared memory alike in all threads. Virtual threads become unrolled loops.
+    so does one that fills shared memory alike in all threads. A block that works on tiles (`low_tiles.py`) stands in no
+    loop over threadIdx.x: the 32 threads along it are a warp, which runs it together. Virtual threads become unrolled
+    loops.
 
     Raises CompileError for loops with blocks that are bound to no axis, for stores outside of blocks, for host code
     that touches buffers, and for thread axes of dynamic extent; ScheduleError for blocks of more threads than the
@@ -67,6 +71,7 @@ class BindThreadsPass(ModulePass):
         for function in tir_functions(op):
             roots = list(kernel_roots(function.body.block, target))
             if roots:
+                require_tensor_cores(function, target)
                 _drop_tags(function)
             for root in roots:
                 _Binder(root, target).run()
@@ -75,12 +80,15 @@ class BindThreadsPass(ModulePass):
 
 
 def _drop_tags(function: FuncOp) -> None:
-    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with."""
+    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with; fragments are local."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
         old = buffer_type(op.memref)
         if not isinstance(old.memory_space, StringAttr):
             continue
         name = old.memory_space.data.partition(".")[0]
+        if is_fragment_scope(old.memory_space):
+            require_fragment(op)
+            name = LOCAL.data  # each thread of a warp has its part
         if name not in ("global", "shared", "local"):
             raise CompileError.at(
                 op, f'%{op.memref.name_hint}: kernels have no memory of space "{old.memory_space.data}"'
@@ -145,6 +153,7 @@ class _Binder:
     def run(self) -> None:
         self.check_stores()
         extents = {axis: self.extent(axis, loops) for axis, loops in self.loops.items() if loops}
+        self.give_lanes(extents)
         self.check_limits(extents)
         extents.setdefault(BLOCK_AXES[0], 1)
         variables, body = self.build_loops(extents)
@@ -158,6 +167,13 @@ class _Binder:
         for loop in [op for op in body.walk() if isinstance(op, ForOp) and axis_of(op) in VIRTUAL_AXES]:
             loop.kind, loop.thread_axis = LoopKindAttr(LoopKind.UNROLLED), None
             loop.attributes[VIRTUAL_THREADS] = UnitAttr()
+
+    def give_lanes(self, extents: dict[str, int | SSAValue]) -> None:
+        """Where there is work on tiles, threadIdx.x is the threads of a warp."""
+        blocks = [op for op in self.root.walk() if isinstance(op, BlockOp) and works_on_tiles(op)]
+        if blocks:
+            require_lanes(blocks, self.loops[LANES], extents.get(LANES))
+            extents[LANES] = WARP
 
     def check_stores(self) -> None:
         for op in self.root.walk():
@@ -249,6 +265,8 @@ class _Binder:
             extent = extents[axis]
             if extent == 1:
                 continue
+            if axis == LANES and works_on_tiles(block):
+                continue  # a warp does it together
             around = [loop for loop in self.loops[axis] if loop.is_ancestor(block)]  # outermost first
             if axis in BLOCK_AXES and around and not any(isinstance(op, AtomicOp) for op in block.walk()):
                 _require_no_reduction(block, around[-1])

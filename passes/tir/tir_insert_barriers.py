@@ -16,12 +16,13 @@ from xdsl.passes import ModulePass
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict
 from weft.analysis.sets import NotProved
-from weft.analysis.threads import differs_between_threads, runs_over_threads, thread_conflict
+from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
 from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
 from weft.passes.tir.tir_partition_blocks import thread_bodies
+from weft.passes.tir.warps import LANES, is_of_warp
 from weft.support.errors import CompileError
 
 
@@ -105,7 +106,7 @@ class _Inserter:
                 if (
                     access.is_write
                     and not isinstance(op, AtomicOp)
-                    and (conflict := self._conflict(access, access, None)) is not None
+                    and (conflict := self._conflict_with_itself(access)) is not None
                     and conflict.exact
                 ):
                     raise CompileError.at(op, f"{conflict.describe()}, by different threads at the same time")
@@ -182,9 +183,12 @@ class _Inserter:
                     return conflict
         return None
 
-    def _conflict(self, first: Access, second: Access, carried: ForOp | None) -> Conflict | None:
+    def _conflict_with_itself(self, access: Access) -> Conflict | None:
+        """Two threads that touch one element; those of a warp that work on a tile together do not."""
+        together = is_of_warp(access.op)
+        threads = [loop for loop in self.threads if not (together and axis_of(loop) == LANES)]
         try:
-            return thread_conflict(first, second, self.threads, carried)
+            return thread_conflict(access, access, threads, None)
         except NotProved:
             return None
 

@@ -11,6 +11,8 @@ import pytest
 
 from weft.backends.llvm.compile import CodegenOptions, assembly, object_code, optimize_ir
 from weft.backends.llvm.jit import jit
+from weft.backends.llvm.link import Part, link_parts
+from weft.backends.llvm.metadata import Leftover, leftover_of
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError
 from weft.support.machine import host_features
@@ -90,6 +92,49 @@ def test_vectorisers_are_options() -> None:
     unmarked = LOOP.replace(", !llvm.loop !0", "").replace("ult i64 %next, 16", "ult i64 %next, 16000")
     assert "x float>" not in optimize_ir(unmarked, X86, AS_WRITTEN)
     assert "x float>" in optimize_ir(unmarked, X86)
+
+
+LEFT = """
+define void @sum(ptr noalias %x, ptr noalias %s, i64 %n) {
+entry:
+  %local = alloca [8 x float]
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr float, ptr %x, i64 %i
+  %v = load float, ptr %p
+  store float %v, ptr %local
+  %copy = load float, ptr %local
+  %t = load float, ptr %s
+  %w = fadd reassoc float %t, %copy
+  store float %w, ptr %s
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+!0 = !{!"WORD"}
+!weft.leftover = !{!0}
+"""
+
+
+def test_what_is_left_to_llvm_chooses_passes() -> None:
+    """Nothing: local buffers still go to registers. Invariants: the sum does, too. Loops: it becomes a vector."""
+    nothing, invariants, loops = (optimize_ir(LEFT.replace("WORD", w), X86) for w in ("nothing", "invariants", "loops"))
+    assert "alloca" not in nothing + invariants + loops
+    assert re.search(r"phi float", nothing) is None
+    assert re.search(r"phi float", invariants) is not None
+    assert "x float>" not in invariants
+    assert re.search(r"phi <8 x float>", loops) is not None
+    unsaid = LEFT[: LEFT.index("!0 = ")]
+    assert re.search(r"phi <8 x float>", optimize_ir(unsaid, X86)) is not None
+
+
+def test_code_that_is_linked_to_others_is_left_to_llvm() -> None:
+    text = link_parts(LEFT.replace("WORD", "nothing"), [Part("define void @other() { ret void }")], X86)
+    assert leftover_of(text) is Leftover.LOOPS
+    assert leftover_of(LEFT.replace("WORD", "nothing")) is Leftover.NOTHING
 
 
 @pytest.mark.parametrize(

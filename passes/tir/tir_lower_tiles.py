@@ -1,0 +1,278 @@
+"""tir-lower-tiles: what a warp does with tiles becomes what each of its threads does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.structure import ancestors
+from weft.analysis.threads import differs_between_threads
+from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
+from weft.dialects.low_fragments import Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import LdmatrixOp, MmaSyncOp, WmmaLoadOp, WmmaMmaOp, WmmaStoreOp
+from weft.dialects.low_tiles import TileFillOp, TileLoadOp, TileMmaOp, TileOp, TileStoreOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IN_STEP, LoopKind
+from weft.passes.tir.nest import (
+    LOCAL,
+    buffer_type,
+    erase_if_unused,
+    index_before,
+    insert_before,
+    range_of,
+    tir_functions,
+)
+from weft.passes.tir.warps import LANES, lanes_around
+from weft.support.errors import CompileError
+
+
+@dataclass(frozen=True)
+class LowerTilesPass(ModulePass):
+    """Give each thread of a warp its part of every fragment, and lower the ops on tiles in kernels.
+
+    ```mlir
+    %F = memref.alloc() : memref<32x16xf16, "local">
+    %f = low.access_ptr %F[%i * 16, 0] sizes [16, 16] write : memref<32x16xf16, "local">
+    low.tile_load <mma, a, row, [16, 16, 16], f16> %s, %s_rows to %f, %f_rows
+    // becomes
+    %F = memref.alloc() : memref<2x1x8xf16, "local">
+    %s = low.access_ptr %S[%i * 16 + %lane mod 16, %lane floordiv 16 * 8] ...
+    %f = low.access_ptr %F[%i, 0, 0] sizes [1, 1, 8] write : memref<2x1x8xf16, "local">
+    low.ldmatrix %s to %f {count = 4, transposed = false, element = f16}
+    ```
+    Fragments of family `mma` are loaded by `low.ldmatrix`, and stored by each thread element by element. Requires
+    `tir-bind-threads`, and `tir-compact-buffers` before it; stands before `tir-flatten`. Raises CompileError where a
+    buffer holds fragments of two kinds, where a tile is no whole fragment of its buffer, and under conditions that may
+    differ between the threads of a warp.
+    """
+
+    name = "tir-lower-tiles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            if IN_STEP in function.attributes:
+                lower_tiles(function)
+
+
+def lower_tiles(function: FuncOp) -> None:
+    """Lower the ops on tiles of one function."""
+    tiles = [op for op in function.walk() if isinstance(op, TileOp)]
+    for op in tiles:
+        _require_together(op)
+    held = _fragments_of_buffers(tiles)
+    parts = {buffer: _divided(buffer, fragment) for buffer, fragment in held.items()}
+    for op in tiles:
+        _Lowering(op, parts).run()
+    for buffer in parts:
+        _erase_buffer(buffer)
+
+
+def _require_together(op: TileOp) -> None:
+    """The threads of a warp come to an op all, or none."""
+    for parent in ancestors(op):
+        value = parent.cond if isinstance(parent, scf.IfOp) else parent.extent if isinstance(parent, ForOp) else None
+        if isinstance(value, SSAValue) and differs_between_threads(value, (LANES,)):
+            what = "a condition" if isinstance(parent, scf.IfOp) else "a loop whose extent is"
+            raise CompileError.at(op, f"{op.name} stands under {what} that may differ between the threads of a warp")
+
+
+def _fragments_of_buffers(tiles: Sequence[TileOp]) -> dict[SSAValue, FragmentAttr]:
+    """Which fragments each buffer holds."""
+    found: dict[SSAValue, FragmentAttr] = {}
+    for op in tiles:
+        for fragment, pointer in op.fragments():
+            buffer = _pointer(pointer).buffer
+            other = found.setdefault(buffer, fragment)
+            if other != fragment:
+                raise CompileError.at(
+                    op, f"%{buffer.name_hint} holds fragments of two kinds: {other} elsewhere and {fragment} here"
+                )
+    return found
+
+
+def _pointer(value: SSAValue) -> AccessPtrOp:
+    if not isinstance(value.owner, AccessPtrOp):
+        raise TypeError("tiles are pointers of low.access_ptr")
+    return value.owner
+
+
+def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
+    """A new buffer for what one thread holds of the fragments in `buffer`: it has one more dimension."""
+    alloc, type_ = buffer.owner, buffer_type(buffer)
+    shape, tile = type_.get_shape(), fragment.tile
+    if not isinstance(alloc, memref.AllocOp) or DYNAMIC_INDEX in shape or len(shape) < 2:
+        raise TypeError(f"fragments lie in temporaries of static shape, got {type_}")
+    if shape[-2] % tile[0] or shape[-1] % tile[1]:
+        raise CompileError.at(alloc, f"%{buffer.name_hint} of {list(shape)} is not made of whole {fragment}")
+    new_shape = [*shape[:-2], shape[-2] // tile[0], shape[-1] // tile[1], fragment.elements_per_thread]
+    new = memref.AllocOp([], (), MemRefType(type_.element_type, new_shape, memory_space=LOCAL), alloc.alignment)
+    new.memref.name_hint = buffer.name_hint
+    insert_before(alloc, [new])
+    return new.memref
+
+
+def _erase_buffer(buffer: SSAValue) -> None:
+    for use in list(buffer.uses):
+        use.operation.detach()
+        use.operation.erase()
+    alloc = buffer.owner
+    if isinstance(alloc, Operation):
+        alloc.detach()
+        alloc.erase()
+
+
+class _Lowering:
+    """Lowers one op on tiles."""
+
+    def __init__(self, op: TileOp, parts: dict[SSAValue, SSAValue]) -> None:
+        self.op = op
+        self.parts = parts
+
+    def run(self) -> None:
+        match self.op:
+            case TileLoadOp():
+                self.load(self.op)
+            case TileStoreOp():
+                self.store(self.op)
+            case TileFillOp():
+                self.fill(self.op)
+            case TileMmaOp():
+                self.multiply(self.op)
+            case _:
+                raise TypeError(f"no lowering of {self.op.name}")
+        operands = list(self.op.operands)
+        self.op.detach()
+        self.op.erase()
+        for value in operands:
+            if isinstance(value, OpResult) and value.first_use is None and isinstance(value.op, AccessPtrOp | StrideOp):
+                indices = list(value.op.operands[1:])
+                value.op.detach()
+                value.op.erase()
+                erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
+
+    def load(self, op: TileLoadOp) -> None:
+        if op.fragment.family is Family.WMMA:
+            target = self.registers(op.fragment, op.target, Access.WRITE)
+            self.insert(WmmaLoadOp(op.fragment, op.source, op.source_rows, target))
+            return
+        fragment, source = op.fragment, _pointer(op.source)
+        row, column = _place_for_ldmatrix(fragment, Index.of(lanes_around(op).induction_variable))
+        first = self.moved(source, (row, column), Access.READ, [*[1] * (len(source.indices) - 1), 8])
+        target = self.registers(fragment, op.target, Access.WRITE)
+        transposed = (fragment.role is Role.A) == (fragment.order is Order.COL)
+        self.insert(LdmatrixOp(first, target, len(fragment.parts), fragment.element, transposed=transposed))
+
+    def store(self, op: TileStoreOp) -> None:
+        if op.fragment.family is Family.WMMA:
+            source = self.registers(op.fragment, op.source, Access.READ)
+            self.insert(WmmaStoreOp(op.fragment, source, op.target, op.target_rows))
+            return
+        lane = Index.of(lanes_around(op).induction_variable)
+        target = _pointer(op.target)
+        corner = [Index.of(index) for index in target.indices]
+        for number, (row, column) in enumerate(op.fragment.parts):
+            pair = ForOp.around(2, (), "e", LoopKind.VECTORIZED)
+            self.insert(pair)
+            body, element = pair.body.block, Index.of(pair.induction_variable)
+            end = arith.ConstantOp.from_int_and_width(0, 1)  # an anchor for what is computed in the body
+            body.add_op(end)
+            *outer, i, j = corner
+            place = (*outer, i + lane // 4 + row, j + (lane % 4) * 2 + column + element)
+            buffer, at = self.part(op.fragment, op.source)
+            registers = [index_before(index, end) for index in (*at, element + 2 * number)]
+            load = memref.LoadOp.get(buffer, registers)
+            insert_before(end, [load])
+            indices = [index_before(index.simplified(range_of), end) for index in place]
+            insert_before(end, [memref.StoreOp.get(load.res, target.buffer, indices)])
+            end.detach()
+            end.erase()
+
+    def fill(self, op: TileFillOp) -> None:
+        buffer, at = self.part(op.fragment, op.target)
+        value = arith.ConstantOp(op.value)
+        self.insert(value)
+        loop = ForOp.around(op.fragment.elements_per_thread, (), "r", LoopKind.UNROLLED)
+        self.insert(loop)
+        indices = [index_before(index, loop) for index in at]
+        store = memref.StoreOp.get(value.result, buffer, [*indices, loop.induction_variable])
+        store.location = op.location
+        loop.body.block.add_op(store)
+
+    def multiply(self, op: TileMmaOp) -> None:
+        a, b, c = op.a_fragment, op.b_fragment, op.c_fragment
+        if a.family is Family.WMMA:
+            pointers = (
+                self.registers(a, op.a, Access.READ),
+                self.registers(b, op.b, Access.READ),
+                self.registers(c, op.c, Access.READWRITE),
+            )
+            self.insert(WmmaMmaOp(a, b, *pointers))
+            return
+        for half in range(a.shape[1] // 8):
+            first = self.registers(a, op.a, Access.READ)
+            second = self.registers(b, op.b, Access.READ, 4 * half, 4)
+            self.insert(MmaSyncOp(a.element, first, second, self.registers(c, op.c, Access.READWRITE, 4 * half, 4)))
+
+    def insert(self, op: Operation) -> None:
+        insert_before(self.op, [op])
+
+    def part(self, fragment: FragmentAttr, tile: SSAValue) -> tuple[SSAValue, list[Index]]:
+        """Where a thread holds what it has of a tile."""
+        pointer = _pointer(tile)
+        *outer, i, j = [Index.of(index).simplified(range_of) for index in pointer.indices]
+        divided = [_quotient(index, size) for index, size in zip((i, j), fragment.tile, strict=True)]
+        if any(index is None for index in divided):
+            raise CompileError.at(
+                self.op,
+                f"{self.op.name}: a tile of %{pointer.buffer.name_hint} starts at [{i!r}, {j!r}], which is no multiple "
+                f"of {list(fragment.tile)}",
+            )
+        return self.parts[pointer.buffer], [*outer, *(index for index in divided if index is not None)]
+
+    def registers(
+        self, fragment: FragmentAttr, tile: SSAValue, access: Access, first: int = 0, count: int | None = None
+    ) -> SSAValue:
+        """A pointer to what a thread holds of a tile, or to some of it."""
+        buffer, at = self.part(fragment, tile)
+        indices = [index_before(index, self.op) for index in (*at, Index({}, first))]
+        sizes = [*[1] * len(at), fragment.elements_per_thread if count is None else count]
+        pointer = AccessPtrOp(buffer, indices, access, sizes)
+        self.insert(pointer)
+        return pointer.pointer
+
+    def moved(self, pointer: AccessPtrOp, by: tuple[Index, Index], access: Access, sizes: Sequence[int]) -> SSAValue:
+        """A pointer so many rows and columns further."""
+        *outer, i, j = [Index.of(index) for index in pointer.indices]
+        indices = [*outer, i + by[0], j + by[1]]
+        values = [index_before(index.simplified(range_of), self.op) for index in indices]
+        new = AccessPtrOp(pointer.buffer, values, access, sizes)
+        self.insert(new)
+        return new.pointer
+
+
+def _quotient(index: Index, divisor: int) -> Index | None:
+    """The index divided without a remainder."""
+    if index.constant % divisor or any(factor % divisor for factor in index.terms.values()):
+        return None
+    return Index({atom: factor // divisor for atom, factor in index.terms.items()}, index.constant // divisor)
+
+
+def _place_for_ldmatrix(fragment: FragmentAttr, lane: Index) -> tuple[Index, Index]:
+    """The row and column, in the tile, of the 8 elements that a thread names: matrix l floordiv 8, row l mod 8.
+
+    The parts of a fragment follow each other down the rows of the matrix; where there are two, threads from 16 on name
+    what others name already.
+    """
+    two = len(fragment.parts) == 2
+    zero = Index({})
+    if fragment.order is Order.ROW:
+        return lane % 16, zero if two else (lane // 16) * 8
+    return lane % 8 if two else (lane // 16) * 8 + lane % 8, (lane // 8) % 2 * 8
