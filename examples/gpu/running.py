@@ -36,6 +36,8 @@ class Case:
     """Sizes that the schedule wants to know."""
     divisors: Mapping[str, int] = field(default_factory=dict)
     """Sizes that must be multiples of a number."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that must be at least so large where they are known when the program is compiled."""
     odd: tuple[int, ...] = ()
     """Odd sizes to check, where the usual ones are too large."""
     ones: tuple[int, ...] = (1, 1, 1, 1)
@@ -43,7 +45,7 @@ class Case:
 
     def fitting(self, *numbers: int) -> dict[str, int]:
         """Numbers for the sizes, in order, rounded up to what the schedule takes."""
-        sizes = dict(zip(self.sizes, numbers, strict=False))
+        sizes = {n: max(size, self.least.get(n, 1)) for n, size in zip(self.sizes, numbers, strict=False)}
         return {
             name: -(-size // self.divisors.get(name, 1)) * self.divisors.get(name, 1) for name, size in sizes.items()
         }

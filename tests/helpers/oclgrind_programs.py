@@ -2,7 +2,8 @@
 
     OCLGRIND_LOG=file OCLGRIND_DATA_RACES=1 OCLGRIND_UNINITIALIZED=1 python oclgrind_programs.py MODE [names]
 
-MODE is `good`, `barriers` (without each barrier in turn) or `guards` (each comparison lets one more through in turn).
+MODE is `good`, `barriers` (without each barrier in turn), `guards` (each comparison lets one more through in turn) or
+`atomics` (plain stores in the place of atomic operations).
 
 Oclgrind reads its settings when it is loaded, so this is a program of its own. It prints one line of JSON for each
 program: its name, the error against NumPy, and what was logged while it ran.
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT / "examples" / "gpu"))
 
 import numpy as np  # noqa: E402
 from gpu_programs import CASES  # noqa: E402
+from plain_stores import with_plain_stores  # noqa: E402
 from running import Case  # noqa: E402
 from xdsl.context import Context  # noqa: E402
 from xdsl.dialects import arith  # noqa: E402
@@ -29,7 +31,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64  # noqa: E402
 from xdsl.dialects.func import FuncOp  # noqa: E402
 from xdsl.ir import Operation  # noqa: E402
 
-from weft.dialects.low_gpu import BarrierOp  # noqa: E402
+from weft.dialects.low_gpu import AtomicOp, BarrierOp  # noqa: E402
 from weft.dialects.low_kernel import kernel_of  # noqa: E402
 from weft.passes.lower_tir_to_low import lower_tir_to_low  # noqa: E402
 from weft.runtime.gpu_build import load_gpu_module  # noqa: E402
@@ -43,6 +45,7 @@ SIZES_OF = {
     **{"vector_add": (150,), "row_sum": (2, 300), "softmax": (2, 21), "layernorm": (2, 300)},
     **{"attention": (1, 11, 5), "conv2d": (3, 5, 6, 7), "depthwise": (3, 6, 33), "batched_matmul": (2, 9, 11, 9)},
     **{"batched_matmul_warps": (1, 1, 1, 1), "softmax_rows": (2, 1), "layernorm_rows": (2, 1)},
+    **{"matmul_split_k": (5, 9, 70), "dot": (1100,)},
 }
 """Where a few more or less make a difference: a full block and a part of one, more than one element a thread."""
 SAME_TEXT = {"matmul_stages"}
@@ -90,11 +93,14 @@ def guards(module: ModuleOp) -> list[arith.CmpiOp]:
     return [op for op in in_kernels(module, arith.CmpiOp) if op.predicate.value.data in _LESS]
 
 
-def planted(module: ModuleOp, mode: str) -> Iterator[tuple[str, Callable[[ModuleOp], None]]]:
+def planted(module: ModuleOp, mode: str) -> Iterator[tuple[str, Callable[[ModuleOp], object]]]:
     """Every bug of a kind that can be planted in a program."""
     if mode == "barriers":
         for number in range(len(in_kernels(module, BarrierOp))):
             yield f"barrier {number} removed", without_barrier(number)
+    elif mode == "atomics":
+        if in_kernels(module, AtomicOp):
+            yield "plain stores", with_plain_stores
     else:
         for number in range(len(guards(module))):
             yield f"guard {number} off by one", guard_off_by_one(number)

@@ -14,13 +14,13 @@ import pytest
 from cuda_on_cpu import ORDERS as FIBER_ORDERS
 from cuda_on_cpu import cuda_on_cpu, needs_compiler
 from numpy.typing import NDArray
+from plain_stores import with_plain_stores
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.dialects.low_gpu import AtomicKind, AtomicOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.interp.compare import compare_modules
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
@@ -55,20 +55,6 @@ def lowered(sch: weft.Schedule, target: str = "cuda") -> ModuleOp:
     module = sch.mod.clone()
     lower_to_tir(module)
     lower_tir_to_low(Context(), module, target, {}, lambda step: None)
-    return module
-
-
-def with_plain_stores(module: ModuleOp) -> ModuleOp:
-    """Load, combine and store, in the place of every atomic operation."""
-    for op in [op for op in module.walk() if isinstance(op, AtomicOp)]:
-        assert op.atomic_kind is AtomicKind.ADD and op.parent is not None
-        old = memref.LoadOp.get(op.buffer, op.indices)
-        add = arith.AddiOp if isinstance(op.value.type, IntegerType) else arith.AddfOp
-        new = add(old.res, op.value)
-        op.parent.insert_ops_before([old, new, memref.StoreOp.get(new.result, op.buffer, op.indices)], op)
-        op.old.replace_all_uses_with(old.res)
-        op.detach()
-        op.erase()
     return module
 
 
@@ -122,6 +108,18 @@ def test_a_plain_store_in_the_place_of_an_atomic_operation_is_noticed(name: str)
         Interpreter(module, order="interleaved").call("main", *arguments)
         results.append(case.error(arguments[-1], expected))
     assert results[0] <= case.tolerance < results[1]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("length", [0, 1, 32, 33])
+def test_parts_that_have_nothing_to_do(name: str, length: int) -> None:
+    """Of a length that the call tells, which gives few parts work, or none."""
+    case = CASES[name]
+    module = lowered(case.schedule(**{size: te.var(size) for size in case.sizes}))
+    sizes = {"n": length} if name == "dot" else {"m": 5, "n": 3, "k": length}
+    arguments, expected = case.arguments(sizes)
+    Interpreter(module, order="reversed").call("main", *arguments)
+    assert case.error(arguments[-1], expected) <= case.tolerance
 
 
 SPECIAL = np.array(

@@ -65,3 +65,10 @@ def test_guards_that_let_one_more_through(tmp_path: Path, name: str) -> None:
     assert results
     for result in results:
         assert result["log"], f"{result['name']} was not noticed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["matmul_split_k", "dot"])
+def test_plain_stores_in_the_place_of_atomic_operations(tmp_path: Path, name: str) -> None:
+    (result,) = simulated(tmp_path, "atomics", name)
+    assert any("race" in line for line in result["log"]), f"{result['name']} was not noticed"
