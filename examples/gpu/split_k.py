@@ -47,7 +47,7 @@ def matmul_split_k(m: Extent, n: Extent, k: Extent, parts: int = 4, step: int = 
 
 
 def dot(n: Extent, blocks: int = 32) -> weft.Schedule:
-    """S = sum of A[i] * B[i]: blocks take chunks in turn; their threads combine by shuffles, and they by one addition."""
+    """S = sum of A[i] * B[i]: the threads of a block combine by shuffles, and blocks by one atomic addition each."""
     A, B = te.placeholder((n,), "float32", name="A"), te.placeholder((n,), "float32", name="B")
     k = te.reduce_axis((0, n), name="k")
     S = te.compute((1,), lambda i: te.sum(A[k] * B[k], axis=k), name="S")

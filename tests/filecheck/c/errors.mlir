@@ -42,3 +42,13 @@ func.func @large() attributes {low.params = [], low.symbols = []} {
   %T = memref.alloca() : memref<262144xf32, "local">
   func.return
 }
+
+// -----
+
+// CHECK: error: low.atomic add of f32 has no form in C
+func.func @atomic(%A: memref<4xf32>, %v: f32) attributes {
+    low.params = [#low.param<"A", memref<4xf32>, readwrite, []>, #low.param<"v", f32, read, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %o = low.atomic add %v, %A[%c0] : f32, memref<4xf32>
+  func.return
+}
