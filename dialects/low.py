@@ -50,9 +50,12 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
+from weft.dialects.low_fragments import FragmentAttr
 from weft.dialects.low_gpu import GPU_OPS
 from weft.dialects.low_kernel import KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
+from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS
+from weft.dialects.low_tiles import TILE_OPS
 from weft.dialects.strides import dynamic_extents
 from weft.support.facts import CallFact
 
@@ -386,6 +389,9 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
 
 LOW = Dialect(
     "low",
-    [ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp, *GPU_OPS, LdexpOp, *LANE_FORMS.values()],
-    [AccessAttr, KernelAttr, ParamAttr],
+    [
+        *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp),
+        *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, LdexpOp, *LANE_FORMS.values()),
+    ],
+    [AccessAttr, FragmentAttr, KernelAttr, ParamAttr],
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import auto
 from typing import Final
 
-from xdsl.dialects.builtin import BFloat16Type, DenseArrayBase, Float16Type, Float32Type, StringAttr, i64
+from xdsl.dialects.builtin import I64, BFloat16Type, DenseArrayBase, Float16Type, Float32Type, StringAttr, i64
 from xdsl.ir import Attribute, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -78,12 +78,12 @@ class FragmentAttr(ParametrizedAttribute):
     family_name: StringAttr = param_def()
     role_name: StringAttr = param_def()
     order_name: StringAttr = param_def()
-    sizes: DenseArrayBase = param_def()
+    sizes: DenseArrayBase[I64] = param_def()
     element: Attribute = param_def()
 
     @staticmethod
     def of(family: Family, role: Role, order: Order, shape: Sequence[int], element: Attribute) -> FragmentAttr:
-        names = (StringAttr(str(word)) for word in (family, role, order))
+        names = StringAttr(str(family)), StringAttr(str(role)), StringAttr(str(order))
         return FragmentAttr(*names, DenseArrayBase.from_list(i64, list(shape)), element)
 
     @property

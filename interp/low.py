@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from weft.dialects import low
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.interp import low_gpu as low_gpu
+from weft.interp import low_tiles as low_tiles
+from weft.interp import pointers as pointers
 from weft.interp.control import emit_loop
 from weft.interp.elementwise import elementwise, lane_type
 from weft.interp.emitter import out_of_bounds

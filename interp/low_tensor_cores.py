@@ -7,7 +7,7 @@ elements from l * n on, counted row by row and from the start again, where n is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import f32
 
@@ -44,12 +44,18 @@ def meet(op: Operation, lanes: Lanes) -> None:
 def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
     """The value of an operand that is the same in all threads."""
     values = [lane[operand] for lane in lanes]
-    first = values[0]
     for number, value in enumerate(values):
-        same = value == first if not isinstance(first, tuple) else value[0] is first[0] and value[1] == first[1]
-        if not same:
+        if not _is_same(values[0], value):
             raise InterpreterError(op, f"'{op.name}': threads 0 and {number} of a warp name different tiles")
-    return first
+    return values[0]
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two numbers, or two pointers, are the same."""
+    if not isinstance(first, tuple):
+        return first == second
+    (memory, at), (other, place) = cast("tuple[Pointer, Pointer]", (first, second))
+    return memory is other and at == place
 
 
 def _aligned(op: Operation, place: int, count: int) -> None:

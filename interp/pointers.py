@@ -26,7 +26,8 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
     if ends:
         last = [f"{emitter.value(i)} + {size - 1}" for i, size in zip(op.indices, sizes, strict=True)]
         extents = ", ".join(str(extent) for extent in buffer.extents)
-        call = f"{emitter.helper(out_of_bounds)}({emitter.operation_name(op)}, {buffer.hint!r}, [{', '.join(last)}], [{extents}])"
+        values = f"{emitter.operation_name(op)}, {buffer.hint!r}, [{', '.join(last)}], [{extents}]"
+        call = f"{emitter.helper(out_of_bounds)}({values})"
         emitter.line(f"if not ({' and '.join(ends)}): {call}", op)
     emitter.line(f"{emitter.define(op.pointer)} = ({buffer.data}, {at})", op)
 

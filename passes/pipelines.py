@@ -25,6 +25,7 @@ from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
 from weft.passes.tir.tir_lower_loops import LowerLoopsPass
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 from weft.passes.tir.tir_lower_thread_reductions import LowerThreadReductionsPass
+from weft.passes.tir.tir_lower_tiles import LowerTilesPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_outline_kernels import OutlineKernelsPass
 from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
@@ -114,6 +115,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         InsertBarriersPass(),
         # Where barriers stand, they tell which part of a loop fetches for the other.
         PipelineLoopsPass(target),
+        # After barriers and pipelines, which ask for whole tiles; before loops and indices are those of a thread.
+        LowerTilesPass(),
         # Before vectors: with one index an access, strides are coefficients.
         FlattenPass(),
         # While loops still have kinds.

@@ -64,6 +64,7 @@ PASSES: Mapping[str, str] = {
     "tir-lower-loops": "weft.passes.tir.tir_lower_loops:LowerLoopsPass",
     "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
     "tir-lower-thread-reductions": "weft.passes.tir.tir_lower_thread_reductions:LowerThreadReductionsPass",
+    "tir-lower-tiles": "weft.passes.tir.tir_lower_tiles:LowerTilesPass",
     "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
     "tir-merge": "weft.passes.schedule.primitive_passes:MergePass",
     "tir-outline-kernels": "weft.passes.tir.tir_outline_kernels:OutlineKernelsPass",

@@ -11,7 +11,8 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation, SSAValue
+    from xdsl.dialects.builtin import MemRefType
+    from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
     from weft.dialects.low_fragments import FragmentAttr
@@ -81,7 +82,7 @@ def _require_alignment(
 ) -> None:
     """Rows start at multiples of so many bytes. Raises `CompileError` where that is not known."""
     access = cast("AccessPtrOp", pointer.owner)
-    count = size // bytes_of(access.buffer.type.element_type)
+    count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
     for what, value in (("rows are", rows), ("tiles start at", access.indices[0])):
         if value is not None and emitter.fact(value).divisor % count:
             raise CompileError.at(

@@ -80,7 +80,8 @@ class BindThreadsPass(ModulePass):
 
 
 def _drop_tags(function: FuncOp) -> None:
-    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with; fragments are local."""
+    """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with; fragments are
+    local."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
         old = buffer_type(op.memref)
         if not isinstance(old.memory_space, StringAttr):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.threads import axis_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import SYMBOLS
-from weft.dialects.low_access import Access, AccessAttr
+from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp
 from weft.dialects.low_gpu import AsyncCopyOp
 from weft.dialects.low_kernel import (
     ARG_ACCESS,
@@ -229,10 +229,16 @@ def _rank(value: SSAValue) -> int:
 def _access_of(argument: SSAValue) -> Access:
     if not isinstance(argument.type, MemRefType):
         return Access.READ
-    names = {use.operation.name for use in argument.uses if not _is_copied(use)}
-    if names <= _READS:
+    uses = [use for use in argument.uses if not _is_copied(use)]
+    if all(_is_one_of(_READS, use.operation, Access.READ) for use in uses):
         return Access.READ
-    return Access.WRITE if names <= _WRITES else Access.READWRITE
+    written = all(_is_one_of(_WRITES, use.operation, Access.WRITE) for use in uses)
+    return Access.WRITE if written else Access.READWRITE
+
+
+def _is_one_of(names: Collection[str], op: Operation, access: Access) -> bool:
+    """Whether `op` is one of these, or a pointer through which no more than that is done."""
+    return op.access.data is access if isinstance(op, AccessPtrOp) else op.name in names
 
 
 def _is_copied(use: Use) -> bool:

@@ -79,7 +79,8 @@ def require_fragment(alloc: memref.AllocOp) -> None:
 
 
 def require_lanes(blocks: Sequence[BlockOp], loops: Sequence[ForOp], extent: int | SSAValue | None) -> None:
-    """Raise `CompileError` unless threadIdx.x can be the threads of a warp in a kernel with blocks that work on tiles."""
+    """Raise `CompileError` unless threadIdx.x can be the threads of a warp, for the blocks of a kernel that work on
+    tiles."""
     for block in blocks:
         inside = next((loop for loop in loops if loop.is_ancestor(block)), None)
         if inside is not None:
