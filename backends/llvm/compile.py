@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from weft.backends.llvm.metadata import Leftover, leftover_of
 from weft.support.errors import InternalError
 from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
 from weft.support.stopwatch import Stopwatch
@@ -123,7 +124,7 @@ def optimized_module(
         try:
             _verify(module)
             lap("LLVM: verify")
-            _optimize(module, target, machine, options)
+            _optimize(module, leftover_of(text), target, machine, options)
             lap("LLVM: optimise")
             yield module
         finally:
@@ -132,7 +133,9 @@ def optimized_module(
         context.close()
 
 
-def _optimize(module: llvm.ModuleRef, target: Target, machine: llvm.TargetMachine, options: CodegenOptions) -> None:
+def _optimize(
+    module: llvm.ModuleRef, leftover: Leftover, target: Target, machine: llvm.TargetMachine, options: CodegenOptions
+) -> None:
     import llvmlite.binding as llvm
 
     module.triple = target.triple
@@ -146,7 +149,21 @@ def _optimize(module: llvm.ModuleRef, target: Target, machine: llvm.TargetMachin
     tuning.loop_vectorization = options.loop_vectorization
     tuning.slp_vectorization = options.slp_vectorization
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    if leftover is Leftover.NOTHING:
+        # Repeat the marked loops, turn local buffers into registers, compute equal addresses once.
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_loop_unroll_pass()
+        passes.add_sroa_pass()
+        passes.add_new_gvn_pass()
+        passes.run(module, builder)
+    elif leftover is Leftover.INVARIANTS:
+        # What LLVM does before it looks for vectors.
+        simplification = builder.getFunctionPassManager()
+        for function in module.functions:
+            if not function.is_declaration:
+                simplification.run(function, builder)
+    else:
+        builder.getModulePassManager().run(module, builder)
 
 
 def parse_ir(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:

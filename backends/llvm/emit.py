@@ -18,7 +18,9 @@ from xdsl.dialects.func import FuncOp
 
 from weft.backends.llvm.call_ops import global_text
 from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
+from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
+from weft.backends.llvm.metadata import leftover_lines
 from weft.backends.llvm.symbols import quoted, symbol_name
 from weft.backends.low_modules import contents, described
 from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
@@ -49,10 +51,14 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     parts = [f'target triple = "{target.triple}"', *(global_text(emitter, op) for op in data), *emitter.functions]
     if emitter.declarations:
         parts.append("\n".join(emitter.declarations.values()))
-    if metadata := emitter.metadata.lines():
+    imports = imported_ir(module)
+    metadata = emitter.metadata.lines()
+    # Functions from elsewhere, and those that rules add, are there to be inlined.
+    if not (imports or emitter.has_helpers or target.reassociate):
+        metadata += leftover_lines(leftover(functions), len(metadata))
+    if metadata:
         parts.append("\n".join(metadata))
     text = "\n\n".join(parts) + "\n"
-    imports = imported_ir(module)
     if imports:
         from weft.backends.llvm.link import link_ir
 

@@ -82,6 +82,11 @@ class ModuleEmitter:
             self.functions.append(make(self._helpers[hint]))
         return self._helpers[hint]
 
+    @property
+    def has_helpers(self) -> bool:
+        """Whether a rule asked for an internal function."""
+        return bool(self._helpers)
+
     def flags_of(self, op: Operation, base: str) -> str:
         """The fast-math flags of `op`, added to those in `base`; followed by a blank unless empty."""
         attribute = op.properties.get("fastmath")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.backends.llvm.compile import located, parse_ir, target_machine
+from weft.backends.llvm.metadata import without_leftover
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def link_parts(text: str, parts: Sequence[Part], target: Target) -> str:
     layout = str(target_machine(target).target_data)
     context = llvm.create_context()
     try:
-        module = parse_ir(text, context)
+        module = parse_ir(without_leftover(text), context)
         try:
             for part in parts:
                 linked = parse_ir(part.text, context)

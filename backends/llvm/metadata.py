@@ -1,7 +1,10 @@
-"""Loop metadata: a loop names a node of its own, which refers to itself and to what LLVM should do."""
+"""Metadata: a loop names a node of its own, which refers to itself and to what LLVM should do; a module names what its
+schedules leave to LLVM."""
 
 from __future__ import annotations
 
+import re
+from enum import Enum
 from typing import Final
 
 UNROLL_FULL: Final = '!{!"llvm.loop.unroll.full"}'
@@ -38,3 +41,37 @@ class Metadata:
 
     def lines(self) -> list[str]:
         return [f"!{number} = {node}" for number, node in enumerate(self.nodes)]
+
+
+class Leftover(Enum):
+    """What LLVM may find to do in a module, beyond what the module says; from little to much."""
+
+    NOTHING = "nothing"
+    """Every loop holds vectors, and each access moves with the loop around it or goes to registers. `low.unroll` loops
+    are parts of the loop around them."""
+    INVARIANTS = "invariants"
+    """Accesses may leave loops, and scalar loops that fill or copy consecutive elements may become calls."""
+    LOOPS = "loops"
+    """Scalar loops may become vectors."""
+
+
+_LEFTOVER = re.compile(r"^!weft\.leftover = !\{!(\d+)\}\n", re.MULTILINE)
+
+
+def leftover_lines(leftover: Leftover, number: int) -> list[str]:
+    """The lines that tell what is left to LLVM in a module with `number` nodes; none when that is everything."""
+    if leftover is Leftover.LOOPS:
+        return []
+    return [f'!{number} = !{{!"{leftover.value}"}}', f"!weft.leftover = !{{!{number}}}"]
+
+
+def leftover_of(text: str) -> Leftover:
+    """What is left to LLVM in a module, as its text says."""
+    found = _LEFTOVER.search(text)
+    node = found and re.search(rf'^!{found[1]} = !\{{!"(\w+)"\}}$', text, re.MULTILINE)
+    return Leftover(node[1]) if node else Leftover.LOOPS
+
+
+def without_leftover(text: str) -> str:
+    """`text` without saying what is left to LLVM, for modules that code from elsewhere is linked to."""
+    return _LEFTOVER.sub("", text)
