@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from weft.analysis.block_patterns import PatternKind, pattern_of
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
+
+from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
 from weft.analysis.structure import buffers_written
 from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, group_of, roles_of
-from weft.schedule.defaults.convolution_tiles import pieces_for, tile_for
+from weft.schedule.defaults.convolution_tiles import pieces_for, row_tile, tile_for
 from weft.schedule.defaults.machine import lanes_for, pays_threads
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
@@ -35,6 +38,9 @@ class DirectConvolutionRule:
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
+    Where a result sums one window of one channel, the border is not copied: tiles are whole rows, or equal parts of
+    them, and those at the edges have conditions.
+
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
 
@@ -50,7 +56,9 @@ class DirectConvolutionRule:
         if None in strides:
             return False
         threads = target.num_threads if pays_threads([pattern], target) else 1
-        plan = _plan(roles, lanes_for(pattern, target), threads, target)
+        border = border_of(sch, block, roles)
+        is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
+        plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
         _Tiling(sch, block, roles, plan, grouped, target).run()
         return True
 
@@ -65,24 +73,39 @@ class _Plan:
     slow: int | None
     """The iterator whose pieces get their borders one at a time."""
     pieces: int
+    is_inlined: bool
+    """Whether the border is part of the windows: conditions on the tiles at the edges instead of a copy of the data."""
 
 
-def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan:
-    row = _row(roles)
-    rows = 1 if row is None else roles.extents[row]
-    tile = tile_for(rows, roles.extents[roles.column], lanes, target.vector_registers)
+def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, is_inlined: bool) -> _Plan:
     windowed = [at for at in roles.pixels if at != roles.column and _is_windowed(roles, at)]
     slow = windowed[0] if windowed else None
+    columns = roles.extents[roles.column]
+    if is_inlined:
+        return _Plan(row_tile(columns, lanes, target.vector_registers), None, slow, 1, is_inlined)
+    row = _row(roles)
+    tile = tile_for(1 if row is None else roles.extents[row], columns, lanes, target.vector_registers)
     pieces = 1
     if slow is not None:
         cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
         least = -(-_slab_bytes(roles) // max(cache, 1))
         wanted = PARTS_OF_A_THREAD * threads
-        if threads > 1 and roles.size(tuple(_outermost(roles, _Plan(tile, row, slow, 1)))) < wanted:
+        if threads > 1 and roles.size(tuple(_outermost(roles, slow, row))) < wanted:
             least = max(least, wanted)
         steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
         pieces = pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads)
-    return _Plan(tile, row, slow, pieces)
+    return _Plan(tile, row, slow, pieces, is_inlined)
+
+
+def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
+    """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
+    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
+    reduced = [roles.iterators[at] for at in roles.reduced if roles.extents[at] > 1]
+    pixels = [roles.iterators[at] for at in roles.pixels]
+    sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in roles.data.indices)
+    moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
+    along_rows = roles.column in roles.pixels and roles.stride(roles.data, roles.column) == 1
+    return along_rows and not sums_channels and not roles.channels and moves_only
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
@@ -174,9 +197,9 @@ class _Tiling:
             outer[plan.row], row = sch.split(outer[plan.row], [None, plan.tile.rows])
             rows.append(row)
         self.slow: LoopHandle | None = None
-        if plan.slow is not None:
+        if plan.slow is not None and not plan.is_inlined:
             self.slow, outer[plan.slow] = sch.split(outer[plan.slow], [plan.pieces, None])
-        order = [outer.pop(at) for at in _outermost(roles, plan)]
+        order = [outer.pop(at) for at in _outermost(roles, plan.slow, plan.row)]
         if self.slow is not None:
             order.append(self.slow)
         order += [outer.pop(at) for at in roles.channels if at != roles.column]
@@ -206,6 +229,9 @@ class _Tiling:
     def _place_border(self, border: BlockHandle) -> None:
         """The data with their border, for the rows that are computed next."""
         sch = self.sch
+        if self.plan.is_inlined:
+            sch.compute_inline(border)
+            return
         pattern = pattern_of(op_of(sch, border))
         if self.slow is not None:
             sch.compute_at(border, self.slow)
@@ -215,10 +241,10 @@ class _Tiling:
             share_among_threads(sch, border, [pattern], self.target)
 
 
-def _outermost(roles: ConvolutionRoles, plan: _Plan) -> list[int]:
+def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> list[int]:
     """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
-    batch = [at for at in roles.pixels if plan.slow is not None and at < plan.slow]
-    return sorted(at for at in (*roles.shared, *batch) if at not in (plan.row, roles.column))
+    batch = [at for at in roles.pixels if slow is not None and at < slow]
+    return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))
 
 
 def vectorize_sides(sch: Schedule, part: BlockHandle, sides: int) -> None:

@@ -39,6 +39,13 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTil
     return max(tiles, key=merit)
 
 
+def row_tile(columns: int, lanes: int, registers: int) -> RegisterTile:
+    """One row, or one of as few equal parts of it as registers take with the window's elements beside."""
+    lanes = min(lanes, columns)
+    vectors = ceil(columns / lanes)
+    return RegisterTile(1, even_part(vectors, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
+
+
 def even_part(extent: int, most: int) -> int:
     """The largest part of at most `most` that divides an extent, or, where only small ones do, one of few equal parts
     and a smaller one."""

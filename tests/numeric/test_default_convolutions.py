@@ -56,6 +56,9 @@ CASES = {
     "windows of one element": ((2, 16, 7, 9), (20, 16, 1, 1), 1, 0, 1, 1),
     "windows of one element, stride": ((1, 16, 7, 9), (20, 16, 1, 1), 2, 0, 1, 1),
     "depthwise": ((1, 6, 30, 33), (6, 1, 3, 3), 1, 1, 1, 6),
+    "depthwise, rows of several tiles": ((2, 2, 9, 150), (2, 1, 5, 5), 1, 2, 1, 2),
+    "depthwise, dilation": ((1, 3, 20, 48), (3, 1, 3, 3), 1, 2, 2, 3),
+    "depthwise, few rows": ((1, 3, 2, 3), (3, 1, 7, 7), 1, 3, 1, 3),
     "depthwise, stride": ((2, 5, 17, 17), (5, 1, 3, 3), 2, 1, 1, 5),
     "one axis": ((1, 4, 50), (8, 4, 5), 1, 2, 1, 1),
     "one axis, many channels": ((1, 40, 21), (32, 40, 3), 1, 1, 1, 1),
@@ -149,6 +152,22 @@ def test_which_rule_applies() -> None:
     assert rule_of((1, 32, 28, 28), (32, 1, 3, 3), groups=32) == "direct convolution"
     assert rule_of((1, 28, 28, 64), (3, 3, 64, 64), data_layout="NHWC") == "direct convolution"
     assert rule_of((1, 64, 28, 28), (64, 64, 1, 1)) == "packed convolution"
+
+
+def test_borders_of_single_channels_are_not_copied() -> None:
+    """Where a result sums one window of one channel, along rows; what computes the data is not repeated."""
+
+    def trace(stride: int = 1, groups: int = 4, before: bool = False) -> str:
+        X = te.placeholder((1, 4, 12, 40), "float32", name="X")
+        W = te.placeholder((8, 4 // groups, 3, 3) if groups < 4 else (4, 1, 3, 3), "float32", name="W")
+        data = te.compute(X.shape, lambda *at: te.exp(X[at]), name="E") if before else X
+        C = te.ops.conv2d(data, W, padding=1, strides=stride, groups=groups)
+        return str(apply_default_schedule(te.create_func([X, W, C]), CPUS[0])[0])
+
+    assert "compute_inline" in trace()
+    assert "compute_inline" not in trace(stride=2)
+    assert "compute_inline" not in trace(groups=1)
+    assert trace(before=True).count("compute_inline") == 1
 
 
 def test_extents_that_are_not_known_are_left_to_others() -> None:
