@@ -21,6 +21,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.strides import strides_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
+from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
 
 _CASTS = (
@@ -169,7 +170,7 @@ class BlockPattern:
         """The scalar operations of an instance, without constants, casts and index arithmetic."""
         return tuple(
             op
-            for op in self.block.walk()
+            for op in operations_in(self.block)
             if is_pure_scalar(op)
             and not isinstance(op, (arith.ConstantOp, *_CASTS))
             and not isinstance(op.results[0].type, IndexType)
@@ -179,9 +180,9 @@ class BlockPattern:
 
 def pattern_of(block: BlockOp) -> BlockPattern:
     """What a block computes."""
-    if any(isinstance(op, BlockOp | ForOp | AccessPtrOp | func.CallOp) for op in block.body.walk()):
+    if any(isinstance(op, BlockOp | ForOp | AccessPtrOp | func.CallOp) for op in operations_in(block.body)):
         return BlockPattern(block, PatternKind.OPAQUE, (), (), None)
-    own = [op for op in block.body.walk() if not is_in_init(op, block)]
+    own = [op for op in operations_in(block.body) if not is_in_init(op, block)]
     writes = tuple(_operand(op) for op in own if isinstance(op, memref.StoreOp))
     accumulators = {(write.buffer, write.indices) for write in writes if block.init is not None}
     loads = [_operand(op) for op in own if isinstance(op, memref.LoadOp)]

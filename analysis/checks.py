@@ -40,13 +40,14 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
     """Check every function with tir blocks in `root`, a module or a function. Raises `CompileError`."""
-    for op in root.walk():
-        if isinstance(op, FuncOp) and any(isinstance(inner, BlockOp) for inner in op.walk()):
+    for op in operations_in(root):
+        if isinstance(op, FuncOp) and any(isinstance(inner, BlockOp) for inner in operations_in(op)):
             check_function(op)
 
 
@@ -57,12 +58,12 @@ def check_function(function: FuncOp) -> None:
         check_bounds(access)
     if IN_STEP in function.attributes:
         return  # what their loops say was checked before, and the barriers between them are when they are placed
-    for op in function.walk():
+    for op in operations_in(function):
         if isinstance(op, BlockOp):
             check_outputs(op)
             check_coverage(op)
     check_reads(found)
-    for op in function.walk():
+    for op in operations_in(function):
         if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
             check_independence(op)
             check_thread_axis(op)
@@ -103,7 +104,7 @@ def check_outputs(block: BlockOp) -> None:
     reduce_vars = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE]
     if not reduce_vars:
         return
-    for op in block.walk():
+    for op in operations_in(block):
         buffer = stored_buffer(op)
         if buffer is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
             continue
@@ -225,7 +226,7 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
         return outside
     written = set(buffers_written(block))
     for loop in reversed(loops):
-        for op in loop.walk():
+        for op in operations_in(loop):
             if stored_buffer(op) in written and precedes(op, block):
                 return list(loops[: loops.index(loop) + 1])
     return []

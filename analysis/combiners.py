@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE
+from weft.dialects.traversal import operations_in
 
 _FREE_OPS: tuple[type[Operation], ...] = (
     arith.AddfOp,
@@ -60,7 +61,7 @@ def combines_freely(block: BlockOp) -> bool:
         return True
     if takes_pointers(block):
         return False
-    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
+    stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
     return all(_is_free_update(store, accumulators) for store in stores)
 
@@ -95,9 +96,9 @@ def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
     op = value.owner
     if not isinstance(op, Operation):
         return False
-    if any(isinstance(inner, memref.LoadOp) and inner.memref in buffers for inner in op.walk()):
+    if any(isinstance(inner, memref.LoadOp) and inner.memref in buffers for inner in operations_in(op)):
         return True
-    return any(_depends_on(operand, buffers) for inner in op.walk() for operand in inner.operands)
+    return any(_depends_on(operand, buffers) for inner in operations_in(op) for operand in inner.operands)
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,12 @@ def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
     Understood are the known combiners, and (where the block is declared commutative) stores of the old value or of a
     new one, whichever an `arith.select` takes: argmax, argmin and the like, over several accumulators at once.
     """
-    stores = [op for op in block.walk() if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
+    stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     by_buffer = {store.memref: store for store in stores}
     if takes_pointers(block) or len(by_buffer) != len(stores) or not stores:
         return None
     old_values: dict[SSAValue, memref.StoreOp] = {}
-    for op in block.walk():
+    for op in operations_in(block):
         if isinstance(op, memref.LoadOp) and op.memref in by_buffer and not is_in_init(op, block):
             store = by_buffer[op.memref]
             if not _is_old_value(op.res, store) or not _stands_before(op, store):

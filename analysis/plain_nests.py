@@ -10,6 +10,7 @@ from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import COMMUTATIVE, LoopKind
+from weft.dialects.traversal import operations_in
 
 
 def is_plain(block: BlockOp) -> bool:
@@ -24,7 +25,7 @@ def is_plain(block: BlockOp) -> bool:
         return False
     if list(block.extents) != [loop.extent for loop in loops]:
         return False
-    if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in block.body.walk()):
+    if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in operations_in(block.body)):
         return False
     return all(loop.kind.data is LoopKind.SERIAL and not loop.attributes and holds_one_nest(loop) for loop in loops)
 
@@ -40,7 +41,7 @@ def why_not_plain(function: FuncOp) -> str | None:
     for block in child_blocks(function):
         if not is_plain(block):
             return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'
-    for op in function.walk():
+    for op in operations_in(function):
         if isinstance(op, memref.AllocOp) and not isinstance(op.memref.type.memory_space, NoneAttr):
             return f"temporary {op.memref.name_hint} has a memory scope"
         if isinstance(op, memref.AllocOp) and op.attributes:

@@ -18,6 +18,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -105,7 +106,7 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
     A `CompileError` says when there is none (with near names) or more than one.
     """
     candidates = [find_function(module, func_name)] if func_name else functions(module)
-    blocks = [op for f in candidates for op in f.walk() if isinstance(op, BlockOp)]
+    blocks = [op for f in candidates for op in operations_in(f) if isinstance(op, BlockOp)]
     matching = [b for b in blocks if b.label == name]
     where = f" in function '{func_name}'" if func_name else ""
     if not matching:
@@ -135,17 +136,17 @@ def loaded_buffer(op: Operation) -> SSAValue | None:
 
 def takes_pointers(root: Operation) -> bool:
     """Whether code outside of the module works on buffers in `root`."""
-    return any(isinstance(op, AccessPtrOp) for op in root.walk())
+    return any(isinstance(op, AccessPtrOp) for op in operations_in(root))
 
 
 def buffers_written(block: BlockOp) -> list[SSAValue]:
     """The buffers that a block (with what is inside) stores to, in order of first store."""
-    return list(dict.fromkeys(b for op in block.walk() if (b := stored_buffer(op)) is not None))
+    return list(dict.fromkeys(b for op in operations_in(block) if (b := stored_buffer(op)) is not None))
 
 
 def buffers_loaded(block: BlockOp) -> list[SSAValue]:
     """The buffers that a block loads from, in order of first load."""
-    return list(dict.fromkeys(b for op in block.walk() if (b := loaded_buffer(op)) is not None))
+    return list(dict.fromkeys(b for op in operations_in(block) if (b := loaded_buffer(op)) is not None))
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
@@ -193,7 +194,7 @@ def why_not_reduction(block: BlockOp) -> str | None:
     if block.init is None:
         return f"{name} has no init"
     reduce_vars = {v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE}
-    for op in block.walk():
+    for op in operations_in(block):
         if stored_buffer(op) is None or not isinstance(op, memref.StoreOp | AccessPtrOp):
             continue
         if any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
@@ -207,10 +208,10 @@ def why_not_reduction(block: BlockOp) -> str | None:
 def _load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
     """A load of a buffer that `block` stores to, from a place where it does not store."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
-    for op in block.walk():
+    for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
             places.setdefault(op.memref, set()).add(tuple(Index.of(i) for i in op.indices))
-    for op in block.walk():
+    for op in operations_in(block):
         if isinstance(op, memref.LoadOp):
             place = tuple(Index.of(i) for i in op.indices)
             if place not in places.get(op.memref, {place}):

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.traversal import copy_of
 from weft.passes.schedule.replay import Replay, check_handles, decision_attribute
 from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.errors import CompileError, did_you_mean
@@ -46,7 +47,7 @@ class Recorder:
     """Runs steps on a copy of a module and records them. `Schedule` gives them names."""
 
     def __init__(self, mod: ModuleOp, seed: int | None = None) -> None:
-        self.mod: ModuleOp = mod.clone()
+        self.mod: ModuleOp = copy_of(mod)
         """The module as scheduled so far."""
         self.trace: sched.FuncOp = sched.FuncOp("trace", Region(Block()))
         """The steps so far: IR that prints, parses, and replays on the original module."""

@@ -84,6 +84,7 @@ def build(
 
     Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
     """
+    from weft.dialects.traversal import copy_of
     from weft.frontends.te.stage import StageSchedule, lower
     from weft.runtime.build import load_low_module
     from weft.support.target import Target
@@ -99,7 +100,7 @@ def build(
             module = lower(program, args, name, binds=binds)
     else:
         with stopwatch.measure("copy"):
-            module = program.clone()
+            module = copy_of(program)
     machine = Target.parse(target) if isinstance(target, str) else target
     options = LoweringOptions(scheduled, default_schedule, passes or {}, checked)
     traces = lower_to_low(module, machine, options, stopwatch)

@@ -27,6 +27,7 @@ from weft.backends.llvm.memory_ops import buffer_attributes
 from weft.backends.llvm.symbols import quoted
 from weft.backends.llvm.types import I64
 from weft.dialects import low
+from weft.dialects.traversal import operations_in
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation, SSAValue
@@ -57,7 +58,7 @@ def _captured(emitter: FunctionEmitter, op: Operation) -> list[SSAValue]:
     """Values from outside that the body of `op` uses, literals excepted, in order of first use."""
     inside: set[SSAValue] = set(op.regions[0].block.args)
     captured: dict[SSAValue, None] = {}
-    for inner in op.regions[0].walk():
+    for inner in operations_in(op.regions[0]):
         for operand in inner.operands:
             if operand not in inside and emitter.text(operand).startswith("%"):
                 captured[operand] = None

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS, GatherOp, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
+from weft.dialects.traversal import operations_in
 
 _PURE = ("arith.", "math.", "vector.broadcast", "vector.extract", "vector.insert", "vector.shuffle", "vector.bitcast")
 _PURE_LOW = (
@@ -58,7 +59,7 @@ def canonicalize(function: FuncOp) -> None:
     _erase_unused(function.body.block)
     entry = _Constants(function.body.block)
     _share(function.body.block, {}, entry)
-    for loop in [op for op in function.walk(region_first=True) if isinstance(op, scf.ForOp)]:
+    for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, scf.ForOp)]:
         _hoist_invariants(loop)
     _erase_unused(function.body.block)
 

@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS
+from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
 from weft.support.target import Target
@@ -90,7 +91,7 @@ def _bytes_that_scale(target: str) -> int:
 def expand(function: FuncOp, scales: int = 0) -> None:
     """Expand the elementary functions of one low function. `scales`: of how many bytes the vectors are whose lanes one
     instruction multiplies by powers of two, if there are any."""
-    calls = [op for op in function.walk() if type(op) in FORMULAS]
+    calls = [op for op in operations_in(function) if type(op) in FORMULAS]
     if calls:
         constants = Constants(function.body.block)
         for call in calls:

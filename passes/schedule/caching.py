@@ -34,6 +34,7 @@ from weft.analysis.structure import (
 )
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.traversal import operations_in
 from weft.passes.schedule.copying import (
     alloc_like,
     buffer_extents,
@@ -52,9 +53,9 @@ from weft.passes.schedule.rewriting import guards_of, set_guards
 from weft.support.errors import InternalError, Violation
 from weft.support.names import free_name
 
-_SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|wmma\.(matrix_a|matrix_b|accumulator)")
+_SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|(wmma|mma)\.(matrix_a|matrix_b|accumulator)")
 SCOPE_HELP = (
-    '"global", "shared", "local", "warp", "wmma.matrix_a|matrix_b|accumulator", or a tag such as "global.A_reg"'
+    '"global", "shared", "local", "warp", "wmma|mma.matrix_a|matrix_b|accumulator", or a tag such as "global.A_reg"'
 )
 
 
@@ -95,7 +96,7 @@ class CachePlan(Plan):
 
 def free_label(function: Operation, wanted: str) -> str:
     """A name that no block of the function has: the wanted one, else with a number."""
-    taken = {op.label for op in function.walk() if isinstance(op, BlockOp)}
+    taken = {op.label for op in operations_in(function) if isinstance(op, BlockOp)}
     return free_name(wanted, taken)
 
 

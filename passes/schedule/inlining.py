@@ -29,6 +29,7 @@ from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.inlining_order import overwritten_before_use, overwritten_by_consumer
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
@@ -77,9 +78,7 @@ def clone_body(
 ) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
     """Copies of the ops of a block with values replaced, without `skip` and the access annotations."""
     operations = [
-        op.clone(value_mapper=values)
-        for op in block.body.block.ops
-        if op is not skip and not isinstance(op, AccessRegionOp)
+        copy_of(op, values) for op in block.body.block.ops if op is not skip and not isinstance(op, AccessRegionOp)
     ]
     return operations, values
 
@@ -274,7 +273,7 @@ class ReverseComputeInlinePlan(Plan):
         for load in loads_of(self.consumer, buffer):
             values[load.res] = self.store.value
         operations = [
-            op.clone(value_mapper=values)
+            copy_of(op, values)
             for op in self.consumer.body.block.ops
             if not isinstance(op, AccessRegionOp) and not (isinstance(op, memref.LoadOp) and op.memref is buffer)
         ]

@@ -34,6 +34,7 @@ from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
+from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import pick
 from weft.passes.schedule.copying import memref_type
@@ -104,7 +105,7 @@ def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
-    for op in [op for op in function.walk() if op in users or isinstance(op, affine.ApplyOp)]:
+    for op in [op for op in operations_in(function) if op in users or isinstance(op, affine.ApplyOp)]:
         if isinstance(op, affine.ApplyOp):
             if op.parent is not None:
                 known.setdefault((op.parent, Index.of(op.result)), op.result)
@@ -351,7 +352,7 @@ class TransformLayout(MovingPrimitive):
         function = function_of(self.block)
         module = next((op for op in ancestors(function) if isinstance(op, ModuleOp)), None)
         name = function.sym_name.data
-        for op in () if module is None else module.walk():
+        for op in () if module is None else operations_in(module):
             for value in (*op.properties.values(), *op.attributes.values()):
                 if isinstance(value, SymbolRefAttr) and value.root_reference.data == name:
                     return op

@@ -13,6 +13,7 @@ from weft.analysis.structure import ancestors
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
+from weft.dialects.traversal import operations_in
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 
@@ -106,7 +107,7 @@ class Vectorize(Primitive):
         self.require(2, self._why_not_independent(), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(3, "the extent is only known at run time: split the loop by a constant first", self.loop)
-        for op in self.loop.walk():
+        for op in operations_in(self.loop):
             if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
                 self.refuse(4, f"loop %{op.induction_variable.name_hint} inside is {op.kind.data.value}", op)
         return LoopKindPlan(self.loop, self.loop, LoopKind.VECTORIZED)

@@ -16,6 +16,7 @@ from weft.analysis.structure import child_blocks, function_of
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
+from weft.dialects.traversal import copy_of
 from weft.passes.schedule.loop_structure import why_not_serial
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
@@ -61,7 +62,7 @@ class LoopPartitionPlan(Plan):
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
     """A copy of a loop, for `length` iterations from `start` on."""
-    copy = loop.clone()
+    copy = copy_of(loop)
     part = new_loop(length, f"{loop.induction_variable.name_hint or 'i'}{at}", loop)
     part.attributes.update(loop.attributes)
     part.body.block.add_ops(take_operations(copy.body.block))

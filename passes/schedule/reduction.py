@@ -22,6 +22,7 @@ from weft.analysis.structure import buffers_written, function_of, loops_around, 
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
+from weft.dialects.traversal import copy_of
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
@@ -69,7 +70,7 @@ class DecomposeReductionPlan(Plan):
             new.name_hint = block.iter_vars[at].name_hint
             values[block.iter_vars[at]] = new
         for op in self.init.body.block.ops:
-            body.add_op(op.clone(value_mapper=values))
+            body.add_op(copy_of(op, values))
         bindings = Index.of_map(block.bindings.data, block.binding_operands)
         exprs, operands = exprs_of([bindings[at] for at in kept])
         extents = block.extents

@@ -20,6 +20,7 @@ from weft.analysis.threads import axis_of
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.loop_kinds import reduces_in_lanes
 from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
 from weft.support.errors import InternalError
@@ -42,15 +43,15 @@ class MovingPrimitive(Primitive):
     def plan(self) -> Plan:
         plan = self.draft()
         function = function_of(plan.anchor)
-        parallel = [op for op in function.walk() if _runs_in_parallel(op)]
+        parallel = [op for op in operations_in(function) if _runs_in_parallel(op)]
         if parallel:
             self._rehearse(function, plan.anchor)
         return plan
 
     def _rehearse(self, function: FuncOp, anchor: Operation) -> None:
         """Apply the primitive to a copy of the function, and look at the loops there, new ones too."""
-        copy = function.clone()
-        twins = dict(zip(function.walk(), copy.walk(), strict=True))
+        copy = copy_of(function)
+        twins = dict(zip(operations_in(function), operations_in(copy), strict=True))
         originals = {twin: original for original, twin in twins.items()}
         arguments: dict[str, object] = {}
         for field in fields(self):
@@ -63,7 +64,7 @@ class MovingPrimitive(Primitive):
         rehearsed: MovingPrimitive = replace(self, **arguments)
         plan = rehearsed.draft()
         PlanPattern(plan).match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
-        for op in copy.walk():
+        for op in operations_in(copy):
             if not isinstance(op, ForOp) or not _runs_in_parallel(op):
                 continue
             loop = originals.get(op)

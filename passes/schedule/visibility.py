@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, function_of, is_inside
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.traversal import operations_in
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def _stands_before(first: Operation, second: Operation) -> bool:
 
 def values_used_by(op: Operation) -> list[SSAValue]:
     """The values from outside that the regions of `op` use, each once."""
-    used = dict.fromkeys(operand for inner in op.walk() if inner is not op for operand in inner.operands)
+    used = dict.fromkeys(operand for inner in operations_in(op) if inner is not op for operand in inner.operands)
     return [value for value in used if not _is_defined_in(value, op)]
 
 

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
+from weft.dialects.traversal import operations_in
 from weft.passes.te.combiners import identity
 from weft.passes.te.constants import ConstantPool
 from weft.support.errors import CompileError, InternalError
@@ -28,7 +29,7 @@ def reduction_of(compute: ComputeOp) -> ReduceOp | None:
         return None
     if any(value.owner is not owner for value in values):
         return None
-    only = all(op is owner for op in compute.walk() if isinstance(op, ReduceOp))
+    only = all(op is owner for op in operations_in(compute) if isinstance(op, ReduceOp))
     return owner if only else None
 
 
@@ -61,7 +62,7 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
     }
     ```
     """
-    for compute in [op for op in function.body.walk() if isinstance(op, ComputeOp)]:
+    for compute in [op for op in operations_in(function.body) if isinstance(op, ComputeOp)]:
         # Inner reductions come before the ones around them: no reduction that is looked at holds another.
         for reduce in _innermost_first(compute.body.block):
             _check_extents(compute, reduce)
@@ -252,13 +253,13 @@ def _detached_if(condition: SSAValue, types: Sequence[Attribute], regions: Seque
 
 def _used_by(op: Operation) -> list[SSAValue]:
     """The values that `op` and the ops in it use."""
-    return [operand for inner in op.walk() for operand in inner.operands]
+    return [operand for inner in operations_in(op) for operand in inner.operands]
 
 
 def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
     """The combiner of a reduction that moves out of a branch must not use what that branch computes."""
     for region in reduce.combiner_regions:
-        for op in region.walk():
+        for op in operations_in(region):
             if any(_is_within(operand, compute) for operand in op.operands):
                 raise CompileError.at(
                     op,

@@ -9,6 +9,7 @@ from weft.analysis.computed import Division, Product, meaning_of
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
 from weft.passes.tir.nest import buffer_type
 from weft.support.errors import CompileError
@@ -20,7 +21,7 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
     Raises CompileError for what does not only depend on parameters and their extents.
     """
     facts: list[str] = []
-    for op in function.walk():
+    for op in operations_in(function):
         if isinstance(op, AssumeOp):
             texts = _Texts(signature, op)
             operands = [Index.of(value) for value in op.symbols]

@@ -16,6 +16,7 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import static_value
 from weft.support.errors import CompileError
 from weft.support.names import free_name
@@ -138,7 +139,7 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
             found = shared[found]
         return found
 
-    for op in function.walk():
+    for op in operations_in(function):
         if not isinstance(op, AssumeShapeOp | AssumeStridesOp) or not isinstance(op.buffer, BlockArgument):
             continue
         for own, value in zip(_stated(op, op.buffer), op.operands[1:], strict=True):

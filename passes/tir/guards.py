@@ -13,6 +13,7 @@ from weft.analysis.facts import facts_about
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.sets import NotProved, System
 from weft.dialects.tir import ForOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import (
     bool_constant,
     conjunction_before,
@@ -135,7 +136,7 @@ def _follows_from_facts(index: Index) -> bool:
 def decide_ifs(root: Operation) -> None:
     """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
     ranges = remembered_ranges()
-    for op in [op for op in root.walk() if isinstance(op, scf.IfOp)]:
+    for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is not None:
             decide_if(op, truth(op.cond, ranges), ranges)
 

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects.low import IMPORT_C, IMPORT_LLVM
 from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError
 
 PRAGMAS = {"pragma_import_llvm": IMPORT_LLVM, "pragma_import_c": IMPORT_C}
@@ -33,7 +34,7 @@ class CollectImportsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found: dict[str, dict[Attribute, None]] = {}
-        for inner in op.walk():
+        for inner in operations_in(op):
             if not isinstance(inner, ForOp | BlockOp):
                 continue
             for pragma, attribute in PRAGMAS.items():

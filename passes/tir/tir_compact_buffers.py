@@ -17,6 +17,7 @@ from weft.dialects.index_map import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
 
@@ -45,7 +46,7 @@ class CompactBuffersPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
-            for alloc in [inner for inner in function.walk() if isinstance(inner, memref.AllocOp)]:
+            for alloc in [inner for inner in operations_in(function) if isinstance(inner, memref.AllocOp)]:
                 compact(alloc)
 
 

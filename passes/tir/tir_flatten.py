@@ -36,6 +36,7 @@ from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PREFETCHED, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.call_facts import call_facts
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
 from weft.passes.tir.nest import (
@@ -110,7 +111,7 @@ class FlattenPass(ModulePass):
 
 
 def _check(function: FuncOp) -> None:
-    for op in function.walk():
+    for op in operations_in(function):
         if isinstance(op, BlockOp):
             raise CompileError.at(op, f'block "{op.label}" is still a block: run tir-lower-blocks before')
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
@@ -196,7 +197,7 @@ class _Flattener:
         if self.signature.facts:
             self.function.attributes[ASSUME] = ArrayAttr([StringAttr(fact) for fact in self.signature.facts])
         self.function.update_function_type()
-        for op in list(self.function.walk()):
+        for op in operations_in(self.function):
             self._flatten_op(op)
 
     def _add_symbols(self) -> dict[str, SSAValue]:

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import (
     compare_before,
     conjunction_before,
@@ -46,7 +47,7 @@ class LowerBlocksPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
-            for block in [b for b in function.walk() if isinstance(b, BlockOp)]:
+            for block in [b for b in operations_in(function) if isinstance(b, BlockOp)]:
                 lower_block(block)
 
 

@@ -16,6 +16,7 @@ from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import detached_ops, index_constant, remembered_ranges
 from weft.support.errors import InternalError
 
@@ -52,7 +53,7 @@ def lower_loops(function: FuncOp) -> None:
     """Lower the loops and the index arithmetic of a function over flat buffers."""
     emitter = _IndexEmitter(function)
     emitter.run()
-    for loop in [op for op in function.walk(region_first=True) if isinstance(op, ForOp)]:
+    for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
         _lower_loop(loop, emitter)
 
 
@@ -109,7 +110,9 @@ class _IndexEmitter:
 
     def run(self) -> None:
         ops = [
-            op for op in self.function.walk() if isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)
+            op
+            for op in operations_in(self.function)
+            if isinstance(op, _TRACED) and isinstance(op.results[0].type, IndexType)
         ]
         # All are read before the first is replaced: division of indices cannot be traced through any more.
         demanded = [op for op in ops if any(not _is_traced(use.operation) for use in op.results[0].uses)]

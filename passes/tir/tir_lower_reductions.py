@@ -15,6 +15,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.empty_reductions import start_when_empty
 from weft.passes.tir.nest import (
     compare_before,
@@ -57,7 +58,7 @@ class LowerReductionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
-            for block in [b for b in function.walk() if isinstance(b, BlockOp) and b.init is not None]:
+            for block in [b for b in operations_in(function) if isinstance(b, BlockOp) and b.init is not None]:
                 lower_init(block)
 
 
@@ -193,7 +194,7 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
     init = block.init
     stored: dict[SSAValue, set[tuple[Index, ...]]] = {}
     loads: list[memref.LoadOp] = []
-    for op in block.body.block.walk():
+    for op in operations_in(block.body.block):
         inside_init = init is not None and init.is_ancestor(op)
         if isinstance(op, memref.StoreOp):
             places = stored.setdefault(op.memref, set())
@@ -270,7 +271,7 @@ def _init_block(
         body.add_ops(detached_ops(init.body.block))
         init.detach()
         init.erase()
-    for op in body.walk():
+    for op in operations_in(body):
         for position, operand in enumerate(op.operands):
             if operand in inside:
                 op.operands[position] = inside[operand]

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.lane_accumulators import accumulate_in_lanes
 from weft.passes.tir.lane_analysis import analyse
 from weft.passes.tir.lanes import Vectorizer
@@ -65,7 +66,7 @@ class LowerVectorizedPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            loops = [inner for inner in function.walk(region_first=True) if isinstance(inner, ForOp)]
+            loops = [inner for inner in operations_in(function, inner_first=True) if isinstance(inner, ForOp)]
             for loop in loops:
                 if loop.kind.data is LoopKind.VECTORIZED:
                     vectorize(loop)
@@ -90,7 +91,7 @@ def vectorize(loop: ForOp) -> None:
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:
     """Buffers of the body move out of it, with `count` elements, one a lane, for each that they had."""
-    for op in [op for op in loop.body.walk() if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
+    for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
         if any(is_defined_inside(size, loop) for size in op.dynamic_sizes):
             continue
         if any(

@@ -15,6 +15,7 @@ from weft.analysis.index import Index, RangeOf
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.tir.guards import Constraint, comparisons, decide_ifs, replace_by_truth
 from weft.passes.tir.nest import (
     defining_block,
@@ -57,7 +58,7 @@ class PartitionLoopsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
-            if any(isinstance(inner, scf.IfOp) for inner in function.walk()):
+            if any(isinstance(inner, scf.IfOp) for inner in operations_in(function)):
                 _Partitioner(function, self.growth).run()
 
 
@@ -85,7 +86,7 @@ class _Edge:
 
 
 def _size(op: Operation) -> int:
-    return sum(1 for _ in op.walk())
+    return len(operations_in(op))
 
 
 class _Partitioner:
@@ -125,7 +126,7 @@ class _Partitioner:
         bounds = _Bounds([], [], {}, True)
         vector = _vectorized_loop_around(loop)
         ranges = remembered_ranges()
-        for op in loop.body.walk():
+        for op in operations_in(loop.body):
             if not isinstance(op, scf.IfOp):
                 continue
             alone = _is_alone(loop, op)
@@ -309,7 +310,7 @@ def _copy(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     parent = loop.parent
     if parent is None or (most is not None and most <= 0):
         return None
-    copy = loop.clone()
+    copy = copy_of(loop)
     if start == Index({}):
         parent.insert_op_before(copy, loop)
     else:
@@ -373,7 +374,7 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
 
 def erase_idle_loops(root: ForOp) -> None:
     """Erase loops, `root` included, that do nothing but compute values."""
-    for loop in [op for op in root.walk(region_first=True) if isinstance(op, ForOp)]:
+    for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
         if all(is_free_of_effects(op) for op in loop.body.block.ops):
             loop.detach()
             loop.erase()

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import tir_functions
 
 
@@ -41,7 +42,7 @@ class PlaceBuffersPass(ModulePass):
 
 
 def place_buffers(function: FuncOp) -> None:
-    allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
+    allocations = [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]
     candidates = [(alloc, loops) for alloc in allocations if (loops := _common_loops(alloc))]
     if not candidates:
         return

@@ -11,6 +11,7 @@ from weft.analysis.plain_nests import is_plain, why_not_plain
 from weft.analysis.structure import child_blocks, find_block, function_of, functions
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp
+from weft.dialects.traversal import copy_of
 from weft.schedule.defaults.order import RULES
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.recording import BlockHandle
@@ -81,7 +82,7 @@ def _schedules(module: ModuleOp, target: Target, rules: Sequence[Rule], skip: Co
     for function in functions(module):
         if function.sym_name.data in skip or not _is_ours(function):
             continue
-        schedule = _Attempts(ModuleOp([function.clone()]), function.sym_name.data, target).run(rules)
+        schedule = _Attempts(ModuleOp([copy_of(function)]), function.sym_name.data, target).run(rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
             found.append(_Scheduled(function, schedule))
     return found

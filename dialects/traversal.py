@@ -1,0 +1,96 @@
+"""All operations inside of something, and copies of them: what xDSL's `walk` and `clone` do, several times as fast.
+
+xDSL resumes a generator for each level of nesting and each operation, and walks a copy twice more to set operands. Here
+operations are listed before any is looked at, so they may be changed or erased on the way, and a copy gets its operands
+when it is made, for values are defined before they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from xdsl.ir import Block, Operation, Region
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+OperationT = TypeVar("OperationT", bound=Operation)
+
+
+def operations_in(root: Operation | Region | Block, *, inner_first: bool = False) -> list[Operation]:
+    """The operations inside of `root`, itself included when it is one: each before those in its regions, or after them
+    if `inner_first`."""
+    found: list[Operation] = []
+    if isinstance(root, Block):
+        _list_block(root, found, inner_first)
+    elif isinstance(root, Region):
+        _list_region(root, found, inner_first)
+    else:
+        if not inner_first:
+            found.append(root)
+        for region in root.regions:
+            _list_region(region, found, inner_first)
+        if inner_first:
+            found.append(root)
+    return found
+
+
+def _list_region(region: Region, found: list[Operation], inner_first: bool) -> None:
+    block = region.first_block
+    while block is not None:
+        _list_block(block, found, inner_first)
+        block = block.next_block
+
+
+def _list_block(block: Block, found: list[Operation], inner_first: bool) -> None:
+    op = block.first_op
+    while op is not None:
+        if not op.regions:
+            found.append(op)
+        else:
+            if not inner_first:
+                found.append(op)
+            for region in op.regions:
+                _list_region(region, found, inner_first)
+            if inner_first:
+                found.append(op)
+        op = op.next_op
+
+
+def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:
+    """A detached copy of an operation and all that is in it. Operands that `mapping` holds are replaced by what it
+    says; it is told the copy of each value."""
+    return _copy_operation(op, {} if mapping is None else mapping)
+
+
+def _copy_operation(op: OperationT, mapping: dict[SSAValue, SSAValue]) -> OperationT:
+    if any(region.first_block is not region.last_block for region in op.regions):
+        return op.clone(mapping)  # control flow between blocks, and values that go with it
+    regions = [Region([_copy_block(block, mapping) for block in region.blocks]) for region in op.regions]
+    results = op.results
+    copy = type(op).create(
+        operands=[mapping.get(operand, operand) for operand in op.operands],
+        result_types=[result.type for result in results],
+        properties=op.properties,
+        attributes=op.attributes,
+        location=op.location,
+        regions=regions,
+    )
+    for old, new in zip(results, copy.results, strict=True):
+        mapping[old] = new
+        if old.name_hint is not None:
+            new.name_hint = old.name_hint
+    return copy
+
+
+def _copy_block(block: Block, mapping: dict[SSAValue, SSAValue]) -> Block:
+    arguments = block.args
+    copy = Block(arg_types=[argument.type for argument in arguments])
+    for old, new in zip(arguments, copy.args, strict=True):
+        mapping[old] = new
+        new.location = old.location
+        if old.name_hint is not None:
+            new.name_hint = old.name_hint
+    for op in block.ops:
+        copy.add_op(_copy_operation(op, mapping))
+    return copy
