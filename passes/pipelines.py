@@ -32,6 +32,7 @@ from weft.passes.tir.tir_partition_blocks import PartitionBlocksPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
 from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target_kinds import registered_kind
@@ -125,6 +126,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         AsyncCopiesPass(),
         # After vectors, which need no loop any more.
         UnrollRegistersPass(),
+        # After barriers, and what runs beside the threads; before kernels are checked for the memory that they need.
+        ReuseSharedPass(),
         # While loops tell which thread axis they are.
         OutlineKernelsPass(target),
         # Last: indices are read and simplified by the ranges of tir loops up to here.

@@ -90,6 +90,7 @@ PASSES: Mapping[str, str] = {
     "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
     "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
+    "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",

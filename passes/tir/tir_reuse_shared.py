@@ -1,0 +1,237 @@
+"""tir-reuse-shared: shared memory of a kernel that is done with is given to what comes later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xdsl.context import Context
+from xdsl.dialects import memref, scf, vector
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.structure import is_inside
+from weft.dialects.element_types import bytes_of
+from weft.dialects.low_gpu import AtomicOp, BarrierOp
+from weft.dialects.low_kernel import SHARED
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import ASYNC, IN_STEP
+from weft.passes.tir.nest import buffer_type, index_before, range_of
+from weft.passes.tir.tir_partition_blocks import thread_bodies
+
+_ACCESSES: Final = (
+    *(memref.LoadOp, memref.StoreOp, vector.LoadOp, vector.StoreOp, vector.MaskedLoadOp, vector.MaskedStoreOp),
+    AtomicOp,
+)
+"""Ops whose only operand of type index is the place that they access."""
+_ALIGNMENT: Final = 16
+"""Bytes that places in an arena are multiples of: the widest access."""
+
+
+@dataclass(frozen=True)
+class ReuseSharedPass(ModulePass):
+    """Let buffers of space "shared" of one element type, which a kernel uses one after the other, share an arena.
+
+    ```mlir
+    %S = memref.alloca() : memref<256xf32, "shared">
+    %T = memref.alloca() : memref<64xf32, "shared">
+    WRITE %S[%t]  low.barrier  READ %S[%u]  low.barrier  WRITE %T[%t]  low.barrier  READ %T[%u]
+    // becomes
+    %arena = memref.alloca() : memref<256xf32, "shared">
+    WRITE %arena[%t]  low.barrier  READ %arena[%u]  low.barrier  WRITE %arena[%t] ...
+    ```
+    Two buffers may lie in one place when no thread comes to the one before all threads are done with the other: each
+    access of the one stands before each of the other, with a barrier in between that is surely passed. That is asked of
+    the body of the kernel and of the branches of its conditions; what one loop uses together stays apart. No barrier is
+    added. Buffers are placed from the largest to the smallest, each as low as those allow that it cannot share with.
+    Requires `tir-insert-barriers` and `tir-flatten`. Buffers that copies run into beside the threads stay alone.
+    """
+
+    name = "tir-reuse-shared"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
+            for body in thread_bodies(function):
+                _reuse(body, function)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a buffer lies in the arena, in elements."""
+
+    alloca: memref.AllocaOp
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + _elements(self.alloca)
+
+
+def _reuse(body: Block, function: FuncOp) -> None:
+    """Share the memory of one kernel."""
+    groups: dict[object, list[memref.AllocaOp]] = {}
+    for op in function.walk():
+        if isinstance(op, memref.AllocaOp) and _may_move(op, body):
+            groups.setdefault(buffer_type(op.memref).element_type, []).append(op)
+    for group in groups.values():
+        for arena in _arenas(_placed(group, body)):
+            _merge(arena)
+
+
+def _may_move(op: memref.AllocaOp, body: Block) -> bool:
+    """Whether a buffer is shared memory of the kernel, and all that uses it is understood."""
+    users = [use.operation for use in op.memref.uses]
+    kernel = body.parent_op()
+    return (
+        buffer_type(op.memref).memory_space == SHARED
+        and ASYNC not in op.attributes
+        and kernel is not None
+        and bool(users)
+        and all(isinstance(user, _ACCESSES) and is_inside(user, kernel) for user in users)
+    )
+
+
+def _elements(op: memref.AllocaOp) -> int:
+    return buffer_type(op.memref).get_shape()[0]
+
+
+def _placed(group: Sequence[memref.AllocaOp], body: Block) -> list[_Place]:
+    """A place for each buffer of one element type."""
+    placed: list[_Place] = []
+    step = max(1, _ALIGNMENT // bytes_of(buffer_type(group[0].memref).element_type))
+    for alloca in sorted(group, key=_elements, reverse=True):
+        others = [p for p in placed if not _takes_turns(body, alloca.memref, p.alloca.memref)]
+        starts = sorted({0, *(-(-p.end // step) * step for p in others)})
+        end = _elements(alloca)
+        start = next(s for s in starts if all(s + end <= p.start or p.end <= s for p in others))
+        placed.append(_Place(alloca, start))
+    return placed
+
+
+def _arenas(places: Sequence[_Place]) -> list[list[_Place]]:
+    """The places that lie over each other, in groups. A buffer that shares with nobody is in none."""
+    groups: list[list[_Place]] = []
+    for place in sorted(places, key=lambda p: (p.start, p.end)):
+        if groups and place.start < max(p.end for p in groups[-1]):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return [group for group in groups if len(group) > 1]
+
+
+def _merge(arena: Sequence[_Place]) -> None:
+    """Let one allocation stand for all of an arena."""
+    first = min(place.start for place in arena)
+    earliest = min((place.alloca for place in arena), key=_position)
+    element = buffer_type(earliest.memref).element_type
+    size = max(place.end for place in arena) - first
+    alignment = max(p.alloca.alignment.value.data if p.alloca.alignment else _ALIGNMENT for p in arena)
+    whole = memref.AllocaOp.build(
+        operands=[[], []],
+        result_types=[MemRefType(element, [size], memory_space=SHARED)],
+        properties={"alignment": IntegerAttr(alignment, i64)},
+    )
+    whole.memref.name_hint = "arena"
+    whole.location = earliest.location
+    if earliest.parent is not None:
+        earliest.parent.insert_op_before(whole, earliest)
+    for place in arena:
+        for use in list(place.alloca.memref.uses):
+            user = use.operation
+            at = next(n for n, operand in enumerate(user.operands) if isinstance(operand.type, IndexType))
+            if place.start > first:
+                index = Index.of(user.operands[at]) + (place.start - first)
+                user.operands[at] = index_before(index.simplified(range_of), user)
+            user.operands[use.index] = whole.memref
+        place.alloca.detach()
+        place.alloca.erase()
+
+
+def _position(op: Operation) -> tuple[int, ...]:
+    """Where an op stands: it comes before those of greater positions."""
+    path: list[int] = []
+    inner: Operation | None = op
+    while inner is not None and inner.parent is not None:
+        path.append(inner.parent.get_operation_index(inner))
+        inner = inner.parent_op()
+    return tuple(reversed(path))
+
+
+def _uses(op: Operation, buffer: SSAValue) -> bool:
+    return any(operand is buffer for inner in op.walk() for operand in inner.operands)
+
+
+def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
+    """Whether all threads are done with one of two buffers before any comes to the other."""
+    ops = list(body.ops)
+    ones = [at for at, op in enumerate(ops) if _uses(op, one)]
+    others = [at for at, op in enumerate(ops) if _uses(op, other)]
+    if not ones or not others:
+        return True
+    if ones == others and len(ones) == 1 and isinstance(ops[ones[0]], scf.IfOp):
+        branches = [block for region in ops[ones[0]].regions for block in region.blocks]
+        return all(_takes_turns(branch, one, other) for branch in branches)
+    if others[-1] < ones[0]:
+        one, other, ones, others = other, one, others, ones
+    if ones[-1] >= others[0]:
+        return False
+    barriers = [at for at, op in enumerate(ops) if _surely_passes(op)]
+    return all(
+        any(first < barrier < second for barrier in barriers)
+        or _ends_with_barrier(ops[first], one)
+        or _starts_with_barrier(ops[second], other)
+        for first in ones
+        for second in others
+    )
+
+
+def _surely_passes(op: Operation) -> bool:
+    """Whether all threads that come to `op` wait for each other in it."""
+    if isinstance(op, BarrierOp):
+        return True
+    if isinstance(op, ForOp):
+        return isinstance(op.extent, int) and op.extent > 0 and any(map(_surely_passes, op.body.block.ops))
+    blocks = [block for region in op.regions for block in region.blocks]
+    return isinstance(op, scf.IfOp) and len(blocks) == 2 and all(any(map(_surely_passes, b.ops)) for b in blocks)
+
+
+def _ends_with_barrier(op: Operation, buffer: SSAValue) -> bool:
+    """Whether threads that use a buffer in `op` wait for each other in it, when they are done with it."""
+    return bool(op.regions) and all(
+        _is_followed(block, buffer) for region in op.regions for block in region.blocks if _uses_in(block, buffer)
+    )
+
+
+def _is_followed(block: Block, buffer: SSAValue) -> bool:
+    for op in reversed(list(block.ops)):
+        if not _uses(op, buffer):
+            if _surely_passes(op):
+                return True
+        elif not _ends_with_barrier(op, buffer):
+            return False
+    return True
+
+
+def _starts_with_barrier(op: Operation, buffer: SSAValue) -> bool:
+    """Whether threads that use a buffer in `op` wait for each other in it, before they come to it."""
+    return bool(op.regions) and all(
+        _is_preceded(block, buffer) for region in op.regions for block in region.blocks if _uses_in(block, buffer)
+    )
+
+
+def _is_preceded(block: Block, buffer: SSAValue) -> bool:
+    for op in block.ops:
+        if not _uses(op, buffer):
+            if _surely_passes(op):
+                return True
+        elif not _starts_with_barrier(op, buffer):
+            return False
+    return True
+
+
+def _uses_in(block: Block, buffer: SSAValue) -> bool:
+    return any(_uses(op, buffer) for op in block.ops)
