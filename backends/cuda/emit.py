@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from weft.backends.c_family.source import KernelSource
     from weft.support.target import Target
 
-_DYNAMIC_SHARED: Final = "extern __shared__ __align__(16) unsigned char weft_shared[];"
+_DYNAMIC_SHARED: Final = "extern __shared__ __align__(32) unsigned char weft_shared[];"
 _INFINITY: Final = """\
 #ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors
+from weft.analysis.structure import ancestors, stored_buffer
 from weft.analysis.threads import axis_of, is_shared
+from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
@@ -134,12 +135,12 @@ def _plan(loop: ForOp) -> _Pipeline:
 
 
 def _stores(op: Operation) -> bool:
-    return any(isinstance(inner, memref.StoreOp) for inner in op.walk())
+    return any(stored_buffer(inner) is not None for inner in op.walk())
 
 
 def _require_own_order(plan: _Pipeline) -> None:
     """What is fetched early reads nothing that the loop writes, and what is used is not written."""
-    stored = {op.memref for part in plan.use for op in part.walk() if isinstance(op, memref.StoreOp)}
+    stored = {buffer for part in plan.use for op in part.walk() if (buffer := stored_buffer(op)) is not None}
     for op in [inner for part in plan.fetch for inner in part.walk() if isinstance(inner, memref.LoadOp)]:
         if op.memref in plan.buffers or op.memref in stored:
             raise _no_pipeline(plan.loop, f"it fetches from %{op.memref.name_hint}, which it writes")
@@ -155,10 +156,9 @@ def _no_pipeline(loop: ForOp, why: str) -> CompileError:
 def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
     """One buffer a stage; each access gets the stage of its iteration, accesses outside of the loops the first."""
     alloc, old = buffer.owner, buffer_type(buffer)
-    if not isinstance(alloc, memref.AllocOp) or any(
-        not isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in buffer.uses
-    ):
-        raise _no_pipeline(plans[0].loop, f"%{buffer.name_hint} is used by more than loads and stores")
+    known = (memref.LoadOp, memref.StoreOp, AccessPtrOp, StrideOp)
+    if not isinstance(alloc, memref.AllocOp) or any(not isinstance(use.operation, known) for use in buffer.uses):
+        raise _no_pipeline(plans[0].loop, f"%{buffer.name_hint} is used by more than loads, stores and pointers")
     stages = plans[0].stages
     type_ = MemRefType(old.element_type, [stages, *old.get_shape()], old.layout, old.memory_space)
     new = memref.AllocOp(list(alloc.dynamic_sizes), (), type_, alloc.alignment)
@@ -168,6 +168,10 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
     insert_before(alloc, [new])
     for use in list(buffer.uses):
         user = use.operation
+        if isinstance(user, StrideOp):
+            user.operands = [new.memref]
+            user.dimension = IntegerAttr(user.dimension.value.data + 1, i64)
+            continue
         plan = next((p for p in plans if p.loop.is_ancestor(user)), None)
         stage = Index({}) if plan is None else Index.of(plan.loop.induction_variable) % stages
         place = index_before(stage.simplified(range_of), user)
@@ -175,6 +179,10 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
             user.operands = [new.memref, place, *user.indices]
         elif isinstance(user, memref.StoreOp):
             user.operands = [user.value, new.memref, place, *user.indices]
+        elif isinstance(user, AccessPtrOp):
+            sizes = None if user.box_sizes is None else [1, *user.box_sizes]
+            user.operands = [new.memref, place, *user.indices]
+            user.sizes = None if sizes is None else DenseArrayBase.from_list(i64, sizes)
     alloc.detach()
     alloc.erase()
 
@@ -247,7 +255,7 @@ def _touched(root: Operation) -> tuple[set[SSAValue], set[SSAValue]]:
         for value in op.operands:
             if isinstance(value.type, MemRefType) and value.type.memory_space != LOCAL:
                 touched.add(value)
-                if not isinstance(op, memref.LoadOp):
+                if not isinstance(op, memref.LoadOp | StrideOp) and (not isinstance(op, AccessPtrOp) or op.writes):
                     stored.add(value)
     return touched, stored
 

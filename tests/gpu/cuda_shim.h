@@ -47,9 +47,9 @@ static shim_dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 extern "C" unsigned char __start_shim_shared[], __stop_shim_shared[];
 // There is always something in the section; it also serves as the memory that launches ask for.
-__attribute__((section("shim_shared"), used)) alignas(16) static unsigned char weft_shared[232448];
+__attribute__((section("shim_shared"), used)) alignas(32) static unsigned char weft_shared[232448];
 
-enum shim_state { SHIM_READY, SHIM_BARRIER, SHIM_SHUFFLE, SHIM_DONE };
+enum shim_state { SHIM_READY, SHIM_BARRIER, SHIM_SHUFFLE, SHIM_WARP, SHIM_DONE };
 
 struct shim_copy {
   void *target;
@@ -57,12 +57,18 @@ struct shim_copy {
   int size;
 };
 
+struct shim_thread;
+typedef void (*shim_together)(const shim_thread *lanes);
+
 struct shim_thread {
   ucontext_t context;
   shim_state state;
   int line;              // where it waits
   int source, width;     // which lane a shuffle reads from: its lane of the warp
   unsigned long long value;
+  shim_together together;  // what the warp does once all its threads are here, with these operands of each
+  void *operands[3];
+  int number;
   std::vector<shim_copy> started;              // copies of no group yet
   std::vector<std::vector<shim_copy>> groups;  // those on their way
   std::vector<char> stack;
@@ -195,6 +201,8 @@ static T atomicCAS(T *place, T compare, T value) {
   return old;
 }
 
+#include "tensor_core_shim.h"
+
 static void shim_run_thread() {
   shim_entry(shim_arguments);
   shim_threads[shim_current].state = SHIM_DONE;
@@ -222,6 +230,16 @@ static bool shim_exchange(int first, int last) {
   return true;
 }
 
+// What the threads of a warp do together, once all 32 of them wait for that.
+static bool shim_run_together(int first, int last) {
+  if (last - first != 32) return false;
+  for (int t = first; t < last; ++t)
+    if (shim_threads[t].state != SHIM_WARP || shim_threads[t].together != shim_threads[first].together) return false;
+  shim_threads[first].together(&shim_threads[first]);
+  for (int t = first; t < last; ++t) shim_threads[t].state = SHIM_READY;
+  return true;
+}
+
 // One block of threads. Returns whether all of them came to the end.
 static bool shim_run_block(const std::vector<int> &order) {
   const int count = (int)shim_threads.size();
@@ -234,8 +252,11 @@ static bool shim_run_block(const std::vector<int> &order) {
       swapcontext(&shim_scheduler, &thread.context);
     }
     bool goes_on = false;
-    for (int first = 0; first < count; first += 32)
-      goes_on |= shim_exchange(first, first + 32 < count ? first + 32 : count);
+    for (int first = 0; first < count; first += 32) {
+      const int last = first + 32 < count ? first + 32 : count;
+      goes_on |= shim_exchange(first, last) || shim_run_together(first, last);
+    }
+    if (shim_error[0]) return false;
     if (goes_on) continue;
     int waiting = 0, done = 0, line = -1;
     bool same = true;
@@ -270,6 +291,7 @@ static std::vector<int> shim_order(int count, int kind) {
 static const char *shim_launch(const int *grid, const int *block, int kind, void (*entry)(void **), void **arguments) {
   gridDim = {(unsigned)grid[0], (unsigned)grid[1], (unsigned)grid[2]};
   blockDim = {(unsigned)block[0], (unsigned)block[1], (unsigned)block[2]};
+  shim_error[0] = 0;
   shim_entry = entry;
   shim_arguments = arguments;
   const int count = block[0] * block[1] * block[2];

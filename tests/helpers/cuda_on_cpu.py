@@ -25,7 +25,9 @@ ORDERS = (0, 1, 7)
 def compiled(text: str, symbols: Sequence[str], optimize: str = "-O1") -> ctypes.CDLL:
     """CUDA C++ for this CPU. Raises `AssertionError` with the compiler's words."""
     assert COMPILER is not None
-    text = with_late_copies(text.replace("extern __shared__ __align__(16) unsigned char weft_shared[];", ""))
+    text = with_tensor_cores(
+        with_late_copies(text.replace("extern __shared__ __align__(32) unsigned char weft_shared[];", ""))
+    )
     source = f'#include "{SHIM}"\n{text}\n' + "".join(f"SHIM_KERNEL({symbol})\n" for symbol in symbols)
     with tempfile.TemporaryDirectory(prefix="weft-cuda-") as folder:
         path = Path(folder, "kernels.cc")
@@ -57,6 +59,41 @@ def with_late_copies(text: str) -> str:
     )
     text = re.sub(r"(weft_async_commit\(\) \{\n)", r"\1  shim_async_commit();\n", text)
     return re.sub(r"(weft_async_wait\(\) \{\n)", r"\1  shim_async_wait(groups);\n", text)
+
+
+def with_tensor_cores(text: str) -> str:
+    """The helper functions for tensor cores, which are PTX, as the shim has them."""
+
+    def load(match: re.Match[str]) -> str:
+        role, order, *shape, element = match[2], match[3], *map(int, match[4].split("x")), match[5]
+        m, n, k = shape
+        rows, columns = (m, k) if role == "a" else (k, n)
+        if order == "col":
+            rows, columns = columns, rows
+        count = 16 if element == "f16" else rows * columns // 32
+        return f"{match[1]}  shim_wmma_load<{rows}, {columns}, {count}>(fragment, tile, rows);\n"
+
+    def multiply(match: re.Match[str]) -> str:
+        flags = ", ".join(str(flag).lower() for flag in (match[2] == "col", match[3] == "col", match[5] == "bf16"))
+        return f"{match[1]}  shim_wmma_mma<{match[4].replace('x', ', ')}, {flags}>(c, a, b);\n"
+
+    text = re.sub(r"(void weft_wmma_load_(a|b)_(row|col)_([\dx]+)_(b?f16)_\w+\(.*\n)", load, text)
+    text = re.sub(
+        r"(void weft_wmma_store_(\d+)x(\d+)x\d+_f32_\w+\(.*\n)",
+        r"\1  shim_wmma_store<\2, \3>(fragment, tile, rows);\n",
+        text,
+    )
+    text = re.sub(r"(void weft_wmma_mma_(row|col)_(row|col)_([\dx]+)_(b?f16)\(.*\n)", multiply, text)
+    text = re.sub(
+        r"(void weft_ldmatrix_x(\d)(_trans)?\(.*\n)",
+        lambda match: f"{match[1]}  shim_ldmatrix<{match[2]}, {str(match[3] is not None).lower()}>(fragment, row);\n",
+        text,
+    )
+    return re.sub(
+        r"(void weft_mma_m16n8k16_(b?f16)\(.*\n)",
+        lambda match: f"{match[1]}  shim_mma<{str(match[2] == 'bf16').lower()}>(c, a, b);\n",
+        text,
+    )
 
 
 def launch(library: ctypes.CDLL, symbol: str, grid: Any, block: Any, order: int, arguments: Sequence[Any]) -> None:

@@ -3,7 +3,7 @@
 
 // Shared memory beyond what may be declared is given at launch.
 // CHECK:      // Block "big" of the program: 32 x 1 x 1 threads a block. Takes 66560 bytes of shared memory at launch.
-// CHECK:        extern __shared__ __align__(16) unsigned char weft_shared[];
+// CHECK:        extern __shared__ __align__(32) unsigned char weft_shared[];
 // CHECK-NEXT:   float *const S = (float *)(weft_shared);
 // CHECK-NEXT:   float *const T = (float *)(weft_shared + 65536);
 // CL: error: @big needs 66560 bytes of shared memory a block, opencl has 32768
