@@ -5,6 +5,8 @@ python examples/gpu/gpu_programs.py [target]
 
 from __future__ import annotations
 
+import sys
+
 import attention
 import convolution
 import elementwise
@@ -12,6 +14,7 @@ import matmul
 import normalization
 import reductions
 import split_k
+import tensor_cores
 import transpose
 import window_sum
 from running import Case, run
@@ -27,6 +30,8 @@ CASES: list[Case] = [
     *convolution.CASES,
     *attention.CASES,
 ]
+CUDA_CASES: list[Case] = [*CASES, *tensor_cores.CASES]
+"""Those and the ones that need tensor cores."""
 
 if __name__ == "__main__":
-    run(CASES)
+    run(CUDA_CASES if sys.argv[1:] and sys.argv[1].startswith("cuda") else CASES)

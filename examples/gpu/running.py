@@ -42,6 +42,8 @@ class Case:
     """Odd sizes to check, where the usual ones are too large."""
     ones: tuple[int, ...] = (1, 1, 1, 1)
     """The least sizes."""
+    since: str = ""
+    """The first CUDA architecture that has what the schedule uses; empty where any target has."""
 
     def fitting(self, *numbers: int) -> dict[str, int]:
         """Numbers for the sizes, in order, rounded up to what the schedule takes."""
