@@ -18,6 +18,7 @@ except MissingCompilerError:
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
 CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("gpu_programs").CASES}
+LADDER = importlib.import_module("ladder")
 sys.path.remove(str(EXAMPLES))
 
 
@@ -31,17 +32,26 @@ def source(name: str, architecture: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LADDER.names("NVRTC", "sm_75, sm_80, sm_90"))
 def test_everything_stays_in_registers(name: str, architecture: str) -> None:
     for kernel, used in resource_usage(source(name, architecture), architecture).items():
         assert (used.spill_bytes, used.stack_bytes) == (0, 0), f"{kernel}: {used}"
         assert used.registers <= 255 and used.shared_bytes <= 48 << 10
 
 
-def test_what_was_scheduled_as_vectors_and_shuffles_is_in_ptx() -> None:
-    ptx = compile_ptx(source("matmul_shared", "sm_90"), "sm_90")
-    assert "ld.global.nc.v4" in ptx and "st.shared.v4" in ptx and "bar.sync" in ptx and "fma.rn.f32" in ptx
-    assert "shfl.sync" in compile_ptx(source("row_sum", "sm_90"), "sm_90")
+IN_PTX = {
+    "matmul_shared": ("ld.global.nc.v4", "st.shared.v4", "bar.sync", "fma.rn.f32"),
+    "row_sum": ("shfl.sync",),
+    "matmul_split_k": ("atom.global.add.f32",),
+    "dot": ("shfl.sync", "atom.global.add.f32"),
+}
+"""What was scheduled: wide accesses, shuffles, atomic additions."""
+
+
+@pytest.mark.parametrize("name", LADDER.names("NVRTC", "PTX"))
+def test_what_was_scheduled_is_in_ptx(name: str) -> None:
+    ptx = compile_ptx(source(name, "sm_90"), "sm_90")
+    assert all(instruction in ptx for instruction in IN_PTX[name])
 
 
 def test_refused_text_is_an_error_with_the_place() -> None:

@@ -16,6 +16,7 @@ from weft.runtime.devices import DeviceError
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
 CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("gpu_programs").CASES}
+LADDER = importlib.import_module("ladder")
 sys.path.remove(str(EXAMPLES))
 
 ODD = (70, 33, 9, 17)
@@ -41,7 +42,7 @@ def errors(name: str, sizes: dict[str, int], change: Any = None) -> list[float]:
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "odd"))
 def test_program(name: str) -> None:
     for error in errors(name, CASES[name].fitting(*ODD)):
         assert error <= CASES[name].tolerance  # NaN is no less
@@ -60,7 +61,7 @@ PLANTED = {
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "barriers"))
 def test_each_missing_barrier_is_found(name: str) -> None:
     case = CASES[name]
     sizes = case.fitting(*PLANTED[name])
@@ -81,15 +82,14 @@ def test_each_missing_barrier_is_found(name: str) -> None:
 
 @needs_compiler
 @pytest.mark.slow
-def test_a_missing_wait_is_found() -> None:
+@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "waits"))
+def test_a_missing_wait_is_found(name: str) -> None:
     """Asynchronous copies arrive late: nothing is there without waiting for them."""
-    case = CASES["matmul_stages"]
+    case = CASES[name]
     sizes = case.fitting(128, 128, 64)
     texts: list[str] = []
-    assert max(errors("matmul_stages", sizes, lambda text: texts.append(text) or text)) <= case.tolerance
+    assert max(errors(name, sizes, lambda text: texts.append(text) or text)) <= case.tolerance
     waits = set(re.findall(r"weft_async_wait<\d+>\(\);", texts[0]))
     assert waits
     for wait in waits:
-        assert (
-            not np.max(errors("matmul_stages", sizes, lambda text, wait=wait: text.replace(wait, ""))) <= case.tolerance
-        )
+        assert not np.max(errors(name, sizes, lambda text, wait=wait: text.replace(wait, ""))) <= case.tolerance

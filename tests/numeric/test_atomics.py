@@ -30,6 +30,7 @@ from weft.tools.building import lower_to_tir
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
 CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("split_k").CASES}
+LADDER = importlib.import_module("ladder")
 sys.path.remove(str(EXAMPLES))
 ORDERS = ("forward", "reversed", "shuffled", "interleaved")
 SIZES = {"matmul_split_k": (9, 11, 70), "dot": (1100,)}
@@ -97,7 +98,7 @@ def test_on_a_cpu_parts_run_one_after_the_other(target: str) -> None:
     np.testing.assert_array_equal(s, a.sum(axis=1))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LADDER.names("interpreter", "atomics"))
 def test_a_plain_store_in_the_place_of_an_atomic_operation_is_noticed(name: str) -> None:
     case = CASES[name]
     sizes = case.fitting(*SIZES[name])

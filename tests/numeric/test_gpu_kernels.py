@@ -22,12 +22,9 @@ from weft.dialects.low_kernel import kernel_of
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.support.errors import CompileError
 from weft.tools.building import lower_to_tir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
-SIZES = (19, 21, 13, 7)
-"""No multiples of a tile."""
 
 
 @contextmanager
@@ -42,8 +39,8 @@ def _on_path(folder: Path) -> Iterator[None]:
 with _on_path(EXAMPLES):
     MATMUL = importlib.import_module("matmul")
     CASES = {case.name: case for case in importlib.import_module("gpu_programs").CASES}
-SMALL = sorted(name for name, case in CASES.items() if max(case.fitting(*SIZES).values(), default=0) < 64)
-DYNAMIC = [name for name in SMALL if CASES[name].takes_any_size]
+    LADDER = importlib.import_module("ladder")
+SIZES: tuple[int, ...] = LADDER.INTERPRETED_SIZES
 
 
 def lowered(case: Any, sizes: dict[str, int], *, dynamic: bool = False, target: str = "cuda") -> ModuleOp:
@@ -61,18 +58,15 @@ def check(case: Any, module: ModuleOp, sizes: dict[str, int], order: str) -> Non
     assert error <= case.tolerance, f"{case.name}, {order}: {error}"
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", LADDER.names("interpreter", "odd"))
 def test_odd_sizes_in_every_order_of_threads(name: str) -> None:
     case, sizes = CASES[name], CASES[name].fitting(*SIZES)
-    try:
-        module = lowered(case, sizes)
-    except CompileError as error:  # a schedule for larger tiles than the program has
-        pytest.skip(str(error))
+    module = lowered(case, sizes)
     for order in ("forward", "reversed", "shuffled"):
         check(case, module, sizes, order)
 
 
-@pytest.mark.parametrize("name", DYNAMIC)
+@pytest.mark.parametrize("name", LADDER.names("interpreter", "any"))
 def test_one_kernel_for_all_sizes(name: str) -> None:
     case = CASES[name]
     module = lowered(case, case.fitting(*SIZES), dynamic=True)
@@ -81,7 +75,7 @@ def test_one_kernel_for_all_sizes(name: str) -> None:
         check(case, module, sizes, "reversed")
 
 
-@pytest.mark.parametrize("name", ["row_sum", "softmax", "matmul_shared", "transpose"])
+@pytest.mark.parametrize("name", LADDER.names("interpreter", "steps"))
 @pytest.mark.parametrize("target", ["cuda", "opencl"])
 def test_threads_that_advance_store_by_store(name: str, target: str) -> None:
     case = CASES[name]
@@ -89,7 +83,7 @@ def test_threads_that_advance_store_by_store(name: str, target: str) -> None:
     check(case, module, case.fitting(3, 5, 4, 2), "interleaved")
 
 
-@pytest.mark.parametrize("name", ["row_sum", "matmul_shared", "transpose"])
+@pytest.mark.parametrize("name", LADDER.names("interpreter", "barriers"))
 def test_every_barrier_is_needed(name: str) -> None:
     """Without one of them, some order of the threads gives another result, or reads what was never written."""
     case = CASES[name]

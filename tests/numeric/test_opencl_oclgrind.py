@@ -3,6 +3,7 @@
 Planted bugs are found.
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -17,6 +18,10 @@ if "Oclgrind" not in {platform.name for platform in cl.get_platforms()}:
     pytest.skip("Oclgrind is not installed: pip install 'weft[opencl]'", allow_module_level=True)
 
 PROGRAM = Path(__file__).resolve().parents[1] / "helpers" / "oclgrind_programs.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
+sys.path.insert(0, str(EXAMPLES))
+LADDER = importlib.import_module("ladder")
+sys.path.remove(str(EXAMPLES))
 
 
 def simulated(folder: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -41,15 +46,16 @@ def simulated(folder: Path, *arguments: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_programs_are_clean(tmp_path: Path) -> None:
-    results = simulated(tmp_path, "good")
-    assert len(results) >= 10
+    names = LADDER.names("Oclgrind", "clean")
+    results = simulated(tmp_path, "good", *names)
+    assert [result["name"] for result in results] == names
     for result in results:
         assert not result["log"], f"{result['name']}:\n" + "\n".join(result["log"])
         assert result["error"] < 1e-5, result["name"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["window_sum", "transpose", "softmax", "matmul_shared"])
+@pytest.mark.parametrize("name", LADDER.names("Oclgrind", "barriers"))
 def test_no_barrier_can_be_left_out(tmp_path: Path, name: str) -> None:
     """Without any one of its barriers a program shows up in the log."""
     results = simulated(tmp_path, "barriers", name)
@@ -59,7 +65,7 @@ def test_no_barrier_can_be_left_out(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vector_add", "window_sum"])
+@pytest.mark.parametrize("name", LADDER.names("Oclgrind", "guards"))
 def test_guards_that_let_one_more_through(tmp_path: Path, name: str) -> None:
     results = simulated(tmp_path, "guards", name)
     assert results
@@ -68,7 +74,7 @@ def test_guards_that_let_one_more_through(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["matmul_split_k", "dot"])
+@pytest.mark.parametrize("name", LADDER.names("Oclgrind", "atomics"))
 def test_plain_stores_in_the_place_of_atomic_operations(tmp_path: Path, name: str) -> None:
     (result,) = simulated(tmp_path, "atomics", name)
     assert any("race" in line for line in result["log"]), f"{result['name']} was not noticed"

@@ -18,6 +18,7 @@ pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'we
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
 CASES: list[Any] = importlib.import_module("gpu_programs").CASES
+LADDER = importlib.import_module("ladder")
 sys.path.remove(str(EXAMPLES))
 
 ODD = (70, 33, 9, 17)
@@ -29,12 +30,12 @@ def each(cases: Iterable[Any]) -> list[Any]:
     return [pytest.param(case, id=case.name, marks=pytest.mark.slow) for case in cases]
 
 
-@pytest.mark.parametrize("case", each(CASES))
+@pytest.mark.parametrize("case", each(LADDER.programs("PoCL", "odd")))
 def test_odd_sizes(case: Any) -> None:
     case.check(TARGET, case.fitting(*ODD))
 
 
-@pytest.mark.parametrize("case", each(case for case in CASES if case.takes_any_size))
+@pytest.mark.parametrize("case", each(LADDER.programs("PoCL", "any")))
 def test_sizes_that_calls_tell(case: Any) -> None:
     function = case.build(TARGET, case.fitting(*ODD), dynamic=True)["main"]
     fixed = {name: size for name, size in case.fitting(*ODD).items() if name in case.static}
@@ -44,10 +45,8 @@ def test_sizes_that_calls_tell(case: Any) -> None:
         assert case.error(arguments[-1], expected) <= case.tolerance
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["window_sum", "batched_matmul", "attention"])
-def test_optimised(name: str) -> None:
-    case = next(case for case in CASES if case.name == name)
+@pytest.mark.parametrize("case", each(LADDER.programs("PoCL", "optimised")))
+def test_optimised(case: Any) -> None:
     case.check("opencl", case.fitting(*ODD))
 
 
