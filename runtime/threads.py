@@ -6,7 +6,8 @@ most one. The calling thread runs the first chunk, and then each chunk that no w
 worker that is slow to wake up costs nothing but its help.
 
 The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they
-watch their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel
+watch their own cache line for about 0.1 ms, then sleep on it (a futex), and are woken on other processors than the
+caller's. They start with the first parallel
 loop, stop when the interpreter exits, and start anew in a forked child. A loop that meets a busy pool
 (nested, or from a second Python thread) runs serially in its own thread. Elsewhere than on Linux a
 `ThreadPoolExecutor` serves.
@@ -24,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, futex_ir, pool_ir
+from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class _FutexPool:
         from weft.support.target import Target
 
         architecture = platform.machine()
-        module = jit(pool_ir(architecture, futex_ir(architecture)), Target(opt_level=0), {})
+        module = jit(pool_ir(architecture, linux_ir(architecture)), Target(opt_level=0), {})
         keep_forever(module)
         self._module = module
         self._threads: list[threading.Thread] = []

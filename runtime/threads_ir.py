@@ -2,6 +2,11 @@
 
 A worker and the caller meet in the worker's `claim` word: the caller writes the number of a chunk there, and whoever
 swaps it back to 0 runs that chunk. Only the caller that holds `busy` offers chunks, and it returns after all are done.
+
+A thread that is woken may well come to run on the processor of the one that wakes it (some kernels pack threads on few
+processors), and then gets no time until the caller has done all of the work. So on Linux the caller says, before it
+wakes a worker, where that may run: on every processor but the caller's own, or, among several workers, on a part of
+them each. It says so again when it has moved itself, or when another number of workers takes part.
 """
 
 from __future__ import annotations
@@ -11,6 +16,12 @@ from typing import Final
 MAX_THREADS: Final = 256
 FUTEX_SYSCALLS: Final = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 """The number of Linux's system call to sleep on a word and to wake who sleeps there, by architecture."""
+_PLACE_SYSCALLS: Final = {
+    # gettid, getcpu, sched_getaffinity, sched_setaffinity
+    "x86_64": (186, 309, 204, 203),
+    "aarch64": (178, 168, 123, 122),
+    "riscv64": (178, 168, 123, 122),
+}
 _PAUSES: Final = {
     "x86_64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
     "AMD64": ("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()"),
@@ -28,16 +39,21 @@ def with_pauses(text: str, architecture: str) -> str:
 
 
 def pool_ir(architecture: str, sleeping: str) -> str:
-    """The pool for an architecture, as the first part of a triple. `sleeping`: IR of `futex_wait` and `futex_wake`."""
+    """The pool for an architecture, as the first part of a triple. `sleeping`: IR of
+    `futex_wait`, `futex_wake`, `own_thread` and `keep_apart`."""
     return sleeping + with_pauses(_POOL_IR, architecture).replace("SPINS", str(_SPINS))
 
 
-def futex_ir(architecture: str) -> str:
-    """How threads sleep and wake each other on Linux."""
-    return _FUTEX_IR.replace("FUTEX", str(FUTEX_SYSCALLS[architecture]))
+def linux_ir(architecture: str) -> str:
+    """How threads sleep, wake each other and stay apart on Linux."""
+    text = _LINUX_IR.replace("FUTEX", str(FUTEX_SYSCALLS[architecture]))
+    names = ("GETTID", "GETCPU", "GETAFFINITY", "SETAFFINITY")
+    for name, number in zip(names, _PLACE_SYSCALLS[architecture], strict=True):
+        text = text.replace(name, str(number))
+    return text
 
 
-_FUTEX_IR: Final = """
+_LINUX_IR: Final = """
 declare i64 @syscall(i64, ...)
 define internal void @futex_wait(ptr %word, i32 %value) noinline {
   call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 128, i32 %value, ptr null)
@@ -47,13 +63,86 @@ define internal void @futex_wake(ptr %word) noinline {
   call i64 (i64, ...) @syscall(i64 FUTEX, ptr %word, i32 129, i32 1, ptr null)
   ret void
 }
+define internal i32 @own_thread() noinline {
+  %id = call i64 (i64, ...) @syscall(i64 GETTID)
+  %id.word = trunc i64 %id to i32
+  ret i32 %id.word
+}
+; Before a thread is woken: of the processors that the caller may use, without the one it is on, every `helpers`-th
+; from the thread's own number on. `place` remembers for which processor and number that was said last.
+define internal void @keep_apart(i32 %thread, ptr %place, i64 %index, i64 %helpers) noinline {
+entry:
+  %cpu.at = alloca i32
+  %mask = alloca [128 x i8], align 8
+  %g = call i64 (i64, ...) @syscall(i64 GETCPU, ptr %cpu.at, ptr null, ptr null)
+  %got = icmp eq i64 %g, 0
+  %known = icmp ne i32 %thread, 0
+  %may = and i1 %got, %known
+  br i1 %may, label %compare, label %return
+compare:
+  %cpu.word = load i32, ptr %cpu.at
+  %helpers.word = trunc i64 %helpers to i32
+  %team = shl i32 %helpers.word, 16
+  %cpu.one = add i32 %cpu.word, 1
+  %key = or i32 %team, %cpu.one
+  %last = load i32, ptr %place
+  %same = icmp eq i32 %last, %key
+  br i1 %same, label %return, label %ask
+ask:
+  store i32 %key, ptr %place
+  %bytes = call i64 (i64, ...) @syscall(i64 GETAFFINITY, i32 0, i64 128, ptr %mask)
+  %answered = icmp sgt i64 %bytes, 0
+  br i1 %answered, label %start, label %return
+start:
+  %bits = shl i64 %bytes, 3
+  %cpu = zext i32 %cpu.word to i64
+  br label %bit
+bit:
+  %b = phi i64 [ 0, %start ], [ %b.1, %next ]
+  %usable = phi i64 [ 0, %start ], [ %usable.1, %next ]
+  %more = icmp ult i64 %b, %bits
+  br i1 %more, label %look, label %set
+look:
+  %byte.index = lshr i64 %b, 3
+  %byte.at = getelementptr i8, ptr %mask, i64 %byte.index
+  %byte = load i8, ptr %byte.at
+  %b.low = and i64 %b, 7
+  %shift = trunc i64 %b.low to i8
+  %flag = shl i8 1, %shift
+  %masked = and i8 %byte, %flag
+  %present = icmp ne i8 %masked, 0
+  %elsewhere = icmp ne i64 %b, %cpu
+  %candidate = and i1 %present, %elsewhere
+  %turn = urem i64 %usable, %helpers
+  %mine = icmp eq i64 %turn, %index
+  %keep = and i1 %candidate, %mine
+  br i1 %keep, label %next, label %drop
+drop:
+  %others = xor i8 %flag, -1
+  %cleared = and i8 %byte, %others
+  store i8 %cleared, ptr %byte.at
+  br label %next
+next:
+  %count = zext i1 %candidate to i64
+  %usable.1 = add i64 %usable, %count
+  %b.1 = add i64 %b, 1
+  br label %bit
+set:
+  %enough = icmp uge i64 %usable, %helpers
+  br i1 %enough, label %tell, label %return
+tell:
+  %s = call i64 (i64, ...) @syscall(i64 SETAFFINITY, i32 %thread, i64 %bytes, ptr %mask)
+  br label %return
+return:
+  ret void
+}
 """
 
 _POOL_IR: Final = """
 PAUSE_DECLARATION
 
 ; Each in cache lines of its own. `claim` is 0 or the number of a chunk that waits for this worker.
-%worker = type { i32, i32, [120 x i8] }               ; claim, sleeping
+%worker = type { i32, i32, i32, i32, [112 x i8] }     ; claim, sleeping, thread, place
 %job = type { ptr, ptr, i64, i64, [96 x i8] }         ; fn, closure, extent, chunks
 %word = type { i32, [124 x i8] }
 @weft_pool_workers = global [256 x %worker] zeroinitializer, align 128
@@ -153,6 +242,10 @@ offer.one:
   %asleep = icmp ne i32 %sleeping, 0
   br i1 %asleep, label %wake, label %offer.done
 wake:
+  %thread.at = getelementptr [256 x %worker], ptr @weft_pool_workers, i64 0, i64 %w.index, i32 2
+  %place.at = getelementptr [256 x %worker], ptr @weft_pool_workers, i64 0, i64 %w.index, i32 3
+  %thread = load atomic i32, ptr %thread.at monotonic, align 4
+  call void @keep_apart(i32 %thread, ptr %place.at, i64 %w.index, i64 %helpers)
   call void @futex_wake(ptr %claim)
   br label %offer.done
 offer.done:
@@ -214,6 +307,9 @@ define void @weft_pool_worker(i64 %index) {
 entry:
   %claim = getelementptr [256 x %worker], ptr @weft_pool_workers, i64 0, i64 %index, i32 0
   %sleeping = getelementptr [256 x %worker], ptr @weft_pool_workers, i64 0, i64 %index, i32 1
+  %thread.at = getelementptr [256 x %worker], ptr @weft_pool_workers, i64 0, i64 %index, i32 2
+  %thread = call i32 @own_thread()
+  store atomic i32 %thread, ptr %thread.at monotonic, align 4
   br label %watch
 watch:
   %spins = phi i64 [ 0, %entry ], [ %spins.1, %spin ], [ 0, %after.chunk ], [ 0, %woken ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.link import Part, link_parts
 from weft.runtime import memory, threads
-from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, futex_ir, pool_ir
+from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _threads_ir(target: Target) -> str:
             "build for one thread (-num-threads=1)"
         )
     is_linux = "linux" in target.triple and target.architecture in FUTEX_SYSCALLS
-    sleeping = futex_ir(target.architecture) if is_linux else _CONDITION_IR
+    sleeping = linux_ir(target.architecture) if is_linux else _CONDITION_IR
     prepare = "" if is_linux else "call void @weft_pool_prepare_sleep()"
     pool = pool_ir(target.architecture, sleeping).replace(
         "@weft_pool_hook = global ptr null", "@weft_pool_hook = global ptr @weft_pool_start"
@@ -100,6 +100,12 @@ define internal void @futex_wake(ptr %word) noinline {
   %l = call i32 @pthread_mutex_lock(ptr @weft_pool_mutex)
   %b = call i32 @pthread_cond_broadcast(ptr @weft_pool_condition)
   %u = call i32 @pthread_mutex_unlock(ptr @weft_pool_mutex)
+  ret void
+}
+define internal i32 @own_thread() {
+  ret i32 0
+}
+define internal void @keep_apart(i32 %thread, ptr %place, i64 %index, i64 %helpers) {
   ret void
 }
 """

@@ -155,6 +155,52 @@ def test_workers_wake_up_after_sleeping(run: Run) -> None:
     assert (data == 20).all()
 
 
+_PLACES = """
+import os, sys, threading, time
+import numpy as np
+import weft
+from weft import te
+
+A = te.placeholder((64, 4096), "float32", name="A")
+B = te.compute(A.shape, lambda i, j: A[i, j] + 1, name="B")
+sch = weft.Schedule(te.create_func([A, B]))
+sch.parallel(sch.get_loops("B")[0])
+lib = weft.build(sch.mod, target="llvm -num-threads=2")
+x = np.ones(A.shape, "float32")
+may = os.sched_getaffinity(0)
+
+
+def place():
+    '''Where the worker may run after a call that had to wake it.'''
+    for _ in range(200):
+        time.sleep(0.02)
+        assert (lib["main"](x) == 2).all()
+        (worker,) = [t for t in threading.enumerate() if t.name == "weft-0"]
+        found = os.sched_getaffinity(worker.native_id)
+        if found != may:
+            break
+    return found
+
+
+found = place()
+assert found < may and len(found) == len(may) - 1, "the caller's is left out"
+os.sched_setaffinity(0, found)
+if len(found) > 1:
+    assert place() < found, "what the caller may use is what the worker may use"
+else:
+    assert place() == found, "one processor is left to both"
+print("apart")
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two processors, on Linux"
+)
+def test_workers_stay_off_the_processor_of_the_caller() -> None:
+    done = subprocess.run([sys.executable, "-c", _PLACES], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "apart\n", done.stderr
+
+
 def test_number_of_threads_may_change(run: Run) -> None:
     data = np.zeros(64, np.int64)
     for count in (1, 2, 8, 3, 1, 5):
