@@ -90,9 +90,9 @@ class Context:
 
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
         """The context of the ops in the body of `op`; `child` tells which region of an `scf.if`."""
-        if isinstance(op, ForOp):
-            return replace(self, loops=(*self.loops, op))
-        if isinstance(op, BlockOp):
+        if type(op) is ForOp:
+            return Context((*self.loops, op), self.blocks, self.conditions, self.iterators, self.init_of)
+        if type(op) is BlockOp:
             return self._inside_block(op)
         if isinstance(op, InitOp) and self.blocks:
             return replace(
@@ -133,37 +133,39 @@ class Context:
 
 def accesses(root: Operation) -> list[Access]:
     """Every access in `root`, in program order; its loops include those around `root`."""
-    return list(_walk_op(root, Context.around(root)))
+    found: list[Access] = []
+    _walk_op(root, Context.around(root), found)
+    return found
 
 
-def _walk_op(op: Operation, context: Context) -> Iterator[Access]:
+def _walk_op(op: Operation, context: Context, found: list[Access]) -> None:
     if type(op) is memref.LoadOp:
-        yield _access(op, op.memref, op.indices, False, context)
+        found.append(_access(op, op.memref, op.indices, False, context))
     elif type(op) is memref.StoreOp:
-        yield _access(op, op.memref, op.indices, True, context)
-    elif isinstance(op, AccessPtrOp):
-        yield from _box_accesses(op, context)
-    elif isinstance(op, AtomicOp):
+        found.append(_access(op, op.memref, op.indices, True, context))
+    elif type(op) is AccessPtrOp:
+        found.extend(_box_accesses(op, context))
+    elif type(op) is AtomicOp:
         for is_write in (False, True):
-            yield _access(op, op.buffer, op.indices, is_write, context)
-    elif isinstance(op, func.CallOp):
+            found.append(_access(op, op.buffer, op.indices, is_write, context))
+    elif type(op) is func.CallOp:
         for operand in op.operands:
             if isinstance(operand.type, MemRefType):
-                yield _access(op, operand, None, False, context)
-                yield _access(op, operand, None, True, context)
+                found.append(_access(op, operand, None, False, context))
+                found.append(_access(op, operand, None, True, context))
     else:
         for region in op.regions:
             for block in region.blocks:
-                yield from _walk_block(op, block, context)
+                _walk_block(op, block, context, found)
 
 
-def _walk_block(op: Operation, block: Block, context: Context) -> Iterator[Access]:
+def _walk_block(op: Operation, block: Block, context: Context, found: list[Access]) -> None:
     first = block.first_op
     if first is None:
         return
     inner = context.inside(op, first)
     for child in block.ops:
-        yield from _walk_op(child, inner)
+        _walk_op(child, inner, found)
 
 
 def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:

@@ -25,7 +25,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from weft.dialects.index_map import Interval, add_intervals, scale_interval
+from weft.dialects.index_map import Interval
 from weft.dialects.tir import range_of_index
 from weft.support.errors import InternalError
 
@@ -80,46 +80,31 @@ class Index:
             op = value.op
             kind = type(op)
             if kind not in _TRACED:
-                return Index({value: 1})
+                return _owning({value: 1}, 0)
             if isinstance(op, affine.ApplyOp):
-                return Index.of_expr(op.map.data.results[0], [Index.of(v) for v in op.mapOperands])
+                return Index.of_expr(op.map.data.results[0], [Index.of(v) for v in op.operands])
             if type(value.type) is IndexType:
-                if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-                    return Index({}, op.value.value.data)
+                if isinstance(op, arith.ConstantOp):
+                    return Index({}, op.value.value.data) if isinstance(op.value, IntegerAttr) else Index({value: 1})
+                left, right = [Index.of(v) for v in op.operands]
                 if kind is arith.AddiOp:
-                    return Index.of(op.operands[0]) + Index.of(op.operands[1])
+                    return left + right
                 if kind is arith.SubiOp:
-                    return Index.of(op.operands[0]) - Index.of(op.operands[1])
-                if isinstance(op, arith.MuliOp):
-                    left, right = Index.of(op.lhs), Index.of(op.rhs)
+                    return left - right
+                if kind is arith.MuliOp:
                     if not right.terms:
                         return left * right.constant
                     if not left.terms:
                         return right * left.constant
-        return Index({value: 1})
+        return _owning({value: 1}, 0)
 
     @staticmethod
     def of_expr(expr: AffineExpr, dims: Sequence[Index]) -> Index:
         """The normal form of an affine expression whose dimension d (then symbols) stands for `dims[d]`."""
         if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
             return dims[expr.position]
-        if type(expr) is AffineConstantExpr:
-            return Index({}, expr.value)
-        if not isinstance(expr, AffineBinaryOpExpr):
-            raise InternalError(f"unknown affine expression {expr}")
-        left = Index.of_expr(expr.lhs, dims)
-        right = Index.of_expr(expr.rhs, dims)
-        match expr.kind:
-            case AffineBinaryOpKind.Add:
-                return left + right
-            case AffineBinaryOpKind.Mul:
-                return left * right.constant if not right.terms else right * left.constant
-            case AffineBinaryOpKind.FloorDiv:
-                return left // right.constant
-            case AffineBinaryOpKind.Mod:
-                return left % right.constant
-            case AffineBinaryOpKind.CeilDiv:
-                return (left + (right.constant - 1)) // right.constant
+        terms: dict[Atom, int] = {}
+        return _without_zeros(terms, _add_expr(expr, dims, 1, terms))
 
     @staticmethod
     def of_map(map_: AffineMap, operands: Sequence[SSAValue]) -> tuple[Index, ...]:
@@ -148,21 +133,20 @@ class Index:
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
-            return Index(self.terms, self.constant + other)
-        if not self.terms or not other.terms:
-            return Index(self.terms or other.terms, self.constant + other.constant)
-        terms = dict(self.terms)
-        for atom, factor in other.terms.items():
-            terms[atom] = terms.get(atom, 0) + factor
-        return Index(terms, self.constant + other.constant)
+            return _owning(self.terms, self.constant + other)
+        return _sum(self, other, 1)
 
     def __sub__(self, other: Index | int) -> Index:
-        return self + (other * -1 if isinstance(other, Index) else -other)
+        if isinstance(other, int):
+            return _owning(self.terms, self.constant - other)
+        return _sum(self, other, -1)
 
     def __mul__(self, factor: int) -> Index:
         if factor == 1:
             return self
-        return Index({atom: f * factor for atom, f in self.terms.items()}, self.constant * factor)
+        if factor == 0:
+            return Index({})
+        return _owning({atom: f * factor for atom, f in self.terms.items()}, self.constant * factor)
 
     def __neg__(self) -> Index:
         return self * -1
@@ -221,10 +205,15 @@ class Index:
 
     def range(self, range_of: RangeOf = range_of_index) -> Interval:
         """An interval that holds every value of the index."""
-        total: Interval = (self.constant, self.constant)
+        low: int | None = self.constant
+        high: int | None = self.constant
         for atom, factor in self.terms.items():
-            total = add_intervals(total, scale_interval(_atom_range(atom, range_of), factor))
-        return total
+            least, most = _atom_range(atom, range_of)
+            if factor < 0:
+                least, most = most, least
+            low = None if low is None or least is None else low + least * factor
+            high = None if high is None or most is None else high + most * factor
+        return low, high
 
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
         """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
@@ -233,7 +222,7 @@ class Index:
         ranges = range_of or _unbounded
         terms: dict[Atom, int] = {}
         constant = self.constant
-        divides = False
+        changes = divides = False
         for atom, factor in self.terms.items():
             if type(atom) is Quotient:
                 new = quotient(atom.numerator.substitute(mapping, range_of), atom.divisor, ranges)
@@ -245,11 +234,14 @@ class Index:
                     terms[atom] = terms.get(atom, 0) + factor
                     continue
                 new = known
+            changes = True
             constant += new.constant * factor
             for inner, times in new.terms.items():
                 terms[inner] = terms.get(inner, 0) + times * factor
                 divides = divides or type(inner) is Remainder
-        result = Index(terms, constant)
+        if not changes:
+            return self
+        result = _without_zeros(terms, constant)
         return _merge_pairs(result) if divides else result
 
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
@@ -291,14 +283,75 @@ class Index:
 
 def _asked_once(range_of: RangeOf) -> RangeOf:
     """`range_of` with a memory, for questions between which no loop or symbol changes."""
-    known: dict[SSAValue, Interval] = {}
+    if isinstance(getattr(range_of, "__self__", None), _Answers):
+        return range_of
+    return _Answers(range_of).__getitem__
 
-    def once(value: SSAValue) -> Interval:
-        if value not in known:
-            known[value] = range_of(value)
-        return known[value]
 
-    return once
+class _Answers(dict[SSAValue, Interval]):
+    """The ranges of values that were asked for; others are asked for when they are looked up."""
+
+    def __init__(self, range_of: RangeOf) -> None:
+        self._range_of = range_of
+
+    def __missing__(self, value: SSAValue) -> Interval:
+        answer = self[value] = self._range_of(value)
+        return answer
+
+
+def _owning(terms: Mapping[Atom, int], constant: int) -> Index:
+    """An index with terms that nobody changes, none of them zero."""
+    index = Index.__new__(Index)
+    index.terms = terms
+    index.constant = constant
+    index._hash = 0  # pyright: ignore[reportPrivateUsage]
+    return index
+
+
+def _without_zeros(terms: dict[Atom, int], constant: int) -> Index:
+    """An index with terms that nobody changes."""
+    if 0 in terms.values():
+        terms = {atom: factor for atom, factor in terms.items() if factor}
+    return _owning(terms, constant)
+
+
+def _sum(left: Index, right: Index, factor: int) -> Index:
+    """`left + factor * right`, for a factor that is not 0."""
+    constant = left.constant + right.constant * factor
+    if not right.terms:
+        return _owning(left.terms, constant)
+    terms = dict(left.terms)
+    for atom, f in right.terms.items():
+        terms[atom] = terms.get(atom, 0) + f * factor
+    return _without_zeros(terms, constant)
+
+
+def _add_expr(expr: AffineExpr, dims: Sequence[Index], factor: int, terms: dict[Atom, int]) -> int:
+    """Add the terms of `factor * expr` to `terms`; returns its constant."""
+    if type(expr) is AffineDimExpr or type(expr) is AffineSymExpr:
+        index = dims[expr.position]
+    elif type(expr) is AffineConstantExpr:
+        return expr.value * factor
+    elif type(expr) is not AffineBinaryOpExpr:
+        raise InternalError(f"unknown affine expression {expr}")
+    elif expr.kind is AffineBinaryOpKind.Add:
+        return _add_expr(expr.lhs, dims, factor, terms) + _add_expr(expr.rhs, dims, factor, terms)
+    elif expr.kind is AffineBinaryOpKind.Mul:
+        right = Index.of_expr(expr.rhs, dims)
+        if not right.terms:
+            return _add_expr(expr.lhs, dims, factor * right.constant, terms)
+        index = right * Index.of_expr(expr.lhs, dims).constant
+    else:
+        left, divisor = Index.of_expr(expr.lhs, dims), Index.of_expr(expr.rhs, dims).constant
+        if expr.kind is AffineBinaryOpKind.FloorDiv:
+            index = left // divisor
+        elif expr.kind is AffineBinaryOpKind.Mod:
+            index = left % divisor
+        else:
+            index = (left + (divisor - 1)) // divisor
+    for atom, f in index.terms.items():
+        terms[atom] = terms.get(atom, 0) + f * factor
+    return index.constant * factor
 
 
 def exprs_of(indices: Sequence[Index]) -> tuple[list[AffineExpr], tuple[SSAValue, ...]]:
@@ -328,16 +381,20 @@ def _split_by(index: Index, factor: int, range_of: RangeOf) -> tuple[Index, Inde
     """`index = factor * multiple + rest` with rest in 0 .. factor-1, or None when ranges do not tell."""
     multiple: dict[Atom, int] = {}
     rest: dict[Atom, int] = {}
+    low = high = index.constant % factor
     for atom, f in index.terms.items():
         if f % factor == 0:
             multiple[atom] = f // factor
-        else:
-            rest[atom] = f
-    remaining = Index(rest, index.constant % factor)
-    low, high = remaining.range(range_of)
-    if low is None or high is None or low < 0 or high >= factor:
+            continue
+        least, most = _atom_range(atom, range_of)
+        if least is None or most is None:
+            return None
+        rest[atom] = f
+        low += min(least * f, most * f)
+        high += max(least * f, most * f)
+    if low < 0 or high >= factor:
         return None
-    return Index(multiple, index.constant // factor), remaining
+    return _owning(multiple, index.constant // factor), _owning(rest, index.constant % factor)
 
 
 def _split_factors(index: Index, divisor: int) -> list[int]:

@@ -122,21 +122,22 @@ def find_block(module: ModuleOp, name: str, func_name: str | None = None) -> Blo
 
 def stored_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` writes, itself or through the pointer that it takes."""
-    if isinstance(op, memref.StoreOp):
+    # By the class itself: an abstract class costs more to ask, and this is asked of every operation.
+    if type(op) is memref.StoreOp:
         return op.memref
-    return op.buffer if isinstance(op, AtomicOp) or (isinstance(op, AccessPtrOp) and op.writes) else None
+    return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.writes) else None
 
 
 def loaded_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` reads, itself or through the pointer that it takes."""
-    if isinstance(op, memref.LoadOp):
+    if type(op) is memref.LoadOp:
         return op.memref
-    return op.buffer if isinstance(op, AtomicOp) or (isinstance(op, AccessPtrOp) and op.reads) else None
+    return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.reads) else None
 
 
 def takes_pointers(root: Operation) -> bool:
     """Whether code outside of the module works on buffers in `root`."""
-    return any(isinstance(op, AccessPtrOp) for op in operations_in(root))
+    return any(type(op) is AccessPtrOp for op in operations_in(root))
 
 
 def buffers_written(block: BlockOp) -> list[SSAValue]:

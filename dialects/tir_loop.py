@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -23,6 +24,16 @@ def verify_single_block(op: Operation, region: Region, arguments: int) -> None:
     for argument in region.block.args:
         if not isinstance(argument.type, IndexType):
             raise VerifyException(f"{op.name} body arguments are index values, got {argument.type}")
+
+
+@cache
+def _kind(kind: LoopKind) -> LoopKindAttr:
+    return LoopKindAttr(kind)
+
+
+@lru_cache(maxsize=4096)
+def _static(extent: int) -> IntegerAttr:
+    return IntegerAttr(extent, i64)
 
 
 @irdl_op_definition
@@ -54,15 +65,17 @@ class ForOp(IRDLOperation):
         thread_axis: str | None = None,
         annotations: Mapping[str, Attribute] | None = None,
     ) -> None:
-        static = IntegerAttr(extent, i64) if isinstance(extent, int) else None
-        super().__init__(
-            operands=[None if isinstance(extent, int) else extent],
-            properties={
-                "static_extent": static,
-                "kind": LoopKindAttr(kind),
-                "thread_axis": None if thread_axis is None else StringAttr(thread_axis),
-            },
-            attributes=dict(annotations or {}),
+        properties: dict[str, Attribute] = {"kind": _kind(kind)}
+        if isinstance(extent, int):
+            properties["static_extent"] = _static(extent)
+        if thread_axis is not None:
+            properties["thread_axis"] = StringAttr(thread_axis)
+        # Not through IRDL, whose sorting of operands and properties costs four times as much: schedules make many.
+        Operation.__init__(
+            self,
+            operands=[] if isinstance(extent, int) else [extent],
+            properties=properties,
+            attributes=annotations or {},
             regions=[body],
         )
 

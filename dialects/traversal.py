@@ -21,11 +21,11 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
     """The operations inside of `root`, itself included when it is one: each before those in its regions, or after them
     if `inner_first`."""
     found: list[Operation] = []
-    if isinstance(root, Block):
+    if type(root) is Block:
         _list_block(root, found, inner_first)
-    elif isinstance(root, Region):
+    elif type(root) is Region:
         _list_region(root, found, inner_first)
-    else:
+    elif isinstance(root, Operation):
         if not inner_first:
             found.append(root)
         for region in root.regions:

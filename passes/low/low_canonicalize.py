@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf, vector
@@ -28,7 +29,9 @@ _PURE_LOW = (
     "low.index_cast",
     "low.thread_id",
 )
-_READS = (memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, GatherOp)
+_READS = frozenset((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, GatherOp))
+_ALLOCATIONS = frozenset((memref.AllocaOp, memref.AllocOp))
+_NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 
 
@@ -66,7 +69,12 @@ def canonicalize(function: FuncOp) -> None:
 
 def is_pure(op: Operation) -> bool:
     """Whether `op` computes its results from its operands alone."""
-    return op.name.startswith(_PURE) or op.name.startswith(_PURE_LOW)
+    return _is_pure_name(op.name)
+
+
+@cache
+def _is_pure_name(name: str) -> bool:
+    return name.startswith((*_PURE, *_PURE_LOW))
 
 
 @dataclass
@@ -158,25 +166,25 @@ def _erase_unused(block: Block) -> None:
         for region in op.regions:
             for inner in region.blocks:
                 _erase_unused(inner)
-        if any(result.first_use is not None for result in op.results):
-            if isinstance(op, memref.AllocaOp | memref.AllocOp) and _is_never_read(op.memref):
+        if any([result.first_use is not None for result in op.results]):
+            if type(op) in _ALLOCATIONS and _is_never_read(op.results[0]):
                 _erase_writes(op)
             else:
                 continue
-        if is_pure(op) or isinstance(op, (*_READS, memref.AllocaOp, memref.AllocOp)) or _is_idle(op):
+        if is_pure(op) or type(op) in _READS or type(op) in _ALLOCATIONS or _is_idle(op):
             op.detach()
             op.erase()
 
 
 def _is_idle(op: Operation) -> bool:
     """Whether `op` is a loop or condition without results in which nothing stands."""
-    if not isinstance(op, scf.ForOp | scf.IfOp | ParallelForOp) or op.results:
+    if type(op) not in _NESTS or op.results:
         return False
     return all(_is_idle_region(region) for region in op.regions)
 
 
 def _is_idle_region(region: Region) -> bool:
-    return all(isinstance(op, scf.YieldOp) for block in region.blocks for op in block.ops)
+    return all(type(op) is scf.YieldOp for block in region.blocks for op in block.ops)
 
 
 _WRITES = ("memref.store", "memref.dealloc", "vector.store", "vector.maskedstore", "low.scatter")
@@ -197,8 +205,8 @@ def _stored(op: Operation) -> SSAValue | None:
             return None
 
 
-def _erase_writes(alloc: memref.AllocaOp | memref.AllocOp) -> None:
-    writes: Iterable[Operation] = [use.operation for use in alloc.memref.uses]
+def _erase_writes(alloc: Operation) -> None:
+    writes: Iterable[Operation] = [use.operation for use in alloc.results[0].uses]
     for op in writes:
         operands = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
         op.detach()
@@ -210,7 +218,7 @@ def _erase_chain(ops: list[Operation]) -> None:
     """Erase pure ops that lost their last use, and what only they used."""
     while ops:
         op = ops.pop()
-        if op.parent is None or not (is_pure(op) or isinstance(op, _READS)):
+        if op.parent is None or not (is_pure(op) or type(op) in _READS):
             continue
         if any(result.first_use is not None for result in op.results):
             continue
