@@ -282,3 +282,14 @@ def test_next_rows_are_asked_for():
     assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
     A = tensor(te.var("m"), te.var("n"))
     assert "prefetch" not in check(te.create_func([A, ops.softmax(A)]))
+
+
+def test_streams_are_asked_for_ahead():
+    """Where whole arrays pass by, half a page ahead; not what is read again and again, and nothing of short ones."""
+    A, B = tensor(64, 256), tensor(256, name="B")
+    long = check(te.create_func([A, B, te.compute(A.shape, lambda i, j: A[i, j] + B[j], name="O")]))
+    assert 'value = [["read", 0, [0, 512]], ["write", 0, [0, 512]]]' in long, long
+    short = tensor(32, 32)
+    assert "prefetch" not in check(te.create_func([short, te.compute(short.shape, lambda i, j: -short[i, j])]))
+    halves = tensor(te.var("m"), dtype="float16")
+    assert "[1024]" in check(te.create_func([halves, te.compute(halves.shape, lambda i: -halves[i])]))
