@@ -26,6 +26,7 @@ from weft.passes.tir.nest import (
     is_defined_inside,
     range_of,
 )
+from weft.passes.tir.uniform_conditions import free_conditions_of_lanes
 
 _UNROLL_LIMIT = 64
 """Lanes up to which a loop that cannot be vectorised is unrolled; a longer one stays a loop."""
@@ -50,7 +51,8 @@ class LowerVectorizedPass(ModulePass):
     ```
     - Places that are consecutive over the lanes become vector loads and stores, one place for all lanes a scalar load
       and a broadcast, others `low.gather` and `low.scatter`.
-    - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds.
+    - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds. Those
+      that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`uniform_conditions`).
     - Inner loops stay, around vector operations.
     - `x[p] = combine(x[p], v)` with one place for all lanes becomes a `vector.reduction`, where the order does not
       matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves
@@ -79,6 +81,7 @@ def vectorize(loop: ForOp) -> None:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)
         return
     _give_each_lane_its_buffers(loop, count)
+    free_conditions_of_lanes(loop)
     lanes = analyse(loop)
     if lanes.obstacle is None:
         vectorizer = Vectorizer(lanes, count)
