@@ -37,6 +37,8 @@ from weft.dialects.low_fragments import Family, FragmentAttr
 from weft.dialects.low_kernel import SHARED, verify_in_kernel
 from weft.dialects.low_tiles import verify_factors
 
+WMMA_ALIGNMENT: Final = 32
+"""Bytes that rows of tiles of `wmma` start at multiples of (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
 _LOCAL = StringAttr("local")
 
 

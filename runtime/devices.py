@@ -35,6 +35,7 @@ class DeviceError(CompileError):
 class KernelSpec:
     """A kernel of a program: `name` in the IR, `symbol` in the text, threads of a block, `shared_bytes` of shared
     memory that a launch must ask for; its `arguments` are "buffer", or the element type of a scalar as NumPy names it.
+    `alignment` is that of a buffer, in bytes, by its position, where tensor cores need more than other accesses.
     """
 
     name: str
@@ -42,6 +43,7 @@ class KernelSpec:
     threads: Dimensions
     arguments: tuple[str, ...]
     shared_bytes: int = 0
+    alignment: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True)

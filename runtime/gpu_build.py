@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import scf
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument
 
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BarrierOp
+from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
 from weft.runtime.build import signature_of
 from weft.runtime.devices import KernelProgram, KernelSpec
 from weft.runtime.gpu_library import GpuLibrary, HostCode
@@ -33,6 +37,7 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
     functions = host_functions(module)
     host = HostCode(host_source(module), function_names(functions), constants_of(module))
     source = _emitted(module, target)
+    alignment = {op.sym_name.data: _alignment(op) for op in module.ops if isinstance(op, FuncOp)}
     kernels = tuple(
         KernelSpec(
             kernel.name,
@@ -40,11 +45,23 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
             kernel.threads,
             tuple(_ARGUMENTS[parameter] for parameter in kernel.parameters),
             kernel.shared_bytes,
+            alignment.get(kernel.name, {}),
         )
         for kernel in source.kernels
     )
     program = KernelProgram(source.text, kernels, target, _barriers_in_branches(module))
     return GpuLibrary(program, host, [signature_of(function) for function in functions])
+
+
+def _alignment(kernel: FuncOp) -> dict[int, int]:
+    """Position of an argument of which `wmma` accesses tiles -> the multiple of bytes where it starts."""
+    found: dict[int, int] = {}
+    for op in kernel.walk():
+        pointer = op.source if isinstance(op, WmmaLoadOp) else op.target if isinstance(op, WmmaStoreOp) else None
+        access = None if pointer is None else pointer.owner
+        if isinstance(access, AccessPtrOp) and isinstance(access.buffer, BlockArgument):
+            found[access.buffer.index] = WMMA_ALIGNMENT
+    return found
 
 
 def _barriers_in_branches(module: ModuleOp) -> bool:

@@ -44,6 +44,13 @@ class Run:
 
     def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, arguments: Sequence[Any]) -> None:
         checked = kernel.checked_grid(grid, block)
+        for position, alignment in kernel.spec.alignment.items():
+            place = arguments[position]
+            if isinstance(place, int) and place % alignment:
+                raise ValueError(
+                    f"kernel '{kernel.spec.name}', argument {position + 1}: expected memory aligned to {alignment} "
+                    f"bytes, which tensor cores need, got address {place:#x}"
+                )
         if checked is not None:
             self.queue.launch(kernel, checked, arguments)
 

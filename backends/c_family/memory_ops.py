@@ -20,6 +20,7 @@ from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, Expr
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ MAX_STACK_BYTES: Final = 256 << 10
 """What the local buffers of one function may take on a CPU."""
 WIDE_BYTES: Final = 16
 """To how many bytes buffers are aligned."""
-TILE_BYTES: Final = 32
-"""The same of buffers of which tensor cores load tiles."""
 
 
 def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tuple[str, int | None]:
@@ -203,7 +202,7 @@ def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: s
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
     tiles = any(isinstance(use.operation, AccessPtrOp) for use in op.results[0].uses)
-    aligned = TILE_BYTES if tiles else WIDE_BYTES
+    aligned = WMMA_ALIGNMENT if tiles else WIDE_BYTES
     start = -(-emitter.shared_bytes // aligned) * aligned
     emitter.shared_bytes = start + size
     if emitter.dynamic_shared:

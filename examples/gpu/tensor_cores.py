@@ -125,6 +125,7 @@ def _padded(m: Extent, n: Extent, k: Extent, dtype: str, family: str, pad: int) 
     sch = product(m, n, k, dtype)
     sch.pad_einsum("C", [64, 64, 32])
     known = all(isinstance(extent, int) for extent in (m, n, k))
+    rows, columns, steps = (known and e % size == 0 for e, size in ((m, 64), (n, 64), (k, 32)))
     on_tensor_cores(
         sch,
         dtype,
@@ -133,10 +134,11 @@ def _padded(m: Extent, n: Extent, k: Extent, dtype: str, family: str, pad: int) 
         fragments=(2, 2),
         step=32,
         pad=pad if known else 0,
-        through_shared=True,
+        through_shared=not (rows and columns),
     )
-    for block in ("A_pad", "B_pad"):
-        sch.compute_inline(block)
+    for block, fits in (("A_pad", rows and steps), ("B_pad", steps and columns)):
+        if not fits:
+            sch.compute_inline(block)  # zeros behind the end, on the way into shared memory
     return sch
 
 

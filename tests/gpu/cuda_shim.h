@@ -240,24 +240,27 @@ static bool shim_run_together(int first, int last) {
   return true;
 }
 
-// One block of threads. Returns whether all of them came to the end.
+static void shim_resume(int t) {
+  shim_current = t;
+  threadIdx = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
+  swapcontext(&shim_scheduler, &shim_threads[t].context);
+}
+
+// One block of threads. Returns whether all of them came to the end. A warp whose threads have met goes on at once, as
+// far as it can, while other warps still stand where they were.
 static bool shim_run_block(const std::vector<int> &order) {
   const int count = (int)shim_threads.size();
   for (;;) {
     for (int t : order) {
-      shim_thread &thread = shim_threads[t];
-      if (thread.state != SHIM_READY) continue;
-      shim_current = t;
-      threadIdx = {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
-      swapcontext(&shim_scheduler, &thread.context);
+      if (shim_threads[t].state != SHIM_READY) continue;
+      shim_resume(t);
+      const int first = t / 32 * 32, last = first + 32 < count ? first + 32 : count;
+      while (shim_exchange(first, last) || shim_run_together(first, last)) {
+        if (shim_error[0]) return false;
+        for (int u : order)
+          if (u >= first && u < last && shim_threads[u].state == SHIM_READY) shim_resume(u);
+      }
     }
-    bool goes_on = false;
-    for (int first = 0; first < count; first += 32) {
-      const int last = first + 32 < count ? first + 32 : count;
-      goes_on |= shim_exchange(first, last) || shim_run_together(first, last);
-    }
-    if (shim_error[0]) return false;
-    if (goes_on) continue;
     int waiting = 0, done = 0, line = -1;
     bool same = true;
     for (shim_thread &thread : shim_threads) {

@@ -162,8 +162,8 @@ class CudaOnCpu(Device):
         return self._queue
 
     def allocate(self, size: int) -> Any:
-        memory = (ctypes.c_char * (size + 16))()
-        offset = -ctypes.addressof(memory) % 16
+        memory = (ctypes.c_char * (size + 32))()
+        offset = -ctypes.addressof(memory) % 32
         part = (ctypes.c_char * max(size, 1)).from_buffer(memory, offset)
         ctypes.memset(part, 0xFF, size)
         return part
