@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
@@ -75,8 +76,13 @@ def comparisons(condition: SSAValue, ranges: RangeOf = range_of) -> Iterator[tup
                 yield part.op, constraint
 
 
-def truth(condition: SSAValue, ranges: RangeOf = range_of) -> bool | None:
-    """What the ranges of loops say of `condition`, or None when they do not decide it."""
+Truths: TypeAlias = dict[SSAValue, "bool | None"]
+"""What is known of comparisons, to be asked again."""
+
+
+def truth(condition: SSAValue, ranges: RangeOf = range_of, known: Truths | None = None) -> bool | None:
+    """What the ranges of loops say of `condition`, or None when they do not decide it. What `known` has of comparisons
+    is not asked for again, and more is added to it."""
     constant = static_value(condition)
     if constant is not None:
         return bool(constant)
@@ -85,16 +91,22 @@ def truth(condition: SSAValue, ranges: RangeOf = range_of) -> bool | None:
     op = condition.op
     if isinstance(op, arith.AndIOp | arith.OrIOp):
         absorbing = isinstance(op, arith.OrIOp)
-        sides = (truth(op.lhs, ranges), truth(op.rhs, ranges))
+        sides = (truth(op.lhs, ranges, known), truth(op.rhs, ranges, known))
         if absorbing in sides:
             return absorbing
         return None if None in sides else not absorbing
     if isinstance(op, arith.XOrIOp):
-        left, right = truth(op.lhs, ranges), truth(op.rhs, ranges)
+        left, right = truth(op.lhs, ranges, known), truth(op.rhs, ranges, known)
         return None if left is None or right is None else left != right
-    if isinstance(op, arith.CmpiOp) and (constraint := constraint_of(op, ranges)) is not None:
-        return _truth_of(constraint, ranges)
-    return None
+    if not isinstance(op, arith.CmpiOp):
+        return None
+    if known is None or condition not in known:
+        constraint = constraint_of(op, ranges)
+        outcome = None if constraint is None else _truth_of(constraint, ranges)
+        if known is None:
+            return outcome
+        known[condition] = outcome
+    return known[condition]
 
 
 def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
@@ -136,17 +148,18 @@ def _follows_from_facts(index: Index) -> bool:
 def decide_ifs(root: Operation) -> None:
     """Replace every `scf.if` in `root` whose condition ranges decide, and drop decided conjuncts of the others."""
     ranges = remembered_ranges()
+    known: Truths = {}
     for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
         if op.parent is not None:
-            decide_if(op, truth(op.cond, ranges), ranges)
+            decide_if(op, truth(op.cond, ranges, known), ranges, known)
 
 
-def decide_if(op: scf.IfOp, known: bool | None, ranges: RangeOf = range_of) -> None:
+def decide_if(op: scf.IfOp, decided: bool | None, ranges: RangeOf = range_of, known: Truths | None = None) -> None:
     """Put the region that runs in the place of `op`; without a decision, drop the conjuncts that ranges prove."""
-    if known is None:
-        _weaken(op, ranges)
+    if decided is None:
+        _weaken(op, ranges, known)
         return
-    region = op.true_region if known else op.false_region
+    region = op.true_region if decided else op.false_region
     condition = op.cond.owner
     parent = op.parent
     if region.blocks and parent is not None:
@@ -162,9 +175,9 @@ def decide_if(op: scf.IfOp, known: bool | None, ranges: RangeOf = range_of) -> N
         erase_if_unused([condition])
 
 
-def _weaken(op: scf.IfOp, ranges: RangeOf) -> None:
+def _weaken(op: scf.IfOp, ranges: RangeOf, known: Truths | None) -> None:
     parts = list(conjuncts(op.cond))
-    undecided = [part for part in parts if truth(part, ranges) is not True]
+    undecided = [part for part in parts if truth(part, ranges, known) is not True]
     if len(undecided) == len(parts):
         return
     condition = op.cond.owner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import cast
 
 from xdsl.dialects import arith, vector
@@ -26,6 +27,11 @@ _INDEX = IndexType()
 _AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
 
 
+@lru_cache(maxsize=256)
+def _vector_type(element: Attribute, count: int) -> VectorType:
+    return VectorType(element, [count])
+
+
 def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
     """A vector of constants; one element stands for all lanes."""
     # from_list is typed for either kind of element, not for both.
@@ -46,9 +52,10 @@ class LaneValues:
         self.vectors: dict[SSAValue, SSAValue] = {}
         """The vector of a value that differs between lanes."""
         self.ops: list[Operation] = []
+        self.distances: dict[Index, tuple[Index, tuple[int, ...]] | None] = {}
+        """What is known of indices that are not affine in the lane."""
         self.scopes: list[dict[object, SSAValue]] = [{}]
         """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
-        self.types: dict[Attribute, VectorType] = {}
         self.location = lanes.loop.location
 
     # Emission
@@ -93,9 +100,7 @@ class LaneValues:
     # Values
 
     def type_of(self, element: Attribute) -> VectorType:
-        if element not in self.types:
-            self.types[element] = VectorType(element, [self.count])
-        return self.types[element]
+        return _vector_type(element, self.count)
 
     def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
         """A vector of constants; one element stands for all lanes."""
@@ -139,14 +144,21 @@ class LaneValues:
         rest = index - Index({self.variable: factor})
         if not self.lanes.varies(rest):
             return rest, tuple(factor * lane for lane in range(self.count))
+        if index not in self.distances:
+            self.distances[index] = self._distances(index)
+        return self.distances[index]
+
+    def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
+        """`offsets` of an index that has the loop variable in a quotient or remainder."""
         if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
             return None
-        first, offsets = self._at_lane(index, 0), [0]
-        for lane in range(1, self.count):
+        first, offsets = self._at_lane(index, 0), [0] * self.count
+        # The last lane first: where lanes reach the next multiple of a divisor, it tells.
+        for lane in range(self.count - 1, 0, -1):
             distance = self._at_lane(index, lane) - first
             if not distance.is_constant:
                 return None
-            offsets.append(distance.constant)
+            offsets[lane] = distance.constant
         return first, tuple(offsets)
 
     def _at_lane(self, index: Index, lane: int) -> Index:

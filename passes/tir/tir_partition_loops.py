@@ -93,6 +93,18 @@ class _Partitioner:
     def __init__(self, function: FuncOp, growth: int) -> None:
         self.function = function
         self.budget = (growth - 1) * _size(function)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Forget what was found out about loops and comparisons, for loops have changed."""
+        self.ranges = remembered_ranges()
+        self.compared: dict[SSAValue, list[tuple[arith.CmpiOp, Constraint]]] = {}
+
+    def comparisons(self, condition: SSAValue) -> list[tuple[arith.CmpiOp, Constraint]]:
+        """The index comparisons among the conjuncts of a condition."""
+        if condition not in self.compared:
+            self.compared[condition] = list(comparisons(condition, self.ranges))
+        return self.compared[condition]
 
     def run(self) -> None:
         decide_ifs(self.function)
@@ -113,7 +125,9 @@ class _Partitioner:
             return
         if not bounds.exclusive:
             self.budget -= 2 * _size(loop)
-        for piece in apply_bounds(loop, bounds):
+        pieces = apply_bounds(loop, bounds)
+        self._look_again()
+        for piece in pieces:
             if isinstance(piece, Block):
                 self.visit_block(piece)
             elif piece.parent is not None:
@@ -125,13 +139,12 @@ class _Partitioner:
             return None
         bounds = _Bounds([], [], {}, True)
         vector = _vectorized_loop_around(loop)
-        ranges = remembered_ranges()
         for op in operations_in(loop.body):
-            if not isinstance(op, scf.IfOp):
+            if type(op) is not scf.IfOp:
                 continue
             alone = _is_alone(loop, op)
-            for comparison, constraint in comparisons(op.cond, ranges):
-                edge = _edge_of(loop, constraint, ranges)
+            for comparison, constraint in self.comparisons(op.cond):
+                edge = _edge_of(loop, constraint, self.ranges)
                 if edge is None or comparison in bounds.proved or not loop.is_ancestor(comparison):
                     continue
                 if vector is not None and _differs_between_lanes(edge, vector):
