@@ -24,20 +24,21 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import PREFETCH, PREFETCHED
+from weft.passes.tir.nest import LOCAL, buffer_type
 from weft.support.errors import CompileError
 
 _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of each iterator]]'
 
 
 def note_prefetches(block: BlockOp) -> None:
-    """Mark the accesses whose neighbours `block` says to ask for. Temporaries are in the caches anyway, and elements
-    whose distance is not known (or zero) are not asked for: both stay as they are. Raises `CompileError` when the
+    """Mark the accesses whose neighbours `block` says to ask for. Buffers in registers, and elements whose distance is
+    not known (or zero), are not asked for. Raises `CompileError` when the
     annotation is malformed, or names a buffer that the block does not access."""
     noted = block.attributes.get(PREFETCH)
     if noted is None:
         return
     for kind, buffer, shifts in _entries(block, noted):
-        if not isinstance(buffer, BlockArgument):
+        if not isinstance(buffer, BlockArgument) and buffer_type(buffer).memory_space == LOCAL:
             continue
         shifted: dict[SSAValue, Index] = {
             v: Index.of(v) + shift for v, shift in zip(block.iter_vars, shifts, strict=True) if shift != 0

@@ -7,7 +7,9 @@ from typing import Final
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import stored_buffer
+from weft.analysis.structure import buffers_read, stored_buffer
+from weft.dialects.tir_kinds import PREFETCH
+from weft.passes.schedule.annotations import Note
 from weft.schedule.defaults.contraction_plan import Plan, plan_of
 from weft.schedule.defaults.contraction_roles import Factor, Roles, roles_of
 from weft.schedule.defaults.contraction_tiles import balance, product
@@ -19,7 +21,12 @@ from weft.support.target import Target
 
 _LINES_IN_TURN: Final = 8
 """How many lines of memory, a power of two apart, the first cache holds at once: its ways."""
+_ROWS_IN_TURN: Final = 16
 _STEPS_OF_A_PIECE: Final = 64
+_STEPS_AHEAD: Final = 8
+"""Steps of the reduction whose part of a panel is asked for ahead."""
+_ELEMENTS_AHEAD: Final = 64
+"""The same along lines of memory."""
 
 
 class ContractionRule:
@@ -64,6 +71,7 @@ class _Tiling:
 
     def run(self) -> None:
         sch, block, plan = self.sch, self.block, self.plan
+        results_row = self._row_of_results()
         right, result = self._copies()
         left = sch.cache_read(block, self.roles.left.position, "global") if plan.pack_left else None
         if result is not None:
@@ -75,6 +83,9 @@ class _Tiling:
         # Blocks move before loops are vectorized: what moves later is tried on a copy first.
         if right is not None:
             sch.compute_at(right, self.panels if self.steps is None else self.steps)
+        if result is not None and results_row is not None:
+            shifts = [plan.tile.rows * (at == results_row) for at in range(len(op_of(sch, result).iter_vars))]
+            sch.annotate(result, PREFETCH, [["write", 0, shifts]])
         if result is not None:
             sch.reverse_compute_at(result, self.panel if self.steps is None else self.panels)
         if right is not None:
@@ -87,6 +98,14 @@ class _Tiling:
         if self.unrolled is not None:
             sch.unroll(self.unrolled)
         self._threads(left)
+
+    def _row_of_results(self) -> int | None:
+        """The dimension of the results that the rows of a tile run along."""
+        if self.roles.row is None:
+            return None
+        pattern = pattern_of(op_of(self.sch, self.block))
+        dimensions = pattern.writes[0].dimensions_of(pattern.block.iter_vars[self.roles.row])
+        return dimensions[0] if len(dimensions) == 1 else None
 
     def _copies(self) -> tuple[BlockHandle | None, BlockHandle | None]:
         """The blocks that copy the right factor in, and the results out, where there are such."""
@@ -151,6 +170,7 @@ class _Tiling:
         around = {sch.get(loop) for loop in sch.get_loops(self.block)}
         own = [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
         op = op_of(sch, copy)
+        self._ask_ahead(copy, factor, width)
         index = Index.of_map(op.bindings.data, op.binding_operands)[at]
         fast = next((loop for loop in own if index.depends_on([loop_of(sch, loop).induction_variable])), None)
         if fast is None:
@@ -160,8 +180,8 @@ class _Tiling:
             pieces, vector = sch.split(fast, [None, lanes])
             others += [pieces, vector]
             if factor is self.roles.left and len(others) > 2:
-                # So few lines are read and written in turn that those of one set of the first cache are enough.
-                slow, steps = self._cut_off(others[-3], _LINES_IN_TURN)
+                # So few rows are read in turn that their lines are in cache until all of their elements are used.
+                slow, steps = self._cut_off(others[-3], _ROWS_IN_TURN)
                 others[-3:] = [slow, pieces, steps, vector]
             sch.reorder(*others)
             sch.vectorize(vector)
@@ -174,6 +194,25 @@ class _Tiling:
                 sch.reorder(*others, panel, slow, parts, steps, vector)
             # Not vectorized: gathers took four times as long as the loads and stores of single elements.
             sch.unroll(vector)
+
+    def _ask_ahead(self, copy: BlockHandle, factor: Factor, width: int) -> None:
+        """Ask for what is packed next: short pieces of lines that are far apart start new pages all the time."""
+        op = op_of(self.sch, copy)
+        dimensions = range(len(op.iter_vars))
+        others = [at for at in dimensions if at != factor.dimension]
+        if not others:
+            return
+        shifts = [0 for _ in dimensions]
+        is_left = factor is self.roles.left
+        if factor.contiguous and not is_left:
+            shifts[others[-1]] = _STEPS_AHEAD
+        else:
+            shifts[factor.dimension if factor.contiguous else others[-1]] = _ELEMENTS_AHEAD
+        entries: list[Note] = [["read", at, shifts] for at in range(len(buffers_read(op)))]
+        if is_left:
+            # All of it is packed at once, and does not stay in the near caches.
+            entries.append(["write", 0, [2 * width * (at == factor.dimension) for at in dimensions]])
+        self.sch.annotate(copy, PREFETCH, entries)
 
     def _cut_off(self, loop: LoopHandle, most: int) -> list[LoopHandle]:
         """Split a loop, with a factor that divides its extent where there is a good one."""

@@ -18,6 +18,7 @@ from weft.schedule.defaults.matvec import MatrixVectorRule
 from weft.support.target import Target
 
 ONE_THREAD = "llvm -num-threads=1"
+AVX512 = "llvm -mcpu=cascadelake -num-threads=1"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,19 @@ def test_more_than_two_dimensions_of_each_kind() -> None:
     sch = scheduled(module)
     assert sch is not None
     check_schedule(module, sch)
+
+
+def test_what_is_packed_next_is_asked_for() -> None:
+    """Rows of the right factor, pieces along the lines of others; the next tile of the results."""
+    asked = {}
+    for left, right in (("mk", "kn"), ("km", "nk")):
+        sch = scheduled(Product(1024, 1024, 1024, left, right).module(), AVX512)
+        assert sch is not None
+        asked[left] = str(sch.trace)
+    assert '%b_global {key = "prefetch", value = [["read", 0, [8, 0]]]}' in asked["mk"]
+    assert '%c_local {key = "prefetch", value = [["write", 0, [6, 0]]]}' in asked["mk"]
+    assert '%b_global {key = "prefetch", value = [["read", 0, [0, 64]]]}' in asked["km"]
+    assert '%a_global {key = "prefetch", value = [["read", 0, [0, 64]], ["write", 0, [0, 16]]]}' in asked["km"]
 
 
 def test_a_producer_is_computed_while_it_is_packed() -> None:

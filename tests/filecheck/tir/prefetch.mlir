@@ -6,19 +6,19 @@
 
 // The next row of A and B; A is transposed where it is read, so its distance is in the other dimension.
 func.func @rows(%A: memref<64x128xf32>, %B: memref<128x?xf32>, %C: memref<128x64xf32>) {
-  %T = memref.alloc() : memref<128x64xf32>
+  %T = memref.alloc() : memref<128x64xf32, "local">
   tir.for %i in 128 {
     tir.for %j in 64 vectorized {
       tir.block "T" iters(%vi: spatial<128>, %vj: spatial<64>) = [%i, %j] attributes {prefetch = [["read", 0, [2, 0]], ["read", 1, [1, 0]], ["write", 0, [1, 0]]]} {
         %a = memref.load %A[%vj, %vi] : memref<64x128xf32>
         %b = memref.load %B[%vi, %vj] : memref<128x?xf32>
         %t = arith.addf %a, %b : f32
-        memref.store %t, %T[%vi, %vj] : memref<128x64xf32>
+        memref.store %t, %T[%vi, %vj] : memref<128x64xf32, "local">
       }
     }
     tir.for %j in 64 vectorized {
       tir.block "C" iters(%vi: spatial<128>, %vj: spatial<64>) = [%i, %j] attributes {prefetch = [["write", 0, [1, 0]]]} {
-        %t = memref.load %T[%vi, %vj] : memref<128x64xf32>
+        %t = memref.load %T[%vi, %vj] : memref<128x64xf32, "local">
         memref.store %t, %C[%vi, %vj] : memref<128x64xf32>
       }
     }
@@ -28,7 +28,7 @@ func.func @rows(%A: memref<64x128xf32>, %B: memref<128x?xf32>, %C: memref<128x64
 // BLOCKS-LABEL: @rows
 // BLOCKS:         memref.load %A[{{.*}}] {tir.prefetched = array<i64: 0, 2>}
 // BLOCKS:         memref.load %B[{{.*}}] {tir.prefetched = array<i64: 1, 0>}
-// A temporary is in the caches.
+// Registers need no memory.
 // BLOCKS:         memref.store {{.*}}, %T[{{%[a-z_0-9]+, %[a-z_0-9]+}}] : memref
 // BLOCKS:         memref.store {{.*}}, %C[{{.*}}] {tir.prefetched = array<i64: 1, 0>}
 
