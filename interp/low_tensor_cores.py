@@ -132,8 +132,14 @@ def _wmma_mma(op: low_tensor_cores.WmmaMmaOp, lanes: Lanes) -> None:
         matrix_of((tile, 0), fragment.tile[1], fragment)
         for tile, fragment in zip(tiles, (op.a_fragment, op.b_fragment, c_fragment), strict=True)
     )
-    result = [element for row in multiplied(a, b, c) for element in row]
+    result = [element for row in _multiplied(op, a, b, c) for element in row]
     _scatter(c_fragment, [lane[2] for lane in lanes], result)
+
+
+def _multiplied(op: Operation, a: Matrix, b: Matrix, c: Matrix) -> Matrix:
+    if any(None in row for matrix in (a, b, c) for row in matrix):
+        raise InterpreterError(op, f"'{op.name}' uses a fragment that was never written")
+    return multiplied(a, b, c)
 
 
 def _ldmatrix(op: low_tensor_cores.LdmatrixOp, lanes: Lanes) -> None:
@@ -165,7 +171,7 @@ def _mma_sync(op: low_tensor_cores.MmaSyncOp, lanes: Lanes) -> None:
                 row, column = fragment.place(lane, number)
                 matrix[row][column] = memory[at + number]
         matrices.append(matrix)
-    result = multiplied(*matrices)
+    result = _multiplied(op, *matrices)
     for lane, values in enumerate(lanes):
         memory, at = values[2]
         for number in range(4):

@@ -83,12 +83,16 @@ def _require_alignment(
     """Rows start at multiples of so many bytes. Raises `CompileError` where that is not known."""
     access = cast("AccessPtrOp", pointer.owner)
     count = size // bytes_of(cast("MemRefType[Attribute]", access.buffer.type).element_type)
-    for what, value in (("rows are", rows), ("tiles start at", access.indices[0])):
-        if value is not None and emitter.fact(value).divisor % count:
+    for what, value in (
+        ("rows are multiples of {} elements apart", rows),
+        ("tiles start at multiples of {} elements", access.indices[0]),
+    ):
+        known = 0 if value is None else emitter.fact(value).divisor
+        if known % count:
             raise CompileError.at(
                 op,
-                f"{op.name}: in %{access.buffer.name_hint} {what} multiples of {emitter.fact(value).divisor} elements "
-                f"apart, as far as is known, and they must be of {count} ({size} bytes): see storage_align",
+                f"{op.name}: in %{access.buffer.name_hint} {what.format(known)}, as far as is known, and they must be "
+                f"of {count} ({size} bytes): see storage_align",
             )
 
 

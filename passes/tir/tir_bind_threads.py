@@ -246,7 +246,8 @@ class _Binder:
                 continue
             loops = self.loops[axis]
             loop = ForOp(extents[axis], Region(Block(arg_types=[IndexType()])), LoopKind.THREAD_BINDING, axis)
-            loop.induction_variable.name_hint = loops[0].induction_variable.name_hint if loops else "block"
+            added = "lane" if axis == LANES else "block"
+            loop.induction_variable.name_hint = loops[0].induction_variable.name_hint if loops else added
             loop.location = (loops[0] if loops else self.root).location
             if place is not None:
                 place.add_op(loop)

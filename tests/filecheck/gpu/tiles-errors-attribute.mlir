@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --split-input-file --verify-diagnostics 2>&1 | filecheck %s
+// RUN: not weft-opt %s --split-input-file --verify-diagnostics 2>&1 | filecheck %s
 
 // CHECK: low.fragment: wmma has the shapes [16, 16, 16], [32, 8, 16], [8, 32, 16], got [16, 16, 8]
 func.func private @f() attributes {x = #low.fragment<wmma, a, row, [16, 16, 8], f16>}
