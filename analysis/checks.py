@@ -161,9 +161,13 @@ def _is_cut_by_surroundings(parts: Sequence[BlockOp]) -> bool:
 
 
 def _check_same_domain(parts: Sequence[BlockOp]) -> None:
+    def domain(block: BlockOp) -> tuple[Index, ...]:
+        # Each part may compute an extent for itself.
+        return tuple(Index.of(extent).simplified(range_of) for extent in block.extents)
+
     first = parts[0]
     for part in parts[1:]:
-        if part.iter_kinds != first.iter_kinds or part.extents != first.extents:
+        if part.iter_kinds != first.iter_kinds or domain(part) != domain(first):
             raise CompileError.at(
                 part, f'blocks "{first.label}" and "{part.label}" are parts of one block, but their iterators differ'
             )

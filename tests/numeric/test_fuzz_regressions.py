@@ -687,3 +687,48 @@ sched.func @steps {
   %outer = sched.blockize %k1 : block
 }"""
     assert "loops that run in parallel stay independent" in refusal(MATMUL_RELU + steps)
+
+
+def test_parts_of_a_block_may_each_compute_their_extents() -> None:
+    """A layout of an extent that is known at run time has extents of its own, which parts of a loop compute again."""
+    module, steps = parsed("""
+    func.func @main(%A: memref<?x?xf64>, %C: memref<?x?xf64>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = memref.dim %A, %c0 : memref<?x?xf64>
+      %m = memref.dim %A, %c1 : memref<?x?xf64>
+      tir.assume_shape %C[%n, %m] : memref<?x?xf64>
+      %B = memref.alloc(%n, %m) : memref<?x?xf64>
+      tir.for %i in %n { tir.for %j in %m {
+        tir.block "S0" iters(%vi: spatial<%n>, %vj: spatial<%m>) = [%i, %j] {
+          %a = memref.load %A[%vi, %vj] : memref<?x?xf64>
+          memref.store %a, %B[%vi, %vj] : memref<?x?xf64>
+        } } }
+      tir.for %i in %n { tir.for %j in %m { tir.for %r in 7 {
+        tir.block "S1" iters(%vi: spatial<%n>, %vj: spatial<%m>, %vr: reduce<7>) = [%i, %j, %r] {
+          tir.init {
+            %zero = arith.constant 0.0 : f64
+            memref.store %zero, %C[%vi, %vj] : memref<?x?xf64>
+          }
+          %b = memref.load %B[%vi, %vj] : memref<?x?xf64>
+          %c = memref.load %C[%vi, %vj] : memref<?x?xf64>
+          %s = arith.addf %c, %b : f64
+          memref.store %s, %C[%vi, %vj] : memref<?x?xf64>
+        } } } }
+      func.return
+    }
+    sched.func @trace {
+      %s0 = sched.get_block "S0" : block
+      %s1 = sched.get_block "S1" : block
+      %i, %j, %r = sched.get_loops %s1 : loop, loop, loop
+      sched.compute_at %s0, %r
+      sched.transform_layout %s0 {buffer = ["write", 0], pad_value = 3,
+          index_map = affine_map<(d0, d1) -> (d1 mod 5, d1 floordiv 5, d0)>}
+      %i_1, %j_1, %r_1 = sched.get_loops %s1 : loop, loop, loop
+      %r0, %r1 = sched.loop_partition %r_1 {factors = [6, 0]} : loop, loop
+    }""")
+    scheduled = module.clone()
+    apply_schedule(scheduled, steps)
+    verify_level(scheduled, "tir")
+    assert compare_modules(module, scheduled) is None
+    assert str(scheduled).count('tir.part_of = "S0"') == 2
