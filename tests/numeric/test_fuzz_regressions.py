@@ -692,11 +692,13 @@ sched.func @steps {
 def test_parts_of_a_block_may_each_compute_their_extents() -> None:
     """A layout of an extent that is known at run time has extents of its own, which parts of a loop compute again."""
     module, steps = parsed("""
-    func.func @main(%A: memref<?x?xf64>, %C: memref<?x?xf64>) {
+    func.func @main(%A: memref<?x?xf64>, %X: memref<?xi64>, %Y: memref<?xi32>, %C: memref<?x?xf64>) {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %n = memref.dim %A, %c0 : memref<?x?xf64>
       %m = memref.dim %A, %c1 : memref<?x?xf64>
+      tir.assume_shape %X[%n] : memref<?xi64>
+      tir.assume_shape %Y[%n] : memref<?xi32>
       tir.assume_shape %C[%n, %m] : memref<?x?xf64>
       %B = memref.alloc(%n, %m) : memref<?x?xf64>
       tir.for %i in %n { tir.for %j in %m {
@@ -710,7 +712,11 @@ def test_parts_of_a_block_may_each_compute_their_extents() -> None:
             %zero = arith.constant 0.0 : f64
             memref.store %zero, %C[%vi, %vj] : memref<?x?xf64>
           }
-          %b = memref.load %B[%vi, %vj] : memref<?x?xf64>
+          %x = memref.load %X[%vi] : memref<?xi64>
+          %at = arith.index_cast %x : i64 to index
+          %y = memref.load %Y[%vi] : memref<?xi32>
+          %too = arith.index_cast %y : i32 to index
+          %b = memref.load %B[%at, %too] : memref<?x?xf64>
           %c = memref.load %C[%vi, %vj] : memref<?x?xf64>
           %s = arith.addf %c, %b : f64
           memref.store %s, %C[%vi, %vj] : memref<?x?xf64>
