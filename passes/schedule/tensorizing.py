@@ -164,7 +164,8 @@ class Tensorize(MovingPrimitive):
     5. parallel and vectorized loops have independent iterations afterwards too
 
     A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`. Whether
-    the implementation computes what the description says is checked there, where it calls no outside functions.
+    the implementation computes what the description says is checked there, where it calls no outside functions. Those
+    of tensor cores, such as `wmma_sync_16x16x16_f16f16f32`, are registered already (docs/gpu.md).
     Where the implementation takes pointers, a parameter of a plain type is a contiguous piece of memory;
     `strided<[?, 1]>` says that it asks for the distance between rows (`low.stride`).
 

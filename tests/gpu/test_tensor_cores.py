@@ -5,13 +5,15 @@ import importlib
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from cuda_on_cpu import ORDERS, cuda_on_cpu, needs_compiler
+from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, needs_compiler
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
-from weft.runtime.devices import DeviceError
+from weft.runtime.devices import DeviceError, Kernel, KernelSpec
+from weft.runtime.gpu_call import Run
 from weft.support.errors import CompileError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
@@ -115,6 +117,30 @@ def test_tiles_that_are_not_aligned_are_found() -> None:
     assert found == [float("inf")] * len(ORDERS)
 
 
+def test_a_launch_checks_where_tiles_start() -> None:
+    spec = KernelSpec("k", "k", (32, 1, 1), ("buffer", "buffer"), alignment={1: 32})
+    kernel = Kernel(spec, None, CudaOnCpu.limits)
+    launched: list[Any] = []
+    queue: Any = SimpleNamespace(launch=lambda *given: launched.append(given))
+    run = Run(queue, cast("Any", None))
+    run.launch(kernel, (1, 1, 1), (32, 1, 1), [16, 64])
+    assert launched == [(kernel, (1, 1, 1), [16, 64])]
+    with pytest.raises(ValueError, match=r"'k', argument 2: expected memory aligned to 32 bytes, .* got address 0x50"):
+        run.launch(kernel, (1, 1, 1), (32, 1, 1), [16, 80])
+
+
+@needs_compiler
+def test_which_arguments_are_tiles() -> None:
+    case = CASES["matmul_wmma"]
+    with cuda_on_cpu(ORDERS[0]) as device:
+        programs: list[Any] = []
+        load = device.load
+        device.load = lambda program: programs.append(program) or load(program)
+        arguments, _ = case.arguments(case.fitting(64, 64, 32))
+        case.build("cuda -arch=sm_80", case.fitting(64, 64, 32))["main"](*arguments)
+    assert [dict(kernel.alignment) for kernel in programs[0].kernels] == [{2: 32}]  # C, which wmma stores to
+
+
 @needs_nvrtc
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
@@ -144,4 +170,4 @@ def test_what_was_scheduled_is_in_ptx() -> None:
     ptx = compile_ptx(CASES["matmul_wmma_bf16"].build("cuda -arch=sm_80").get_source("cuda"), "sm_80")
     assert "wmma.load.a.sync.aligned.row.m16n16k16.shared.bf16" in ptx
     assert "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32" in ptx
-    assert "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32" in ptx
+    assert "wmma.store.d.sync.aligned.row.m16n16k16.global.f32" in ptx
