@@ -29,6 +29,7 @@ import elementwise  # noqa: E402
 import matmul  # noqa: E402
 import normalization  # noqa: E402
 import reductions  # noqa: E402
+import tensor_cores  # noqa: E402
 import torch  # noqa: E402
 import transpose  # noqa: E402
 
@@ -81,6 +82,20 @@ def matmul_benchmarks(n: int = 4096) -> Benchmark:
         if function is not None:
             contenders[f"weft {name}"] = lambda function=function: function(a, b, c)
     return Benchmark("matmul", f"{n}x{n}x{n} f32", contenders, c, lambda: torch.matmul(a, b), 3 * 4 * n * n, 2 * n**3)
+
+
+def matmul_f16_benchmarks(n: int = 4096) -> Benchmark:
+    """Sums in f32 on tensor cores; weft writes them as they are, torch rounds them to f16."""
+    a, b = random(n, n).half(), random(n, n).half()
+    c, out = random(n, n), random(n, n).half()
+    contenders: dict[str, Contender] = {"torch": lambda: torch.matmul(a, b, out=out)}
+    for name, schedule in tensor_cores.VARIANTS.items():
+        function = guarded(f"matmul f16 {name}", lambda: compiled(schedule(n, n, n)))  # noqa: B023
+        if function is not None:
+            contenders[f"weft {name}"] = lambda function=function: function(a, b, c)
+    moved = (2 + 2 + 4) * n * n
+    expected = lambda: torch.matmul(a.float(), b.float())  # noqa: E731
+    return Benchmark("matmul_f16", f"{n}x{n}x{n} f16", contenders, c, expected, moved, 2 * n**3)
 
 
 def softmax_benchmarks(m: int = 4096, n: int = 4096) -> Benchmark:
@@ -184,6 +199,7 @@ BENCHMARKS: dict[str, Callable[[], Benchmark]] = {
     "layernorm": layernorm_benchmarks,
     "bmm": bmm_benchmarks,
     "matmul": matmul_benchmarks,
+    "matmul_f16": matmul_f16_benchmarks,
 }
 
 failures: list[str] = []

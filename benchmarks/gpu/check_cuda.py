@@ -29,7 +29,7 @@ from isolation import isolated
 make_importable()
 
 import numpy as np  # noqa: E402
-from gpu_programs import CASES  # noqa: E402
+from gpu_programs import CASES, CUDA_CASES  # noqa: E402
 from running import Case  # noqa: E402
 
 ODD = (1023, 17, 129, 33)
@@ -124,7 +124,7 @@ def main() -> int:
             importlib.import_module("torch")  # once for all processes; this one does not use the device
     wanted = set(filter(None, arguments.only.split(",")))
     failed = 0
-    for case in CASES:
+    for case in CUDA_CASES if arguments.target.startswith("cuda") else CASES:
         if not wanted or case.name in wanted:
             run = partial(check_all, case, arguments)
             failed += run() if arguments.together else isolated(run, case.name)

@@ -197,6 +197,7 @@ def _case(name: str, schedule: Any, dtype: str = "float16", since: str = "sm_80"
         partial(_matrices, dtype),
         _reference,
         lambda m, n, k: 2 * m * n * k,
+        tolerance=5e-5,  # hardware sums in an order of its own, and rounds in between
         since=since,
         **options,
     )

@@ -15,7 +15,7 @@ from weft.runtime.devices import DeviceError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
-CASES: list[Any] = importlib.import_module("gpu_programs").CASES
+CASES: list[Any] = importlib.import_module("gpu_programs").CUDA_CASES
 sys.path.remove(str(EXAMPLES))
 
 try:
