@@ -3,7 +3,7 @@ before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from weft.analysis.block_patterns import Operand, PatternKind
 from weft.analysis.index import Index
@@ -31,7 +31,7 @@ class GroupRule:
     name = "nests over the same rows"
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        members, shared = _group(sch, block, target)
+        members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
         if len(members) < 2 or _starves_threads(members, shared, target):
             return False
         ask_for_next_rows(sch, members, shared, target)
@@ -43,19 +43,20 @@ class GroupRule:
         return True
 
 
-def _group(sch: Schedule, block: BlockHandle, target: Target) -> tuple[list[Member], int]:
-    """The longest run of nests from `block` on that share rows, and how many loops these are."""
+def nests_over_rows(sch: Schedule, block: BlockHandle, rows: Callable[[Member], int]) -> tuple[list[Member], int]:
+    """The longest run of nests from `block` on that share rows, and how many loops these are. `rows` says how many
+    outer loops of a nest may be rows."""
     first = op_of(sch, block)
     function = function_of(first).sym_name.data
     blocks = child_blocks(scope_of(first))
     members = [Member.of(block, first)]
-    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else _rows(members[0], target)
+    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else rows(members[0])
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
         candidate = Member.of(sch.get_block(op.label, function), op)
         # A value for each row joins rows that others have.
-        own = len(candidate.iterators) if len(candidate.iterators) <= shared else _rows(candidate, target)
+        own = len(candidate.iterators) if len(candidate.iterators) <= shared else rows(candidate)
         common = min(shared, own, _common_rows(members, candidate))
         if common == 0 or candidate.pattern.kind is PatternKind.OPAQUE:
             break

@@ -9,11 +9,16 @@ from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.convolution import DirectConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
+from weft.schedule.defaults.kernel_elements import ElementsRule, InnerLoopsRule
+from weft.schedule.defaults.kernel_reductions import ReductionRule
+from weft.schedule.defaults.kernel_rows import RowsRule
+from weft.schedule.defaults.kernel_tiles import TilesRule
 from weft.schedule.defaults.matvec import MatrixVectorRule
 from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
 from weft.schedule.defaults.parts import PartsRule
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.defaults.single import SingleNestRule
+from weft.support.gpu_machine import GPU_KINDS
 
 RULES: Final[tuple[Rule, ...]] = (
     # First: chains of elementwise blocks are one block for the others.
@@ -34,3 +39,26 @@ RULES: Final[tuple[Rule, ...]] = (
     SingleNestRule(),
 )
 """Each rule is offered every block that is still plain, in program order, before the next rule is asked."""
+
+KERNEL_RULES: Final[tuple[Rule, ...]] = (
+    # First, as for CPUs.
+    InliningRule(),
+    # Before others take the elementwise blocks behind products.
+    TilesRule(),
+    # Before single nests, which would be kernels of their own.
+    RowsRule(),
+    # It says where it is the better of the two.
+    ReductionRule(),
+    # What is left.
+    ElementsRule(),
+    # Where that cannot be proved to be right.
+    InnerLoopsRule(),
+)
+"""The rules for targets whose programs are kernels."""
+
+
+def rules_for(kind: str) -> tuple[Rule, ...]:
+    """The rules for a kind of target; none where there are no default schedules."""
+    if kind in ("llvm", "c"):
+        return RULES
+    return KERNEL_RULES if kind in GPU_KINDS else ()

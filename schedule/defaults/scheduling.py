@@ -12,23 +12,21 @@ from weft.analysis.structure import child_blocks, find_block, function_of, funct
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of
-from weft.schedule.defaults.order import RULES
+from weft.schedule.defaults.order import rules_for
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import LOOKING, simplify_trace, steps_of
 from weft.support.errors import CompileError, ScheduleError
+from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
-
-SCHEDULED_KINDS = ("llvm", "c")
-"""The kinds of target that have default schedules; kernels need loops bound to threads, for which there are no rules
-yet."""
 
 
 def default_schedule(
-    module: ModuleOp, target: Target, rules: Sequence[Rule] = RULES, skip: Collection[str] = ()
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """A trace for each function that no user scheduled and that a rule has something to say about.
+    """A trace for each function that no user scheduled and that a rule has something to say about. The rules are those
+    for the kind of target unless others are given.
 
     A function counts as scheduled when it is named in `skip`, or when it is not plain any more
     (`analysis.plain_nests`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
@@ -38,7 +36,7 @@ def default_schedule(
 
 
 def apply_default_schedule(
-    module: ModuleOp, target: Target, rules: Sequence[Rule] = RULES, skip: Collection[str] = ()
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
     """Put the scheduled functions in the place of the plain ones. Returns what `default_schedule` does."""
     schedules = _schedules(module, target, rules, skip)
@@ -75,8 +73,12 @@ class _Scheduled:
         self.trace.sym_name = type(self.trace.sym_name)(f"default_{function.sym_name.data}")
 
 
-def _schedules(module: ModuleOp, target: Target, rules: Sequence[Rule], skip: Collection[str]) -> list[_Scheduled]:
-    if target.kind not in SCHEDULED_KINDS or not rules:
+def _schedules(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
+) -> list[_Scheduled]:
+    known = rules_for(target.kind)
+    rules = known if rules is None else rules
+    if not known or not rules:
         return []
     found: list[_Scheduled] = []
     for function in functions(module):
@@ -117,9 +119,11 @@ class _Attempts:
         return {block.label: block for block in child_blocks(function)}
 
     def _is_left(self, label: str) -> bool:
-        """Whether a block is still there and as it was written, and runs at all."""
+        """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
         block = self._blocks().get(label)
-        return block is not None and label not in self.done and 0 not in block.extents and is_plain(block)
+        if block is None or label in self.done or not is_plain(block):
+            return False
+        return 0 not in block.extents or self.target.kind in GPU_KINDS
 
     def _try(self, rule: Rule, label: str) -> bool:
         if label not in self.handles:

@@ -13,10 +13,13 @@ from weft import te
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.structural_equality import first_difference
 from weft.analysis.structure import child_blocks, find_block, functions
+from weft.dialects import sched
+from weft.schedule.defaults.order import rules_for
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.scheduling import apply_default_schedule, default_schedule, scheduled_by
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
+from weft.schedule.traces import steps_of
 from weft.support.errors import CompileError
 from weft.support.target import Target
 
@@ -133,8 +136,16 @@ def test_what_a_user_scheduled_is_left_alone(steps: Callable[[weft.Schedule], ob
 
 
 @pytest.mark.parametrize("kind", ["cuda", "opencl", "metal"])
-def test_kernels_get_none_yet(kind: str) -> None:
-    assert default_schedule(add_relu(), Target.parse(kind)) == []
+def test_kernels_are_bound_to_threads(kind: str) -> None:
+    (trace,) = default_schedule(add_relu(), Target.parse(kind))
+    axes = [step.thread_axis.data for step in steps_of(trace) if isinstance(step, sched.BindOp)]
+    assert axes == ["blockIdx.x", "threadIdx.x"]
+
+
+def test_each_kind_of_target_has_rules_of_its_own() -> None:
+    kinds = {kind: [rule.name for rule in rules_for(kind)] for kind in ("llvm", "c", "cuda", "opencl", "other")}
+    assert kinds["llvm"] == kinds["c"] != kinds["cuda"] == kinds["opencl"] and kinds["other"] == []
+    assert all(len(set(names)) == len(names) for names in kinds.values())
 
 
 def test_blocks_of_one_name_get_none() -> None:
