@@ -77,6 +77,9 @@ INTRINSIC = "low.intrinsic"
 ORDERED = "low.ordered"
 """Unit attribute of an addition, subtraction or multiplication that is not reassociated where the target allows that:
 it is part of a formula that counts on the order. It may be contracted to a fused multiply-add."""
+ROUNDED = "low.rounded"
+"""Unit attribute of a multiplication of such a formula: it is rounded, never contracted. Of a sum of two products the
+other one may be, and no choice is left that could differ between vectors of different widths."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from weft.backends.llvm.bfloat16 import narrow, widen
 from weft.backends.llvm.constants import scalar_text, vector_text
 from weft.dialects import low_lanes
-from weft.dialects.low import ORDERED
+from weft.dialects.low import ORDERED, ROUNDED
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -114,7 +114,10 @@ def float_op(
 
 def emit_float(emitter: FunctionEmitter, op: Operation) -> None:
     name = _FLOAT[type(op)]
-    base = "" if name == "fdiv" else _CONTRACT if ORDERED in op.attributes else emitter.module.flags
+    if name == "fdiv" or ROUNDED in op.attributes:
+        base = ""
+    else:
+        base = _CONTRACT if ORDERED in op.attributes else emitter.module.flags
     flags = emitter.module.flags_of(op, base)
     float_op(emitter, op, lambda type_, texts: f"{name} {flags}{type_.text} {texts[0]}, {texts[1]}")
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from ulps import DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
+from xdsl.dialects import arith
 
+from weft.dialects.low import ORDERED
 from weft.interp.compare import Reference
 from weft.interp.interpreter import Interpreter
 from weft.passes.low.low_expand_math import FORMULAS, LowExpandMathPass
@@ -150,6 +152,19 @@ def test_ldexp(element: str, lanes: int) -> None:
     load_low_module(module, Target("llvm"))["f"](p, n, run)
     np.testing.assert_array_equal(run, exact)
     np.testing.assert_array_equal(np.signbit(run), np.signbit(exact))
+
+
+@pytest.mark.parametrize("element", DTYPES)
+def test_a_sum_has_one_product_at_most_to_be_fused_with(element: str) -> None:
+    """Else LLVM chooses, and chooses differently for scalars and vectors."""
+    for function in (*BOUNDS, *(["powf"] if element == "f32" else [])):
+        arguments = 2 if function == "powf" else 1
+        module = parse_text(context(), function_text(function, element, 0, 1, arguments), "test.mlir")
+        LowExpandMathPass().apply(context(), module)
+        for op in module.walk():
+            if isinstance(op, arith.AddfOp | arith.SubfOp):
+                fused = [v for v in op.operands if isinstance(v.owner, arith.MulfOp) and ORDERED in v.owner.attributes]
+                assert len(fused) < 2, f"{function}: {op}"
 
 
 def test_special_values_in_the_interpreter() -> None:

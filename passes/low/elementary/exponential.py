@@ -125,7 +125,7 @@ def exp(x: Lanes) -> Lanes:
     shifted, n, r = reduced(x, _rounder(x.writer.format))
     tail = r * r * r.polynomial(constants.exp)
     if constants.exp_adds_exactly:
-        return _scaled((tail - n * constants.ln2_low) + (x - n * constants.ln2_high) + 1.0, n, shifted)
+        return _scaled((tail - n.rounded_product(constants.ln2_low)) + (x - n * constants.ln2_high) + 1.0, n, shifted)
     return _scaled(tail + r + 1.0, n, shifted)
 
 

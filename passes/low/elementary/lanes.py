@@ -5,7 +5,8 @@
 
 A formula works on scalars and on vectors of any length, and takes numbers as Python has them. Additions, subtractions
 and multiplications are marked `low.ordered`: they may be contracted to fused multiply-adds, so a formula is right both
-ways (what must be exact is exact before it is rounded), and are never reassociated.
+ways (what must be exact is exact before it is rounded), and are never reassociated. A sum has at most one product that
+may be fused with it; the other is a `rounded_product`: so all widths of vectors have the same results.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from xdsl.dialects.builtin import (
 )
 
 from weft.dialects import low_lanes
-from weft.dialects.low import ORDERED
+from weft.dialects.low import ORDERED, ROUNDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,7 @@ _NOTHING: Final[Mapping[str, Attribute]] = {}
 _FLOAT: Final[Mapping[str, Attribute]] = {"fastmath": _NO_FLAGS}
 _INTEGER: Final[Mapping[str, Attribute]] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 _MARK: Final[Mapping[str, Attribute]] = {ORDERED: UnitAttr()}
+_ROUNDED: Final[Mapping[str, Attribute]] = {ROUNDED: UnitAttr()}
 _PREDICATES: Final = {
     name: IntegerAttr(arith.CMPF_COMPARISON_OPERATIONS.index(name), i64)
     for name in ("oeq", "olt", "ole", "ogt", "oge", "ult", "uno")
@@ -241,6 +243,12 @@ class Lanes:
         return self._arith(arith.MulfOp, self.value, self._other(other))
 
     __rmul__ = __mul__
+
+    def rounded_product(self, other: Lanes | float) -> Lanes:
+        """The product, which is not fused with a sum. Of the two products of a sum, one must be such."""
+        writer = self.writer
+        operands = (self.value, self._other(other))
+        return Lanes(writer, writer.op(arith.MulfOp, operands, writer.float_type, _FLOAT, _ROUNDED))
 
     def __truediv__(self, other: Lanes | float) -> Lanes:
         writer = self.writer

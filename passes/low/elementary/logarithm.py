@@ -121,7 +121,7 @@ def log(x: Lanes) -> Lanes:
 def _natural(e: Lanes, f: Lanes) -> Lanes:
     """e ln 2 + log(1 + f). -1/2 is a coefficient of the polynomial: f^2 times its rounding is little."""
     constants = _CONSTANTS[f.writer.format]
-    rest = f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + e * constants.ln2_low
+    rest = f * f * f.polynomial((-0.5, *_TAILS[f.writer.format])) + e.rounded_product(constants.ln2_low)
     return (f + rest) + e * constants.ln2_high
 
 
@@ -139,10 +139,10 @@ def _other_base(x: Lanes, base: _Base) -> Lanes:
     half_square = f * f * 0.5
     high = ((f - half_square).bits & _CONSTANTS[x.writer.format].short).numbers
     low = ((f - high) - half_square) + f * (f * f) * f.polynomial(_TAILS[f.writer.format])
-    rest = (low + high) * base.one_low + low * base.one_high
+    rest = (low + high).rounded_product(base.one_low) + low * base.one_high
     if base.two_low:
         rest = rest + e * base.two_low
-    power = e if base.two_high == 1.0 else e * base.two_high
+    power = e if base.two_high == 1.0 else e.rounded_product(base.two_high)
     product = high * base.one_high
     total = power + product
     return _finished(((power - total) + product + rest) + total, x, 0.0)
