@@ -53,6 +53,13 @@ def schedule_matmul(sch: weft.Schedule) -> None:
             sch.unroll(loop)
 
 
+def schedule_matmul_in_vectors(sch: weft.Schedule) -> None:
+    """The same, and panels are packed by vectors: no loop is left to LLVM."""
+    schedule_matmul(sch)
+    *_, column = sch.get_loops("B_global")
+    sch.vectorize(sch.split(column, factors=[None, LANES])[1])
+
+
 def softmax() -> ModuleOp:
     n = 1024
     x = te.placeholder((n, n), name="X")
@@ -112,6 +119,7 @@ def schedule_conv2d(sch: weft.Schedule) -> None:
 
 PROGRAMS: dict[str, tuple[Callable[[], ModuleOp], Callable[[weft.Schedule], None]]] = {
     "matmul 1024": (matmul, schedule_matmul),
+    "matmul 1024, packed by vectors": (matmul, schedule_matmul_in_vectors),
     "softmax 1024 x 1024": (softmax, schedule_softmax),
     "conv2d 64 -> 64, 56 x 56, 3 x 3": (conv2d, schedule_conv2d),
 }
