@@ -1,0 +1,23 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics
+
+func.func @rank(%A: memref<4x4xf32>, %i: index) {
+  // expected-error@+1 {{low.prefetch works on flat buffers, got one of rank 2}}
+  low.prefetch %A[%i] {lanes = 1 : i64} : memref<4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @none(%A: memref<4xf32>, %i: index) {
+  // expected-error@+1 {{low.prefetch names at least one element, got 0}}
+  low.prefetch %A[%i] {lanes = 0 : i64} : memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @halves(%p: vector<4xf16>, %n: vector<4xf16>) {
+  // expected-error@+1 {{low.ldexp works on f32 and f64, got vector<4xf16>}}
+  %y = low.ldexp %p, %n : vector<4xf16>
+  func.return
+}
