@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -52,13 +52,14 @@ class StorageAlign(Primitive):
 
     Requirements:
     1. the block writes that many buffers
-    2. the buffer is a temporary of static shape: parameters lie where the caller put them
+    2. the buffer is a temporary: parameters lie where the caller put them
     3. the axis is one of the buffer's (negative: counted from the end), but not the last, whose stride is 1
     4. the factor is at least 1, the offset at least 0 and less than the factor
     5. nothing takes for granted that the buffer lies without gaps: loads, stores, and pointers with strides
 
-    The stride is in elements; the least one that fits is taken when the buffer is placed and flattened. Rows that are
-    apart by a stride that is no power of two do not fall into the same banks of memory or sets of a cache.
+    The stride is in elements; the least one that fits is taken when the buffer is placed and flattened. Where its size
+    is known at run time only even there, it stays as it is. Rows that are apart by a stride that is no power of two do
+    not fall into the same banks of memory or sets of a cache.
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>
@@ -71,7 +72,7 @@ class StorageAlign(Primitive):
     STEP: ClassVar[type[sched.StepOp]] = sched.StorageAlignOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block writes that many buffers",
-        "the buffer is a temporary of static shape",
+        "the buffer is a temporary",
         "the axis is one of the buffer's, but not the last",
         "the factor is positive, the offset less than it",
         "nothing takes for granted that the buffer lies without gaps",
@@ -89,8 +90,6 @@ class StorageAlign(Primitive):
         owner, shape = buffer.owner, memref_type(buffer).get_shape()
         if not isinstance(owner, memref.AllocOp):
             self.refuse(2, f"{buffer_name(buffer)} is a parameter", block, subject)
-        if DYNAMIC_INDEX in shape:
-            self.refuse(2, f"{buffer_name(buffer)} is {buffer.type}", owner, subject)
         rank = len(shape)
         axis = self.axis + rank if self.axis < 0 else self.axis
         if not 0 <= axis < rank - 1:

@@ -300,8 +300,8 @@ class _Flattener:
         dynamic = iter(op.dynamic_sizes)
         shape = tuple(next(dynamic) if e == DYNAMIC_INDEX else e for e in type_.get_shape())
         flat = flat_type(type_)
-        aligned = storage_alignment(op)
-        if aligned and DYNAMIC_INDEX not in type_.get_shape():
+        aligned = storage_alignment(op) if DYNAMIC_INDEX not in type_.get_shape() else {}
+        if aligned:
             self.shapes[op.memref], self.aligned[op.memref] = shape, aligned
             stride = self._stride(op.memref, 0, op).constant
             flat = MemRefType(type_.element_type, [type_.get_shape()[0] * stride], memory_space=type_.memory_space)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from schedule_checks import check_schedule, refused
 
@@ -58,14 +59,28 @@ def test_1_that_many_buffers() -> None:
     )
 
 
-def test_2_temporaries_of_static_shape() -> None:
+def test_2_temporaries() -> None:
     refused(lambda: schedule().storage_align("C", 0, 0, 8, 0), 2, "C is a parameter")
+
+
+@pytest.mark.parametrize("tiled", [True, False])
+def test_extents_that_calls_tell(tiled: bool) -> None:
+    """Tiles have rows that are apart as asked; all of it, whose size is a call's, stays as it is."""
     n = te.var("n")
     A = te.placeholder((n, n), name="A")
     T = te.compute((n, n), lambda i, j: A[i, j] + 1, name="T")
-    C = te.compute((n, n), lambda i, j: T[j, i], name="C")
-    sch = weft.Schedule(te.create_func([A, C]))
-    refused(lambda: sch.storage_align("T", 0, 0, 8, 0), 2, "T is memref<?x?xf32>")
+    C = te.compute((n, n), lambda i, j: T[i, j] * 2, name="C")
+    sch = weft.Schedule(te.create_func([A, C], name="f"))
+    if tiled:
+        (i, i1), (j, j1) = (sch.split(loop, [None, 4]) for loop in sch.get_loops("C"))
+        sch.reorder(i, j, i1, j1)
+        sch.compute_at("T", j)
+    sch.storage_align("T", 0, 0, 8, 1)
+    library = weft.build(sch.mod)
+    assert ("[36 x float]" in library.get_source("ll")) == tiled  # 4 rows, 9 apart
+    a, c = np.arange(49, dtype=np.float32).reshape(7, 7), np.zeros((7, 7), np.float32)
+    library["f"](a, c)
+    assert np.array_equal(c, (a + 1) * 2)
 
 
 @pytest.mark.parametrize("axis", [1, -1, 2, -3])
