@@ -133,7 +133,7 @@ def _padded(m: Extent, n: Extent, k: Extent, dtype: str, family: str, pad: int) 
         warps=(2, 2),
         fragments=(2, 2),
         step=32,
-        pad=pad if known else 0,
+        pad=pad,
         through_shared=not (rows and columns),
     )
     for block, fits in (("A_pad", rows and steps), ("B_pad", steps and columns)):
