@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects import arith
 
 from weft.backends.llvm.arith_ops import float_op
+from weft.backends.llvm.types import lane_list, value_type
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -39,11 +40,7 @@ def emit_maximum(emitter: FunctionEmitter, op: Operation) -> None:
             x = texts[1 - zero]
             greater = _chosen(emitter, type_, "ogt", texts[zero], x)
             return f"fadd {type_.text} {greater}, {type_.splat('0.0')}"
-        lhs, rhs = texts
-        both = emitter.emit(_combined(emitter, type_, "ogt", "and", lhs, rhs), "both")
-        unordered = emitter.emit(f"fcmp uno {type_.text} {lhs}, {rhs}", "unordered")
-        nan = type_.splat("0x7FF8000000000000")
-        return f"select <{type_.lanes} x i1> {unordered}, {type_.text} {nan}, {type_.text} {both}"
+        return _maximum(emitter, type_, *texts)
 
     float_op(emitter, op, instruction)
 
@@ -60,9 +57,49 @@ def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
             x = texts[1 - zero]
             less = emitter.emit(f"fcmp olt {type_.text} {texts[zero]}, {x}", "less")
             return f"select <{type_.lanes} x i1> {less}, {type_.text} {texts[zero]}, {type_.text} {x}"
-        return _combined(emitter, type_, "olt", "or", *texts)
+        return _minimum(emitter, type_, *texts)
 
     float_op(emitter, op, instruction)
+
+
+def _maximum(emitter: FunctionEmitter, type_: ValueType, lhs: str, rhs: str) -> str:
+    both = emitter.emit(_combined(emitter, type_, "ogt", "and", lhs, rhs), "both")
+    unordered = emitter.emit(f"fcmp uno {type_.text} {lhs}, {rhs}", "unordered")
+    nan = type_.splat("0x7FF8000000000000")
+    return f"select <{type_.lanes} x i1> {unordered}, {type_.text} {nan}, {type_.text} {both}"
+
+
+def _minimum(emitter: FunctionEmitter, type_: ValueType, lhs: str, rhs: str) -> str:
+    return _combined(emitter, type_, "olt", "or", lhs, rhs)
+
+
+_OF_LANES: Final = {"fmaximum": _maximum, "fminimum": _minimum}
+"""The last part of the name of LLVM's reduction -> the form of two vectors."""
+
+
+def reduces_by_halves(emitter: FunctionEmitter, name: str, type_: ValueType, flags: str) -> bool:
+    """Whether `reduced_by_halves` does a reduction: on x86, where LLVM asks general registers about each scalar."""
+    is_power = type_.lanes > 1 and type_.lanes & (type_.lanes - 1) == 0
+    is_float = type_.element in ("float", "double")
+    return name in _OF_LANES and is_power and is_float and not flags and emitter.module.target.architecture in _X86
+
+
+def reduced_by_halves(emitter: FunctionEmitter, name: str, type_: ValueType, text: str) -> str:
+    """The instruction that gives the maximum or minimum of all lanes: of the halves of a vector, until one is left."""
+    while type_.lanes > 2:
+        half = value_type(type_.element, type_.lanes // 2)
+        halves = [
+            emitter.emit(
+                f"shufflevector {type_.text} {text}, {type_.text} poison, "
+                + lane_list(list(range(start, start + half.lanes))),
+                "half",
+            )
+            for start in (0, half.lanes)
+        ]
+        text, type_ = emitter.emit(_OF_LANES[name](emitter, half, *halves), "halves"), half
+    swapped = emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list([1, 0])}", "swapped")
+    pair = emitter.emit(_OF_LANES[name](emitter, type_, text, swapped), "pair")
+    return f"extractelement {type_.text} {pair}, i64 0"
 
 
 def _emit_intrinsic(emitter: FunctionEmitter, op: Operation, name: str) -> None:

@@ -154,3 +154,8 @@ def _convert(type_: Attribute, op: Operation) -> ValueType:
                 f"type {type_} is not supported by the llvm backend "
                 "(it has i1, i8, i16, i32, i64, index, f16, bf16, f32, f64 and vectors of them)",
             )
+
+
+def lane_list(lanes: list[int]) -> str:
+    """The mask of a `shufflevector`; a negative lane is any value."""
+    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"

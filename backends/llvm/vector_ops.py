@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 
 from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.bfloat16 import narrow, widen
+from weft.backends.llvm.extrema_ops import reduced_by_halves, reduces_by_halves
+from weft.backends.llvm.types import lane_list
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -92,7 +94,10 @@ def emit_reduction(emitter: FunctionEmitter, op: Operation) -> None:
         text, source = widen(emitter, source, text), source.of("float")
     flags = emitter.module.flags_of(op, "")
     scalar = type_.of(source.element)
-    reduced = f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}({source.text} {text})"
+    if reduces_by_halves(emitter, name, source, flags):
+        reduced = reduced_by_halves(emitter, name, source, text)
+    else:
+        reduced = f"call {flags}{scalar.text} @llvm.vector.reduce.{name}.{source.suffix}({source.text} {text})"
     if accumulator is not None:
         left = emitter.emit(reduced, "reduced")
         right = accumulator if scalar is type_ else widen(emitter, type_, accumulator)
@@ -141,7 +146,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     lanes = [lane if lane < left.lanes else lane - left.lanes + width for lane in lanes]
     emitter.type_of(op.results[0], op)
     type_ = f"<{width} x {left.element}>"
-    emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {_lane_list(lanes)}")
+    emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {lane_list(lanes)}")
 
 
 def _integers(op: Operation, name: str) -> list[int]:
@@ -156,11 +161,7 @@ def _fill_up(emitter: FunctionEmitter, type_: ValueType, text: str, width: int) 
     if type_.lanes == width:
         return text
     lanes = [*range(type_.lanes), *[-1] * (width - type_.lanes)]
-    return emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {_lane_list(lanes)}", "filled")
-
-
-def _lane_list(lanes: list[int]) -> str:
-    return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"
+    return emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list(lanes)}", "filled")
 
 
 def _position(emitter: FunctionEmitter, op: Operation, dynamic: int) -> str | None:

@@ -380,6 +380,46 @@ def test_clamp_against_a_constant(op: str, constant: float, type_: str, lanes: i
     assert_same(as_float(type_, run(text, [type_], type_, lanes, a)), computed(type_, FLOAT_OPS[op], a, b))
 
 
+@pytest.mark.parametrize("lanes", [2, 3, 4, 16, 64])
+@pytest.mark.parametrize("type_", ["f32", "f64"])
+@pytest.mark.parametrize("op", ["maximumf", "minimumf"])
+def test_extrema_of_lanes(op: str, type_: str, lanes: int) -> None:
+    """NaN in any lane is the result, and zeros have signs, in whatever lanes they stand."""
+    rng = np.random.default_rng(lanes)
+    dtype = np.float32 if type_ == "f32" else np.float64
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.5], dtype)
+    rows = [
+        rng.choice(special[kept], lanes)
+        for kept in ([0, 1], [0, 1, 5], [1, 6], [3, 4], [5, 6, 0, 1])
+        for _ in range(20)
+    ]
+    rows += [np.where(np.arange(lanes) == at, np.nan, 1.0).astype(dtype) for at in range(lanes)]
+    data = np.ascontiguousarray(rows)
+    count = len(rows)
+    text = f"""
+    func.func @f(%A: memref<{data.size}x{type_}>, %Y: memref<{count}x{type_}>) attributes {{low.params = [
+        #low.param<"A", memref<{data.size}x{type_}>, read, []>, #low.param<"Y", memref<{count}x{type_}>, write, []>],
+        low.symbols = []}} {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %lanes = arith.constant {lanes} : index
+      %end = arith.constant {count} : index
+      scf.for %i = %c0 to %end step %c1 {{
+        %at = arith.muli %i, %lanes : index
+        %a = vector.load %A[%at] : memref<{data.size}x{type_}>, vector<{lanes}x{type_}>
+        %r = vector.reduction <{op}>, %a : vector<{lanes}x{type_}> into {type_}
+        memref.store %r, %Y[%i] : memref<{count}x{type_}>
+      }}
+      func.return
+    }}"""
+    result = np.empty(count, dtype)
+    load_low_module(parse_text(context(), text, "test.mlir"), Target("llvm"))["f"](data.reshape(-1), result)
+    wanted = data[:, 0]
+    for lane in range(1, lanes):
+        wanted = FLOAT_OPS[op](wanted, data[:, lane])
+    assert_same(result, wanted)
+
+
 @SHAPES
 @pytest.mark.parametrize("type_", FLOATS)
 def test_negation_and_absolute_value(type_: str, lanes: int) -> None:

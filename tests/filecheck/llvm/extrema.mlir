@@ -45,3 +45,26 @@ func.func @extrema(%A: memref<64xf32>) attributes {
   memref.store %scalar, %A[%c24] : memref<64xf32>
   func.return
 }
+
+// The extremum of all lanes: of the halves of the vector, until one lane is left.
+// CHECK-LABEL: define {{.*}}@lanes
+// CHECK:         shufflevector <8 x float> %a, <8 x float> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+// CHECK:         fcmp olt <4 x float>
+// CHECK:         fcmp olt <2 x float>
+// CHECK:         %swapped = shufflevector <2 x float>
+// CHECK:         extractelement <2 x float> %{{.*}}, i64 0
+// CHECK:         call float @llvm.vector.reduce.fminimum.v3f32
+// ARM-LABEL:   define {{.*}}@lanes
+// ARM:           call float @llvm.vector.reduce.fminimum.v8f32
+func.func @lanes(%A: memref<64xf32>) attributes {
+    low.params = [#low.param<"A", memref<64xf32>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %a = vector.load %A[%c0] : memref<64xf32>, vector<8xf32>
+  %b = vector.load %A[%c8] : memref<64xf32>, vector<3xf32>
+  %least = vector.reduction <minimumf>, %a : vector<8xf32> into f32
+  memref.store %least, %A[%c0] : memref<64xf32>
+  %of_three = vector.reduction <minimumf>, %b : vector<3xf32> into f32
+  memref.store %of_three, %A[%c8] : memref<64xf32>
+  func.return
+}
