@@ -161,7 +161,8 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
     Later is: in the same iteration of the loops around both or, with `carried`, in a later iteration of that loop and
     the same one of the loops around it. Raises `NotProved`.
     """
-    common = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
+    around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
+    common = [loop for loop in around if loop.parent is not None]  # those of a box stand nowhere: a thread runs them all
     if carried is not None:
         common = common[: common.index(carried)]
 

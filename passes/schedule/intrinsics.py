@@ -42,7 +42,7 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
     """Make an intrinsic known. Raises `CompileError` when its name is taken, unless `override`."""
-    if intrinsic.name in _INTRINSICS and not override:
+    if (intrinsic.name in _INTRINSICS or intrinsic.name in tensor_core_intrinsics()) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic
 

@@ -12,12 +12,14 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import te
+from weft.dialects import sched
 from weft.dialects.low_fragments import SHAPES, Family, FragmentAttr, Order, Role
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, LdmatrixOp, WmmaLoadOp
 from weft.interp.compare import compare_modules
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
+from weft.passes.pipelines import kernels_to_low
 from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
 from weft.support.errors import CompileError
 
@@ -46,6 +48,41 @@ def test_every_intrinsic_is_found() -> None:
         CompileError, match="unknown tensor intrinsic 'wmma_fill_16x16x8_f32', did you mean 'wmma_fill_16x16x16_f32'"
     ):
         sch.tensorize("C", "wmma_fill_16x16x8_f32")
+
+
+def test_names_are_taken() -> None:
+    description, implementation = (weft.parse(text) for text in tensor_core_intrinsics()["wmma_fill_16x16x16_f32"])
+    with pytest.raises(CompileError, match="tensor intrinsic 'wmma_fill_16x16x16_f32' is registered already"):
+        weft.register_tensor_intrinsic("wmma_fill_16x16x16_f32", description, implementation)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("llvm", "low.tile_fill has no lowering in the llvm backend"),
+        ("c", "low.tile_fill has no form in C"),
+        ("opencl", "low.tile_fill needs wmma f16, which target opencl does not have: it has no tensor cores"),
+        ("metal", "low.tile_fill needs wmma f16, which target metal does not have: it has no tensor cores"),
+    ],
+)
+def test_targets_without_tensor_cores(target: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        weft.build(one_warp(Family.WMMA, (16, 16, 16), "float16").mod, target=target)
+
+
+def test_traces_replay_and_text_says_it_all() -> None:
+    """The trace makes the same program again, and each pass the same of text that is read back."""
+    sch = one_warp(Family.MMA, (16, 16, 16), "float16")
+    replayed = product(sizes_of((16, 16, 16)))
+    trace = weft.parse(str(sch.trace), "trace.mlir")
+    replayed.replay(next(op for op in trace.ops if isinstance(op, sched.FuncOp)))
+    assert str(replayed.mod) == str(sch.mod)
+    module, read = sch.mod.clone(), weft.parse(str(sch.mod))
+    for step in kernels_to_low("cuda -arch=sm_80"):
+        step.apply(Context(), module)
+        step.apply(Context(), read)
+        assert str(read) == str(module), f"after {step.name}"
+        read = weft.parse(str(read))
 
 
 def product(
