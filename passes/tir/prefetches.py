@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, StringAttr, i64
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.hints import isa
 
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, buffers_written
@@ -49,6 +50,13 @@ def note_prefetches(block: BlockOp) -> None:
                 distances = _distances(op.indices, shifted)
                 if distances is not None and any(distances):
                     op.attributes[PREFETCHED] = DenseArrayBase.from_list(i64, distances)
+
+
+def take_distances(op: memref.LoadOp | memref.StoreOp) -> tuple[int, ...]:
+    """What `note_prefetches` noted on an access, an integer a dimension, which is taken away; nothing where it did
+    not."""
+    noted = op.attributes.pop(PREFETCHED, None)
+    return noted.get_values() if isa(noted, DenseArrayBase[IntegerType]) else ()
 
 
 def _entries(block: BlockOp, noted: Attribute) -> Iterator[tuple[str, SSAValue, list[int]]]:

@@ -11,7 +11,6 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
-    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
@@ -34,7 +33,7 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, PREFETCHED, STORAGE_ALIGN
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.call_facts import call_facts
@@ -50,6 +49,7 @@ from weft.passes.tir.nest import (
     static_value,
     tir_functions,
 )
+from weft.passes.tir.prefetches import take_distances
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
 
@@ -285,13 +285,13 @@ class _Flattener:
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
         """Before an access, ask for the element at the distance that it notes; kernels have other ways to wait."""
-        noted = op.attributes.pop(PREFETCHED, None)
-        if not isinstance(noted, DenseArrayBase) or IN_STEP in self.function.attributes:
+        distances = take_distances(op)
+        if not distances or IN_STEP in self.function.attributes:
             return
         ahead = Index.of(place)
-        for dimension, distance in enumerate(noted.get_values()):
+        for dimension, distance in enumerate(distances):
             if distance != 0:
-                ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, int(distance)), op)
+                ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, distance), op)
         at = index_before(ahead.simplified(range_of), op)
         insert_before(op, [PrefetchOp(op.memref, at, for_write=isinstance(op, memref.StoreOp))])
 
