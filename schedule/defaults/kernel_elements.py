@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weft.analysis.block_patterns import pattern_of
 from weft.dialects.low_kernel import BLOCK_AXES
@@ -18,8 +18,9 @@ from weft.support.target import Target
 class ElementsRule:
     """The spatial loops become one, and its iterations threads; neighbouring threads write neighbouring elements.
 
-    A reduction runs within a thread, in a register where the size of what it writes lets it, and elementwise consumers
-    are computed on its way out. Not applicable where the results are not proved to be independent.
+    A reduction runs within a thread, in a register, and elementwise consumers are computed on its way out. Not
+    applicable where the results are not proved to be independent, and to reductions whose elements are found by
+    divisions by extents that only calls tell.
     """
 
     name = "a result for each thread"
@@ -31,37 +32,42 @@ class ElementsRule:
         if not spatial:
             sch.bind(sch.add_unit_loop(reduced[0]), THREAD)
             return True
+        if reduced and len(spatial) > 1 and total_of(sch, spatial[1:]) is None:
+            return False
         if IterKind.REDUCE in op_of(sch, block).kinds[: len(spatial)]:
             sch.reorder(*spatial, *reduced)
-        cached = bool(reduced) and len(pattern_of(op_of(sch, block)).writes) == 1 and _is_known(sch, spatial)
-        write = sch.cache_write(block, 0, "local") if cached else None
-        if write is not None:
-            fuse_consumers(sch, write)
+        write = _register(sch, block) if reduced else None
         outer, thread = cut_for_blocks(sch, spatial, target)
-        if write is not None:
-            sch.reverse_compute_at(write, thread)
-            sch.decompose_reduction(block, reduced[0])
+        _close(sch, block, write, thread, reduced)
         sch.bind(outer, BLOCK)
         sch.bind(thread, THREAD)
         return True
 
 
+@dataclass(frozen=True)
 class InnerLoopsRule:
     """The three innermost spatial loops go to threads and blocks of threads; others run within a thread.
 
     For blocks of which it is not proved that results stay independent when all loops are one: that takes products of
-    extents which only calls tell.
+    extents which only calls tell. Reductions run `in_register` as in `ElementsRule`, or in the memory of the result.
     """
 
-    name = "a result of the inner loops for each thread"
+    in_register: bool
+
+    @property
+    def name(self) -> str:
+        return f"a result of the inner loops for each thread{', in a register' if self.in_register else ''}"
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         spatial, reduced = _loops(sch, block)
-        if not spatial:
+        if not spatial or (self.in_register and not reduced):
             return False
         *around, last = spatial[-len(BLOCK_AXES) :]
+        inner = spatial[: -len(BLOCK_AXES)]
+        write = _register(sch, block) if self.in_register and total_of(sch, inner) is not None else None
         outer, thread = cut_for_blocks(sch, [last], target)
-        sch.reorder(*around, outer, thread, *spatial[: -len(BLOCK_AXES)], *reduced)
+        sch.reorder(*around, outer, thread, *inner, *reduced)
+        _close(sch, block, write, thread, [*inner, *reduced])
         for loop, axis in zip((outer, *reversed(around)), BLOCK_AXES, strict=False):
             sch.bind(loop, axis)
         sch.bind(thread, THREAD)
@@ -75,7 +81,20 @@ def _loops(sch: Schedule, block: BlockHandle) -> tuple[list[LoopHandle], list[Lo
     return spatial, [loop for loop, kind in pairs if kind is IterKind.REDUCE]
 
 
-def _is_known(sch: Schedule, spatial: Sequence[LoopHandle]) -> bool:
-    """Whether which element a thread computes is no matter of divisions by numbers that only calls tell: what lies in a
-    kernel has a size that is known."""
-    return len(spatial) == 1 or total_of(sch, spatial[1:]) is not None
+def _register(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
+    """The block that copies a result out of the register that it is reduced in, with what is computed from it; None for
+    several results at once."""
+    if len(pattern_of(op_of(sch, block)).writes) != 1:
+        return None
+    write = sch.cache_write(block, 0, "local")
+    fuse_consumers(sch, write)
+    return write
+
+
+def _close(
+    sch: Schedule, block: BlockHandle, write: BlockHandle | None, thread: LoopHandle, inner: list[LoopHandle]
+) -> None:
+    """Let each thread start a reduction before the loops inside of it, and copy out what it has behind them."""
+    if write is not None:
+        sch.reverse_compute_at(write, thread)
+        sch.decompose_reduction(block, inner[0])

@@ -52,7 +52,8 @@ KERNEL_RULES: Final[tuple[Rule, ...]] = (
     # What is left.
     ElementsRule(),
     # Where that cannot be proved to be right.
-    InnerLoopsRule(),
+    InnerLoopsRule(in_register=True),
+    InnerLoopsRule(in_register=False),
 )
 """The rules for targets whose programs are kernels."""
 

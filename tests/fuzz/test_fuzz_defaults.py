@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 from cases import family_of, make_program
+from checking import _interpret as problem_of  # pyright: ignore[reportPrivateUsage]
 from checking import check
+from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
+from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.schedule.defaults.scheduling import apply_default_schedule
+from weft.support.errors import CompileError
 from weft.support.target import Target
 
 CASES = 60
@@ -36,3 +40,23 @@ def test_random_programs_by_default() -> None:
         if problem:
             pytest.fail(problem)
     assert scheduled > CASES // 2
+
+
+@pytest.mark.slow
+def test_random_programs_as_kernels_by_default() -> None:
+    """Lowering names the loops of those that have no schedule; others compute the same in every order of threads."""
+    lowered = 0
+    for seed in range(CASES // 2):
+        program = make_program(family_of(seed), seed)
+        module, target = program.module.clone(), ("cuda", "opencl")[seed % 2]
+        apply_default_schedule(module, Target.parse(target))
+        try:
+            lower_tir_to_low(Context(), module, target, {}, lambda step: None)
+        except CompileError as error:
+            assert "is bound to no thread axis" in error.message, f"seed {seed}: {error}"
+            continue
+        lowered += 1
+        for order in ("forward", "reversed", "interleaved"):
+            problem = problem_of(program, module, order, seed)
+            assert problem is None, f"seed {seed}, {order}: {problem}"
+    assert lowered > CASES // 4
