@@ -162,7 +162,7 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
     the same one of the loops around it. Raises `NotProved`.
     """
     around = [loop for loop in first.loops if loop in second.loops and not runs_over_threads(loop)]
-    common = [loop for loop in around if loop.parent is not None]  # those of a box stand nowhere: a thread runs them all
+    common = [loop for loop in around if loop.parent is not None]  # a thread runs all of a box
     if carried is not None:
         common = common[: common.index(carried)]
 
