@@ -39,7 +39,7 @@ def note_prefetches(block: BlockOp) -> None:
     if noted is None:
         return
     for kind, buffer, shifts in _entries(block, noted):
-        if not isinstance(buffer, BlockArgument) and buffer_type(buffer).memory_space == LOCAL:
+        if buffer_type(buffer).memory_space == LOCAL:
             continue
         shifted: dict[SSAValue, Index] = {
             v: Index.of(v) + shift for v, shift in zip(block.iter_vars, shifts, strict=True) if shift != 0
