@@ -67,7 +67,7 @@ def read_ladder(folder: Path = EXAMPLES) -> Ladder:
         sys.path.remove(str(folder))
     checks = cast("Sequence[Check]", module.CHECKS)
     found = [(check, cast("list[str]", module.names(check.target, check.name))) for check in checks]
-    return Ladder([case.name for case in module.CASES], found)
+    return Ladder([case.name for case in module.PROGRAMS], found)
 
 
 def read_records(path: Path = RECORDS) -> list[Record]:

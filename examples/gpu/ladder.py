@@ -6,12 +6,15 @@ the table of all programs and checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from gpu_programs import CASES
+import tensor_cores
+from gpu_programs import CASES, CUDA_CASES
 from running import Case
 
+PROGRAMS: list[Case] = CUDA_CASES
+"""All of them; those for tensor cores run on CUDA only."""
 INTERPRETED_SIZES = (19, 21, 13, 7)
 """No multiples of a tile."""
 
@@ -25,6 +28,7 @@ class Check:
     how: str
     test: str
     takes: Callable[[Case], bool]
+    of: Sequence[Case] = field(default_factory=lambda: CASES)
 
 
 def _is_small(case: Case) -> bool:
@@ -52,6 +56,7 @@ _POCL = "tests/numeric/test_opencl_programs.py"
 _OCLGRIND = "tests/numeric/test_opencl_oclgrind.py"
 _SHIM = "tests/gpu/test_cuda_on_cpu.py"
 _COMPILED = "tests/gpu/test_cuda_compiles.py"
+_TENSOR_CORES = "tests/gpu/test_tensor_cores.py"
 CHECKS = (
     Check("interpreter", "odd", "odd sizes, threads forwards, backwards and shuffled", _KERNELS, _is_small),
     Check("interpreter", "any", "one kernel for all sizes", _KERNELS, _both(_is_small, _takes_any_size)),
@@ -118,6 +123,22 @@ CHECKS = (
         _one_of("window_sum", "transpose", "row_sum", "softmax", "matmul_shared", "matmul_stages"),
     ),
     Check("CUDA on a CPU", "waits", "without waiting for copies it goes wrong", _SHIM, _one_of("matmul_stages")),
+    Check(
+        "CUDA on a CPU",
+        "tensor cores",
+        "odd sizes, three orders of threads, tensor cores as the PTX ISA describes them",
+        _TENSOR_CORES,
+        _all,
+        tensor_cores.CASES,
+    ),
+    Check(
+        "NVRTC",
+        "tensor cores",
+        "machine code without spills for sm_75, sm_80, sm_90, or a refusal where an architecture lacks something",
+        _TENSOR_CORES,
+        _all,
+        tensor_cores.CASES,
+    ),
     Check("NVRTC", "sm_75, sm_80, sm_90", "machine code without spills", _COMPILED, _all),
     Check(
         "NVRTC",
@@ -132,7 +153,7 @@ CHECKS = (
 def programs(target: str, name: str) -> list[Case]:
     """The programs of a check."""
     (check,) = (check for check in CHECKS if (check.target, check.name) == (target, name))
-    return [case for case in CASES if check.takes(case)]
+    return [case for case in check.of if check.takes(case)]
 
 
 def names(target: str, name: str) -> list[str]:

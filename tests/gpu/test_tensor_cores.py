@@ -19,6 +19,7 @@ from weft.support.errors import CompileError
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
 CASES: dict[str, Any] = {case.name: case for case in importlib.import_module("tensor_cores").CASES}
+LADDER = importlib.import_module("ladder")
 sys.path.remove(str(EXAMPLES))
 BARRIER = "__syncthreads();"
 
@@ -50,10 +51,18 @@ def errors(name: str, *several: dict[str, int], change: Any = None, dynamic: boo
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "tensor cores"))
 def test_odd_sizes(name: str) -> None:
     for error in errors(name, CASES[name].fitting(70, 33, 17)):
         assert error <= CASES[name].tolerance  # NaN is no less
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("numbers", [(1, 1, 1), (1, 70, 17), (70, 1, 64), (64, 17, 32)])
+def test_sizes_of_one_and_some_that_fit(numbers: tuple[int, ...]) -> None:
+    for error in errors("matmul_mma", CASES["matmul_mma"].fitting(*numbers)):
+        assert error <= CASES["matmul_mma"].tolerance
 
 
 @needs_compiler
@@ -144,7 +153,7 @@ def test_which_arguments_are_tiles() -> None:
 @needs_nvrtc
 @pytest.mark.slow
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", LADDER.names("NVRTC", "tensor cores"))
 def test_everything_stays_in_registers(name: str, architecture: str) -> None:
     case = CASES[name]
     if architecture < case.since:
