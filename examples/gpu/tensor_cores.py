@@ -37,9 +37,10 @@ def tensorize_copy(sch: weft.Schedule, block: Any, intrinsic: str) -> None:
         sch.unroll(loop)
 
 
-def share_among(sch: weft.Schedule, block: Any, warps: tuple[int, int], lanes: int) -> None:
-    """The loops of a copy over all threads: some neighbours a thread, 32 threads along x."""
-    inner = sch.fuse(*sch.get_loops(block)[-2:])
+def share_among(sch: weft.Schedule, block: Any, outside: int, warps: tuple[int, int], lanes: int) -> None:
+    """The loops of a copy, but for those `outside`, over all threads: some neighbours a thread, 32 threads along x."""
+    own = sch.get_loops(block)[outside:]
+    inner = sch.fuse(*own) if len(own) > 1 else own[0] if own else sch.add_unit_loop(block)
     _, z, y, x, vector = sch.split(inner, factors=[None, *warps, 32, lanes])
     for loop, axis in ((z, "threadIdx.z"), (y, "threadIdx.y"), (x, "threadIdx.x")):
         sch.bind(loop, axis)
@@ -82,7 +83,7 @@ def on_tensor_cores(
         sch.set_scope(accumulated, 0, "shared")
         (result,) = sch.get_consumers(accumulated)
         sch.reverse_compute_at(result, j0)
-        share_among(sch, result, warps, 1)
+        share_among(sch, result, 2, warps, 1)
     if tiles_down > 1:
         i00, i01 = sch.split(i0, factors=[None, tiles_down])
         sch.reorder(i00, j0, i01)
@@ -96,7 +97,7 @@ def on_tensor_cores(
         sch.compute_at(load, r1)
     for fetch in fetches:
         sch.compute_at(fetch, r0)
-        share_among(sch, fetch, warps, 8)
+        share_among(sch, fetch, len(sch.get_loops(tile)) - 3, warps, 8)
         if pad:
             sch.storage_align(fetch, 0, -2, 32, pad)
     if stages > 1:
