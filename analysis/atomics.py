@@ -101,11 +101,10 @@ def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
         if kind is None or not isinstance(combining, Operation):
             combiner = combining.name if isinstance(combining, Operation) else update.operation.name
             return f"{name} combines by {combiner}, for which there is no atomic operation"
-        type_ = buffer.type
-        if not isinstance(type_, MemRefType) or not _is_combined(type_.element_type):
-            element = type_.element_type if isinstance(type_, MemRefType) else type_
+        element = update.store.value.type
+        if not _is_combined(element):
             return f"{name} combines elements of {element}, and atomic operations are on i32, i64, f32 and f64"
-        space = type_.memory_space
+        space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
         if isinstance(space, StringAttr) and space.data.partition(".")[0] != "global":
             return f'%{buffer.name_hint} is in memory of space "{space.data}", not in that of the device'
         old, term = combining.operands if combining.operands[1] is update.term else reversed(combining.operands)
