@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_on_cpu import ORDERS, cuda_on_cpu, needs_compiler
-
-from weft.runtime.devices import DeviceError
+from cuda_on_cpu import errors, needs_compiler
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
@@ -23,28 +21,11 @@ ODD = (70, 33, 9, 17)
 BARRIER = "__syncthreads();"
 
 
-def errors(name: str, sizes: dict[str, int], change: Any = None) -> list[float]:
-    """The error against NumPy in each order of threads; infinite when threads do not meet."""
-    case = CASES[name]
-    found: list[float] = []
-    with cuda_on_cpu(ORDERS[0], change) as device:
-        function = case.build("cuda -arch=sm_80", sizes)["main"]
-        for device.order in ORDERS:
-            arguments, expected = case.arguments(sizes)
-            try:
-                function(*arguments)
-            except DeviceError:
-                found.append(float("inf"))
-                continue
-            found.append(case.error(arguments[-1], expected))
-    return found
-
-
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "odd"))
 def test_program(name: str) -> None:
-    for error in errors(name, CASES[name].fitting(*ODD)):
+    for error in errors(CASES[name], CASES[name].fitting(*ODD)):
         assert error <= CASES[name].tolerance  # NaN is no less
 
 
@@ -66,7 +47,7 @@ def test_each_missing_barrier_is_found(name: str) -> None:
     case = CASES[name]
     sizes = case.fitting(*PLANTED[name])
     texts: list[str] = []
-    assert max(errors(name, sizes, lambda text: texts.append(text) or text)) <= case.tolerance
+    assert max(errors(case, sizes, change=lambda text: texts.append(text) or text)) <= case.tolerance
     count = texts[0].count(BARRIER)
     assert count > 0
     for number in range(count):
@@ -76,7 +57,7 @@ def test_each_missing_barrier_is_found(name: str) -> None:
             return BARRIER.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]])
 
         assert without(texts[0]).count(BARRIER) == count - 1
-        worst = np.max(errors(name, sizes, without))
+        worst = np.max(errors(case, sizes, change=without))
         assert not worst <= case.tolerance, f"{name} without barrier {number} of {count} is right in all orders"
 
 
@@ -88,8 +69,8 @@ def test_a_missing_wait_is_found(name: str) -> None:
     case = CASES[name]
     sizes = case.fitting(128, 128, 64)
     texts: list[str] = []
-    assert max(errors(name, sizes, lambda text: texts.append(text) or text)) <= case.tolerance
+    assert max(errors(case, sizes, change=lambda text: texts.append(text) or text)) <= case.tolerance
     waits = set(re.findall(r"weft_async_wait<\d+>\(\);", texts[0]))
     assert waits
     for wait in waits:
-        assert not np.max(errors(name, sizes, lambda text, wait=wait: text.replace(wait, ""))) <= case.tolerance
+        assert not np.max(errors(case, sizes, change=lambda text, wait=wait: text.replace(wait, ""))) <= case.tolerance

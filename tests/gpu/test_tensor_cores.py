@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, needs_compiler
+from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, errors, needs_compiler
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
-from weft.runtime.devices import DeviceError, Kernel, KernelSpec
+from weft.runtime.devices import Kernel, KernelSpec
 from weft.runtime.gpu_call import Run
 from weft.support.errors import CompileError
 
@@ -31,29 +31,11 @@ except MissingCompilerError:
 needs_nvrtc = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
-def errors(name: str, *several: dict[str, int], change: Any = None, dynamic: bool = False) -> list[float]:
-    """The errors against NumPy for sizes, in each order of threads; infinite when threads do not meet."""
-    case = CASES[name]
-    found: list[float] = []
-    with cuda_on_cpu(ORDERS[0], change) as device:
-        function = case.build("cuda -arch=sm_80", several[0], dynamic)["main"]
-        for sizes in several:
-            for device.order in ORDERS:
-                arguments, expected = case.arguments(sizes)
-                try:
-                    function(*arguments)
-                except DeviceError:
-                    found.append(float("inf"))
-                    continue
-                found.append(case.error(arguments[-1], expected))
-    return found
-
-
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "tensor cores"))
 def test_odd_sizes(name: str) -> None:
-    for error in errors(name, CASES[name].fitting(70, 33, 17)):
+    for error in errors(CASES[name], CASES[name].fitting(70, 33, 17)):
         assert error <= CASES[name].tolerance  # NaN is no less
 
 
@@ -61,7 +43,7 @@ def test_odd_sizes(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [(1, 1, 1), (1, 70, 17), (70, 1, 64), (64, 17, 32)])
 def test_sizes_of_one_and_some_that_fit(numbers: tuple[int, ...]) -> None:
-    for error in errors("matmul_mma", CASES["matmul_mma"].fitting(*numbers)):
+    for error in errors(CASES["matmul_mma"], CASES["matmul_mma"].fitting(*numbers)):
         assert error <= CASES["matmul_mma"].tolerance
 
 
@@ -70,7 +52,7 @@ def test_sizes_of_one_and_some_that_fit(numbers: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("name", ["matmul_wmma", "matmul_mma"])
 def test_one_kernel_for_all_sizes(name: str) -> None:
     case = CASES[name]
-    for error in errors(name, case.fitting(65, 70, 40), case.fitting(1, 1, 1), dynamic=True):
+    for error in errors(case, case.fitting(65, 70, 40), case.fitting(1, 1, 1), dynamic=True):
         assert error <= case.tolerance
 
 
@@ -81,7 +63,7 @@ def test_each_missing_barrier_is_found(name: str, numbers: tuple[int, ...]) -> N
     case = CASES[name]
     sizes = case.fitting(*numbers)
     texts: list[str] = []
-    assert max(errors(name, sizes, change=lambda text: texts.append(text) or text)) <= case.tolerance
+    assert max(errors(CASES[name], sizes, change=lambda text: texts.append(text) or text)) <= case.tolerance
     count = texts[0].count(BARRIER)
     assert count > 0
     for number in range(count):
@@ -90,7 +72,7 @@ def test_each_missing_barrier_is_found(name: str, numbers: tuple[int, ...]) -> N
             parts = text.split(BARRIER)
             return BARRIER.join([*parts[:number], parts[number] + parts[number + 1], *parts[number + 2 :]])
 
-        found = errors(name, sizes, change=without)
+        found = errors(CASES[name], sizes, change=without)
         assert any(not error <= case.tolerance for error in found), f"barrier {number} of {count} is not missed"
 
 
@@ -112,7 +94,7 @@ def test_a_wrong_layout_is_a_wrong_result(old: str, new: str) -> None:
         changed.append(count)
         return text
 
-    found = errors("matmul_mma_stages", CASES["matmul_mma_stages"].fitting(128, 128, 128), change=change)
+    found = errors(CASES["matmul_mma_stages"], CASES["matmul_mma_stages"].fitting(128, 128, 128), change=change)
     assert changed[0] > 0
     assert all(not error <= CASES["matmul_mma_stages"].tolerance for error in found)
 
@@ -122,7 +104,7 @@ def test_a_wrong_layout_is_a_wrong_result(old: str, new: str) -> None:
 def test_tiles_that_are_not_aligned_are_found() -> None:
     """The launch ends with an error, as on a device."""
     sizes = CASES["matmul_wmma"].fitting(64, 64, 32)
-    found = errors("matmul_wmma", sizes, change=lambda text: re.sub(r"\), 48\);", "), 44);", text))
+    found = errors(CASES["matmul_wmma"], sizes, change=lambda text: re.sub(r"\), 48\);", "), 44);", text))
     assert found == [float("inf")] * len(ORDERS)
 
 

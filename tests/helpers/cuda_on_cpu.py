@@ -182,3 +182,21 @@ def cuda_on_cpu(order: int, change: Any = None) -> Iterator[CudaOnCpu]:
         yield device
     finally:
         gpu_library.device_for = usual
+
+
+def errors(case: Any, *several: dict[str, int], change: Any = None, dynamic: bool = False) -> list[float]:
+    """The errors of a program of the examples against NumPy for sizes, in each order of threads; infinite when threads
+    do not meet. `change` changes the text of kernels; `dynamic`: one kernel for all sizes."""
+    found: list[float] = []
+    with cuda_on_cpu(ORDERS[0], change) as device:
+        function = case.build("cuda -arch=sm_80", several[0], dynamic)["main"]
+        for sizes in several:
+            for device.order in ORDERS:
+                arguments, expected = case.arguments(sizes)
+                try:
+                    function(*arguments)
+                except DeviceError:
+                    found.append(float("inf"))
+                    continue
+                found.append(case.error(arguments[-1], expected))
+    return found
