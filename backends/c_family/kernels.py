@@ -12,7 +12,7 @@ from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
 from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
-from weft.backends.c_family.memory_ops import buffer_type, space_of
+from weft.backends.c_family.memory_ops import buffer_type, shared_alignment, space_of
 from weft.backends.c_family.source import Kernel, KernelSource
 from weft.backends.low_modules import contents
 from weft.dialects import low_kernel
@@ -104,12 +104,13 @@ def _kernel_text(
 
 
 def _shared_bytes(emitter: FunctionEmitter, function: FuncOp) -> int:
-    """What the shared buffers of a kernel take, each starting on 16 bytes."""
+    """What the shared buffers of a kernel take, each starting where its alignment lets it."""
     total = 0
     for op in function.body.block.ops:
         if isinstance(op, AllocaOp) and space_of(op.memref.type) == "shared":
             element, length = buffer_type(emitter, op.memref.type, op)
-            total = -(-total // 16) * 16 + (length or 0) * element_bytes(element)
+            aligned = shared_alignment(op.memref)
+            total = -(-total // aligned) * aligned + (length or 0) * element_bytes(element)
     return total
 
 

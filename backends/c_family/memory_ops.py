@@ -196,13 +196,17 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.line(f"{aligned}{type_} {name}[{length}];")
 
 
+def shared_alignment(buffer: SSAValue) -> int:
+    """Bytes that a shared buffer starts on a multiple of: more where tiles are loaded from it."""
+    return WMMA_ALIGNMENT if any(isinstance(use.operation, AccessPtrOp) for use in buffer.uses) else WIDE_BYTES
+
+
 def _declare_shared(emitter: FunctionEmitter, op: Operation, name: str, type_: str, length: int, size: int) -> None:
     """An array that the threads of a block share: declared, or a part of what the launch gives."""
     if not isinstance(op.parent_op(), FuncOp):
         raise CompileError.at(op, f"shared buffer '{name}' of @{emitter.name} stands inside of a loop or condition")
     language = emitter.language
-    tiles = any(isinstance(use.operation, AccessPtrOp) for use in op.results[0].uses)
-    aligned = WMMA_ALIGNMENT if tiles else WIDE_BYTES
+    aligned = shared_alignment(op.results[0])
     start = -(-emitter.shared_bytes // aligned) * aligned
     emitter.shared_bytes = start + size
     if emitter.dynamic_shared:
