@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.low_tiles import TileOp
+from weft.dialects.strides import strides_of
+from weft.dialects.tir_regions import AssumeStridesOp
 from weft.interp.emitter import out_of_bounds
 from weft.interp.registry import emits
 
@@ -34,7 +37,11 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
 
 @emits(StrideOp)
 def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """Buffers lie row by row here."""
+    """Buffers lie row by row here, for the interpreter works on copies. Where elements of a caller's view lie must not
+    show: its strides may be stated of another buffer, and go with pointers to tiles."""
+    is_view = strides_of(op.buffer.type) is not None
+    if is_view and any(not isinstance(use.operation, AssumeStridesOp | TileOp) for use in op.stride.uses):
+        raise emitter.unsupported(op.stride)
     extents = emitter.buffer(op.buffer).extents[op.dimension.value.data + 1 :]
     known = 1
     for extent in extents:

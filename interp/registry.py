@@ -48,6 +48,8 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from weft.support.errors import InternalError
+
 if TYPE_CHECKING:
     from xdsl.ir import Operation
 
@@ -86,7 +88,8 @@ def emits(
 
     def register(rule: Callable[[Emitter, OpT], None]) -> Callable[[Emitter, OpT], None]:
         for op_class in op_classes:
-            _emit_rules[op_class.name] = rule
+            if _emit_rules.setdefault(op_class.name, rule) is not rule:
+                raise InternalError(f"the interpreter has two rules for {op_class.name}")
         return rule
 
     return register

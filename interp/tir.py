@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from weft.dialects import tir
-from weft.dialects.low_access import StrideOp
 from weft.dialects.tir_assume import AssumeOp, affine_text
 from weft.dialects.tir_empty import EmptyStart, empty_start
 from weft.dialects.tir_kinds import IterKind
@@ -170,14 +169,6 @@ def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
 @emits(AssumeStridesOp)
 def emit_assume_strides(emitter: Emitter, op: AssumeStridesOp) -> None:
     """Says where the elements of a caller's array lie; the interpreter works on copies."""
-
-
-@emits(StrideOp)
-def emit_stride(emitter: Emitter, op: StrideOp) -> None:
-    """A stride that is but stated of another buffer is never read; any other use would show where elements lie."""
-    for use in op.stride.uses:
-        if not isinstance(use.operation, AssumeStridesOp):
-            raise emitter.unsupported(op.stride)
 
 
 @emits(AssumeOp)
