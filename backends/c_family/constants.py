@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Final
 
 from weft.backends.c_family.expression import UNARY, Expr
+
+_ROUNDS_TO_INFINITY: Final = 2.0**128 - 2.0**103
+"""What rounds to infinity in `f32`, from here on."""
 
 
 def float_text(value: float, element: str) -> str:
@@ -19,7 +23,8 @@ def float_text(value: float, element: str) -> str:
     target = struct.pack("<f", value)
     for digits in range(1, 10):
         text = f"{value:.{digits}g}"
-        if struct.pack("<f", float(text)) == target:
+        # A few digits of the greatest numbers are more than any number.
+        if abs(float(text)) < _ROUNDS_TO_INFINITY and struct.pack("<f", float(text)) == target:
             break
     else:
         text = f"{value:.9g}"

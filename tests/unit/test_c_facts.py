@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weft.backends.c_family import facts
@@ -60,6 +60,9 @@ def test_results_lie_within_what_is_known(
     assert value % result.divisor == 0 if result.divisor else value == 0
 
 
+@example(3.4028234663852886e38)
+@example(3.4025001647762064e38)
+@example(-3.4e38)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_float_literals_read_back(value: float) -> None:
     text = float_text(value, "f32")
