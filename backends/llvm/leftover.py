@@ -10,6 +10,8 @@ repeated, what stays in registers. A module that says so (`Leftover`) is compile
     scf.for %k { %b = vector.load %B[%i * 16] ... }     invariants: LLVM can load before the loop
     scf.for %k { memref.store %zero, %C[%i + %k] }      invariants: LLVM fills and copies by calls
     scf.for %k { %s = arith.addf ... }                  loops: a scalar loop, which LLVM may turn into vectors
+    scf.for %k { scf.for %i {                           loops: sums in memory, which LLVM may keep in registers for
+      %c = vector.load %C[%i * 16] ... } }              several steps of a loop outside
 """
 
 from __future__ import annotations
@@ -68,10 +70,15 @@ class _Function:
         """Buffers in which a loop accesses the same elements in each iteration."""
         self._escaping: set[SSAValue] = set()
         """Buffers that stay in memory, for something else than loads and stores works on them."""
+        self._updated: set[SSAValue] = set()
+        """Buffers in which each iteration of a loop changes other elements where they lie: sums in memory, of a loop
+        outside."""
         self._found = Leftover.NOTHING
 
     def leftover(self, function: FuncOp) -> Leftover:
         self._block(function.body.block, 0)
+        if not all(self._becomes_registers(buffer) for buffer in self._updated):
+            return Leftover.LOOPS
         if all(self._becomes_registers(buffer) for buffer in self._repeated):
             return self._found
         return _most(self._found, Leftover.INVARIANTS)
@@ -84,12 +91,17 @@ class _Function:
         """Look at a block inside of `depth` loops; returns whether it accesses vectors."""
         depths = self._depths
         has_vectors = False
+        loaded: set[SSAValue] = set()
         for op in block.ops:
             operands = op.operands
             access = _ACCESSES.get(type(op))
             if access is not None:
                 buffer, of_vectors = access
                 self._access(operands[buffer], operands[buffer + 1], depth)
+                if op.results:
+                    loaded.add(operands[buffer])
+                elif operands[buffer] in loaded and depths.get(operands[buffer + 1], 0) == depth > 0:
+                    self._updated.add(operands[buffer])
                 has_vectors |= of_vectors
                 changes_in = depth
             elif op.regions:

@@ -30,10 +30,10 @@ func.func @tile(%A: memref<1024xf32>) {
 
 // -----
 
-// The same where the loop over the tile stays: its sums stay in memory, at the same places in each iteration of %k.
-// That they move with the innermost loop is enough.
+// The same where the loop over the tile stays: its sums stay in memory, at the same places in each iteration of %k, and
+// LLVM may take several of these at once. (A matmul with sums in memory ran 1.4 times as long without.)
 // CHECK-LABEL: define void @rolled(
-// CHECK:       !{!"nothing"}
+// CHECK-NOT:   weft.leftover
 func.func @rolled(%A: memref<1024xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
