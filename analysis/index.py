@@ -419,7 +419,7 @@ def quotient(index: Index, divisor: int, range_of: RangeOf) -> Index:
     if rest.constant == 0 and len(rest.terms) == 1:
         ((atom, f),) = rest.terms.items()
         if f == 1 and isinstance(atom, Quotient):
-            return outside + Index({Quotient(atom.numerator, atom.divisor * divisor): 1})
+            return outside + quotient(atom.numerator, atom.divisor * divisor, range_of)
     return outside + Index({Quotient(rest, divisor): 1})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
@@ -86,6 +86,7 @@ def compute(tree, point: list[int]) -> int:
     raise AssertionError(tree)
 
 
+@example(("//", ("//", ("*", ("value", 0), 3), 2), 3))
 @given(trees)
 def test_normal_form_simplified_and_affine_forms_mean_the_tree(tree) -> None:
     index = build(tree)
