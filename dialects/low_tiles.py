@@ -66,11 +66,8 @@ def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Att
     return type_.memory_space
 
 
-@irdl_op_definition
-class TileLoadOp(TileOp):
-    """A tile of memory that threads share, copied into a fragment."""
-
-    name = "low.tile_load"
+class _TileCopyOp(TileOp):
+    """A tile from one place to another, each given by a pointer and the distance of its rows."""
 
     source = operand_def(PtrType())
     source_rows = operand_def(IndexType())
@@ -79,6 +76,13 @@ class TileLoadOp(TileOp):
     fragment = prop_def(FragmentAttr)
 
     assembly_format = "$fragment $source `,` $source_rows `to` $target `,` $target_rows attr-dict"
+
+
+@irdl_op_definition
+class TileLoadOp(_TileCopyOp):
+    """A tile of memory that threads share, copied into a fragment."""
+
+    name = "low.tile_load"
 
     def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
         return ((self.fragment, self.target),)
@@ -94,18 +98,10 @@ class TileLoadOp(TileOp):
 
 
 @irdl_op_definition
-class TileStoreOp(TileOp):
+class TileStoreOp(_TileCopyOp):
     """A fragment, copied to a tile of memory that threads share."""
 
     name = "low.tile_store"
-
-    source = operand_def(PtrType())
-    source_rows = operand_def(IndexType())
-    target = operand_def(PtrType())
-    target_rows = operand_def(IndexType())
-    fragment = prop_def(FragmentAttr)
-
-    assembly_format = "$fragment $source `,` $source_rows `to` $target `,` $target_rows attr-dict"
 
     def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
         return ((self.fragment, self.source),)

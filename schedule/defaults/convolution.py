@@ -59,7 +59,7 @@ class DirectConvolutionRule:
         border = border_of(sch, block, roles)
         is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
         plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
-        _Tiling(sch, block, roles, plan, grouped, target).run()
+        _Tiling(sch, block, roles, plan, border, grouped, target).run()
         return True
 
 
@@ -148,13 +148,15 @@ class _Tiling:
     block: BlockHandle
     roles: ConvolutionRoles
     plan: _Plan
+    border: BlockHandle | None
+    """The block that pads the data, where there is one."""
     grouped: bool
     target: Target
 
     def run(self) -> None:
         sch, block = self.sch, self.block
         pattern = pattern_of(op_of(sch, block))
-        border = border_of(sch, block, self.roles)
+        border = self.border
         if border is not None:
             self._part_columns(border)
         result = local_result(sch, block, self.grouped)
