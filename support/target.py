@@ -108,6 +108,11 @@ class Target:
         return self.triple.split("-", 1)[0]
 
     @property
+    def has_avx512(self) -> bool:
+        """Whether vectors fill registers of AVX-512F: no other registers of an x86 are 64 bytes wide."""
+        return self.architecture == "x86_64" and self.vector_bytes == 64
+
+    @property
     def has_kernels(self) -> bool:
         """Whether programs for this target are kernels and the host code that launches them."""
         return self.kind in GPU_KINDS

@@ -88,13 +88,9 @@ def reduced_by_halves(emitter: FunctionEmitter, name: str, type_: ValueType, tex
     """The instruction that gives the maximum or minimum of all lanes: of the halves of a vector, until one is left."""
     while type_.lanes > 2:
         half = value_type(type_.element, type_.lanes // 2)
+        lists = [lane_list(range(start, start + half.lanes)) for start in (0, half.lanes)]
         halves = [
-            emitter.emit(
-                f"shufflevector {type_.text} {text}, {type_.text} poison, "
-                + lane_list(list(range(start, start + half.lanes))),
-                "half",
-            )
-            for start in (0, half.lanes)
+            emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lanes}", "half") for lanes in lists
         ]
         text, type_ = emitter.emit(_OF_LANES[name](emitter, half, *halves), "halves"), half
     swapped = emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list([1, 0])}", "swapped")

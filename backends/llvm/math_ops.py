@@ -109,9 +109,8 @@ that is in effect."""
 
 def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> None:
     """One instruction a register of AVX-512F; elsewhere LLVM's expansion, or calls of libm."""
-    target = emitter.module.target
     suffix, width, mask = _SCALEF[emitter.type_of(op.results[0], op).element]
-    is_wide = target.architecture == "x86_64" and target.vector_bytes == 64
+    is_wide = emitter.module.target.has_avx512
 
     def instruction(type_: ValueType, texts: list[str]) -> str:
         if not is_wide or not type_.lanes or type_.lanes % width:

@@ -33,6 +33,8 @@ from xdsl.dialects.ptr import PtrType
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.ir import Attribute, Operation
 
 
@@ -156,6 +158,6 @@ def _convert(type_: Attribute, op: Operation) -> ValueType:
             )
 
 
-def lane_list(lanes: list[int]) -> str:
+def lane_list(lanes: Sequence[int]) -> str:
     """The mask of a `shufflevector`; a negative lane is any value."""
     return f"<{len(lanes)} x i32> <{', '.join('i32 poison' if lane < 0 else f'i32 {lane}' for lane in lanes)}>"

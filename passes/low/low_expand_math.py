@@ -81,11 +81,11 @@ class LowExpandMathPass(ModulePass):
 
 def _bytes_that_scale(target: str) -> int:
     """Bytes of the vectors that one instruction multiplies by powers of two; 0 where there is none, or no CPU is named:
-    then the code is for any. That 64 bytes are a register of an x86 means AVX-512F, which has it."""
+    then the code is for any."""
     if "-mcpu=" not in target:
         return 0
     machine = Target.parse(target)
-    return 64 if machine.architecture == "x86_64" and machine.vector_bytes == 64 else 0
+    return machine.vector_bytes if machine.has_avx512 else 0
 
 
 def expand(function: FuncOp, scales: int = 0) -> None:
