@@ -58,8 +58,8 @@ def emit_scatter(emitter: Emitter, op: low.ScatterOp) -> None:
 
 def ldexp(significand: float, exponent: float) -> float:
     """significand * 2^exponent, in double; the type of the op rounds it, once: f32 has room to spare there."""
-    if exponent != exponent or math.isinf(exponent):
-        return significand * 2.0**exponent if exponent == exponent else exponent
+    if not math.isfinite(exponent):
+        return significand * 2.0**exponent
     try:
         return math.ldexp(significand, int(exponent))
     except OverflowError:
