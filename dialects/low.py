@@ -50,6 +50,7 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
+from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_fragments import FragmentAttr
 from weft.dialects.low_gpu import GPU_OPS
 from weft.dialects.low_kernel import KernelAttr
@@ -394,7 +395,7 @@ LOW = Dialect(
     "low",
     [
         *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp),
-        *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, LdexpOp, *LANE_FORMS.values()),
+        *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
     ],
     [AccessAttr, FragmentAttr, KernelAttr, ParamAttr],
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.dialects import low
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
+from weft.interp import low_dots as low_dots
 from weft.interp import low_gpu as low_gpu
 from weft.interp import low_tiles as low_tiles
 from weft.interp import pointers as pointers

@@ -9,6 +9,7 @@ from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.passes.low.low_forward_stores import ForwardStoresPass
 from weft.passes.low.low_legalize import TARGETS as LEGALIZED
 from weft.passes.low.low_legalize import LowLegalizePass
+from weft.passes.low.low_lower_dots import LowerDotsPass
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
@@ -74,6 +75,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         LowCanonicalizePass(),
         # Where types are still those of the program, which rules are asked about.
         LowerIntrinsicsPass(kind),
+        # Behind the canonical form, which shares the places of what is loaded; before conversions are widened.
+        LowerDotsPass(target),
         # After rules of users, who may have better functions. C compilers are left to choose.
         *((LowExpandMathPass(target),) if kind == "llvm" else ()),
         # Last, for what it widens is computed only where it was left.
@@ -138,6 +141,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         ForwardStoresPass(),
         # Where types are still those of the program, which rules are asked about.
         LowerIntrinsicsPass(target.partition(" ")[0]),
+        # Before conversions are widened.
+        LowerDotsPass(target),
         # Last, for what it widens is computed only where it was left.
         LowLegalizePass(target.partition(" ")[0]),
     )

@@ -228,6 +228,42 @@ def host_cores() -> int:
     return os.cpu_count() or 1
 
 
+_FEATURE_PROBE: Final = """
+define i32 @with_it(i32 %x) "target-cpu"="{cpu}" "target-features"="{more}" {{
+  %y = add i32 %x, 1
+  ret i32 %y
+}}
+define i32 @probe(i32 %x) "target-cpu"="{cpu}" "target-features"="{features}" {{
+  %y = call i32 @with_it(i32 %x)
+  ret i32 %y
+}}
+"""
+
+
+@cache
+def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
+    """Whether a CPU has a feature that LLVM calls `name` (`avx512vnni`, `dotprod`), by itself or through `features`.
+
+    LLVM tells in one way only: a function is inlined where all features that it asks for are there. Raises
+    `CompileError` for a feature that LLVM does not know.
+    """
+    import llvmlite.binding as llvm
+
+    check_features(triple, f"+{name}")
+    initialize_llvm(triple != host_triple())
+    all_features = ",".join(filter(None, (base_features(triple, cpu), features)))
+    more = ",".join(filter(None, (all_features, f"+{name}")))
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=all_features, opt=1)
+    context = llvm.create_context()
+    with llvm.parse_assembly(_FEATURE_PROBE.format(cpu=cpu, features=all_features, more=more), context) as module:
+        module.triple = triple
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+        builder.getModulePassManager().run(module, builder)
+        found = "call i32 @with_it" not in str(module)
+    context.close()
+    return found
+
+
 _VECTOR_PROBE: Final = """
 define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
   %c = fadd <16 x float> %a, %b

@@ -21,6 +21,7 @@ from weft.support.machine import (
     check_cpu,
     check_features,
     check_triple,
+    has_feature,
     host_cpu,
     host_triple,
     machine_facts,
@@ -111,6 +112,10 @@ class Target:
     def has_avx512(self) -> bool:
         """Whether vectors fill registers of AVX-512F: no other registers of an x86 are 64 bytes wide."""
         return self.architecture == "x86_64" and self.vector_bytes == 64
+
+    def has_feature(self, name: str) -> bool:
+        """Whether the CPU has what LLVM calls `name`. Raises `CompileError` where LLVM knows no such feature."""
+        return has_feature(self.triple, self.cpu, self.features, name)
 
     @property
     def has_kernels(self) -> bool:

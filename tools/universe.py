@@ -31,6 +31,7 @@ PASSES: Mapping[str, str] = {
     "low-expand-math": "weft.passes.low.low_expand_math:LowExpandMathPass",
     "low-forward-stores": "weft.passes.low.low_forward_stores:ForwardStoresPass",
     "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
+    "low-lower-dots": "weft.passes.low.low_lower_dots:LowerDotsPass",
     "low-lower-intrinsics": "weft.passes.low.low_lower_intrinsics:LowerIntrinsicsPass",
     "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
     "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -17,6 +18,7 @@ from weft.dialects.low import LOW
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import TIR, BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.schedule.dot_intrinsics import dot_intrinsics
 from weft.passes.schedule.tensor_core_intrinsics import tensor_core_intrinsics
 from weft.support.errors import CompileError, did_you_mean
 
@@ -42,21 +44,25 @@ _INTRINSICS: dict[str, TensorIntrinsic] = {}
 
 def add_intrinsic(intrinsic: TensorIntrinsic, *, override: bool) -> None:
     """Make an intrinsic known. Raises `CompileError` when its name is taken, unless `override`."""
-    if (intrinsic.name in _INTRINSICS or intrinsic.name in tensor_core_intrinsics()) and not override:
+    if (intrinsic.name in _INTRINSICS or intrinsic.name in _own_intrinsics()) and not override:
         raise CompileError(f"a tensor intrinsic '{intrinsic.name}' is registered already: pass override=True")
     _INTRINSICS[intrinsic.name] = intrinsic
 
 
 def find_intrinsic(name: str) -> TensorIntrinsic:
-    """The intrinsic of a name, registered or one of weft's own (`tensor_core_intrinsics`). Raises `CompileError`, which
-    suggests near names."""
+    """The intrinsic of a name, registered or one of weft's own. Raises `CompileError`, which suggests near names."""
     if name not in _INTRINSICS:
-        own = tensor_core_intrinsics()
+        own = _own_intrinsics()
         if name not in own:
             raise CompileError(f"unknown tensor intrinsic '{name}'{did_you_mean(name, {**own, **_INTRINSICS})}")
         description, implementation = own[name]
         _INTRINSICS[name] = intrinsic_of(name, _parsed(description), _parsed(implementation))
     return _INTRINSICS[name]
+
+
+def _own_intrinsics() -> Mapping[str, tuple[str, str]]:
+    """Those that weft has: name -> the text of the description and of the implementation."""
+    return {**tensor_core_intrinsics(), **dot_intrinsics()}
 
 
 def _parsed(text: str) -> ModuleOp:

@@ -1,0 +1,242 @@
+"""Dot products of neighbouring integers, as processors have instructions for: bytes by fours, halves by twos.
+
+`low.dot` works on values. At tir level, and until `low-lower-dots`, `low.tile_dot` and `low.tile_interleave` do what
+takes a few vectors in memory, so that `tensorize` can put them in blocks.
+
+The types that `as` names say how the lanes are read: `si8` from -128 to 127, `ui8` from 0 to 255.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import ClassVar, Final, cast
+
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    UnitAttr,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.dialects.ptr import PtrType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.low_access import AccessPtrOp
+
+_WIDTHS: Final = (8, 16)
+
+
+def is_signed(type_: IntegerType) -> bool:
+    """Whether lanes that are read as `type_` may be negative."""
+    return type_.signedness.data is Signedness.SIGNED
+
+
+def _verify_reading(op: Operation, reading: IntegerType, element: Attribute) -> None:
+    """Integers of 8 or 16 bits are read as signed or unsigned ones of as many bits."""
+    if reading.signedness.data is Signedness.SIGNLESS or reading.width.data not in _WIDTHS:
+        raise VerifyException(f"{op.name} reads si8, ui8, si16 or ui16, got {reading}")
+    if element != IntegerType(reading.width.data):
+        raise VerifyException(f"{op.name} reads {element} as {reading}")
+
+
+@irdl_op_definition
+class DotOp(IRDLOperation):
+    """Each lane of an accumulator gets the dot product of its group of lanes added; sums wrap.
+
+    ```mlir
+    %r = low.dot %c, %a as si8, %b as ui8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
+    // r[l] = c[l] + a[0] * b[4 * l] + a[1] * b[4 * l + 1] + a[2] * b[4 * l + 2] + a[3] * b[4 * l + 3]
+    ```
+    A group has as many lanes as `rhs` has for each lane of the accumulator; `lhs` has as many lanes as `rhs`, or a
+    single group, which goes with every one.
+    """
+
+    name = "low.dot"
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    acc = operand_def(T)
+    lhs = operand_def(VectorType)
+    rhs = operand_def(VectorType)
+    lhs_as = prop_def(IntegerType)
+    rhs_as = prop_def(IntegerType)
+    result = result_def(T)
+
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$acc `,` $lhs `as` $lhs_as `,` $rhs `as` $rhs_as attr-dict `:` type($acc) `,` type($lhs) `,` type($rhs)"
+    )
+
+    def __init__(self, acc: SSAValue, lhs: SSAValue, lhs_as: IntegerType, rhs: SSAValue, rhs_as: IntegerType) -> None:
+        super().__init__(
+            operands=[acc, lhs, rhs], properties={"lhs_as": lhs_as, "rhs_as": rhs_as}, result_types=[acc.type]
+        )
+
+    @property
+    def lanes(self) -> int:
+        """How many sums there are."""
+        return _lanes(self.acc)
+
+    @property
+    def group(self) -> int:
+        """How many products each sum gets."""
+        return _lanes(self.rhs) // self.lanes
+
+    @property
+    def is_one_group(self) -> bool:
+        """Whether `lhs` is a single group, which goes with every one of `rhs`."""
+        return _lanes(self.lhs) != _lanes(self.rhs)
+
+    def verify_(self) -> None:
+        values = (self.acc, self.lhs, self.rhs)
+        elements = [
+            v.type.element_type for v in values if isinstance(v.type, VectorType) and v.type.get_num_dims() == 1
+        ]
+        if len(elements) != 3 or elements[0] != i32:
+            shown = ", ".join(str(value.type) for value in values)
+            raise VerifyException(f"{self.name} works on vectors of one dimension, and adds to i32, got {shown}")
+        for reading, element in zip((self.lhs_as, self.rhs_as), elements[1:], strict=True):
+            _verify_reading(self, reading, element)
+        if self.lhs_as.width != self.rhs_as.width:
+            raise VerifyException(f"{self.name} multiplies integers of one width, got {self.lhs_as} and {self.rhs_as}")
+        acc, lhs, rhs = _lanes(self.acc), _lanes(self.lhs), _lanes(self.rhs)
+        if rhs % acc or lhs not in (rhs, rhs // acc):
+            raise VerifyException(
+                f"{self.name} takes a group of lanes for each of {acc} sums, or one for all, got {lhs} and {rhs}"
+            )
+
+
+def _lanes(value: SSAValue) -> int:
+    return prod(cast("VectorType[Attribute]", value.type).get_shape())
+
+
+def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
+    """A pointer to so many elements, and their type."""
+    if not isinstance(pointer.owner, AccessPtrOp):
+        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
+    sizes = pointer.owner.box_sizes
+    if sizes is not None and prod(sizes) != count:
+        raise VerifyException(f"{op.name} works on {count} elements, got a box of {list(sizes)}")
+    return cast("MemRefType[Attribute]", pointer.owner.buffer.type).element_type
+
+
+@irdl_op_definition
+class TileDotOp(IRDLOperation):
+    """`low.dot` on memory: C[l] += sum over s of A[s] * B[l][s], all of them next to each other.
+
+    ```mlir
+    low.tile_dot %a as si8, %b as ui8 onto %c {lanes = 16, steps = 4}
+    ```
+    The pointers name 4 elements of A, 16 x 4 of B and 16 of C.
+    """
+
+    name = "low.tile_dot"
+
+    a = operand_def(PtrType())
+    b = operand_def(PtrType())
+    c = operand_def(PtrType())
+    a_as = prop_def(IntegerType)
+    b_as = prop_def(IntegerType)
+    lanes = prop_def(IntegerAttr)
+    steps = prop_def(IntegerAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `as` $a_as `,` $b `as` $b_as `onto` $c attr-dict"
+
+    def __init__(
+        self, a: SSAValue, a_as: IntegerType, b: SSAValue, b_as: IntegerType, c: SSAValue, lanes: int, steps: int
+    ) -> None:
+        numbers = {"lanes": IntegerAttr(lanes, i64), "steps": IntegerAttr(steps, i64)}
+        super().__init__(operands=[a, b, c], properties={"a_as": a_as, "b_as": b_as, **numbers})
+
+    @property
+    def lane_count(self) -> int:
+        return self.lanes.value.data
+
+    @property
+    def step_count(self) -> int:
+        return self.steps.value.data
+
+    def verify_(self) -> None:
+        if self.lane_count < 1 or self.step_count < 1:
+            raise VerifyException(f"{self.name} has at least one lane and step, got {self.lanes} and {self.steps}")
+        _verify_reading(self, self.a_as, _verify_box(self, self.a, self.step_count))
+        _verify_reading(self, self.b_as, _verify_box(self, self.b, self.lane_count * self.step_count))
+        if self.a_as.width != self.b_as.width:
+            raise VerifyException(f"{self.name} multiplies integers of one width, got {self.a_as} and {self.b_as}")
+        sums = _verify_box(self, self.c, self.lane_count)
+        if sums != i32:
+            raise VerifyException(f"{self.name} adds to i32, got {sums}")
+
+
+@irdl_op_definition
+class TileInterleaveOp(IRDLOperation):
+    """Rows become groups of neighbours: Y[l][r] = X[r][l].
+
+    ```mlir
+    low.tile_interleave %x, %x_rows to %y {lanes = 16, rows = 4}
+    ```
+    A row of X starts `%x_rows` elements behind the one before; the elements of Y are next to each other. With `flip`,
+    the highest bits are flipped: signed numbers, plus half of their range, read as unsigned ones.
+    """
+
+    name = "low.tile_interleave"
+
+    source = operand_def(PtrType())
+    distance = operand_def(IndexType())
+    target = operand_def(PtrType())
+    lanes = prop_def(IntegerAttr)
+    rows = prop_def(IntegerAttr)
+    flip = opt_prop_def(UnitAttr)
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source `,` $distance `to` $target attr-dict"
+
+    def __init__(
+        self, source: SSAValue, distance: SSAValue, target: SSAValue, lanes: int, rows: int, *, flip: bool = False
+    ) -> None:
+        numbers = {"lanes": IntegerAttr(lanes, i64), "rows": IntegerAttr(rows, i64)}
+        super().__init__(
+            operands=[source, distance, target], properties={**numbers, "flip": UnitAttr() if flip else None}
+        )
+
+    @property
+    def lane_count(self) -> int:
+        return self.lanes.value.data
+
+    @property
+    def row_count(self) -> int:
+        return self.rows.value.data
+
+    def verify_(self) -> None:
+        if self.lane_count < 1 or self.row_count < 1:
+            raise VerifyException(f"{self.name} has at least one lane and row, got {self.lanes} and {self.rows}")
+        count = self.lane_count * self.row_count
+        source, target = _verify_box(self, self.source, count), _verify_box(self, self.target, count)
+        if source != target:
+            raise VerifyException(f"{self.name} moves {source} to {target}")
+        if self.flip is not None and not isinstance(source, IntegerType):
+            raise VerifyException(f"{self.name} flips bits of integers, got {source}")
+
+
+DOT_OPS: Final[tuple[type[IRDLOperation], ...]] = (DotOp, TileDotOp, TileInterleaveOp)
+"""Dot products of neighbouring lanes, and what brings their operands into that order."""

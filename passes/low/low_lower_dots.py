@@ -1,0 +1,274 @@
+"""low-lower-dots: dot products as the instructions that a target has, or as products and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    VectorType,
+    i32,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.dialects import low_lanes
+from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
+from weft.passes.tir.nest import erase_if_unused
+from weft.support.dot_instructions import DotInstruction, dot_instructions
+from weft.support.errors import InternalError
+from weft.support.target import Target
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NO_OVERFLOW: Final = {"overflowFlags": arith.IntegerOverflowAttr("none")}
+
+
+@dataclass(frozen=True)
+class LowerDotsPass(ModulePass):
+    """Let dot products in memory be dot products of vectors, and these such as the target has instructions for:
+    `low-lower-dots{target="llvm -mcpu=cascadelake"}`.
+
+    ```mlir
+    low.tile_dot %pa as ui8, %pb as si8 onto %pc {lanes = 16, steps = 4}
+    // becomes
+    %a = vector.load %A[%i] : memref<?xi8>, vector<4xi8>
+    %b = vector.load %B[%j] : memref<?xi8>, vector<64xi8>
+    %c = vector.load %C[%k] : memref<?xi32>, vector<16xi32>
+    %r = low.dot %c, %a as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
+    vector.store %r, %C[%k] : memref<?xi32>, vector<16xi32>
+    ```
+    A `low.dot` of more lanes than an instruction has is cut into several. Where there is one for other signs only, an
+    operand is moved by half of its range, by flipping its highest bit, and the sum of the other one makes up for it:
+    a * b = (a + 128) * b - 128 * b. What is left becomes products and sums of 32 bits.
+
+    Requires flat buffers (`tir-flatten`).
+    """
+
+    name = "low-lower-dots"
+
+    target: str
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = [function for function in op.ops if isinstance(function, FuncOp)]
+        found = [inner for function in functions for inner in function.walk() if isinstance(inner, _OPS)]
+        if not found:
+            return
+        instructions = dot_instructions(Target.parse(self.target))
+        for inner in found:
+            match inner:
+                case TileInterleaveOp():
+                    _interleave(inner)
+                case TileDotOp():
+                    _legalize(_loaded(inner), instructions)
+                case DotOp():
+                    _legalize(inner, instructions)
+
+
+_OPS: Final = (DotOp, TileDotOp, TileInterleaveOp)
+
+
+class _Builder:
+    """Inserts ops before the one that is rewritten, at its place in the source."""
+
+    def __init__(self, op: Operation) -> None:
+        self.op = op
+
+    def insert(self, op: Operation) -> SSAValue:
+        """Insert an op; its result, where it has one."""
+        block = self.op.parent
+        if block is None:
+            raise InternalError(f"{self.op.name} stands nowhere")
+        op.location = self.op.location
+        block.insert_op_before(op, self.op)
+        return op.results[0] if op.results else self.op.operands[0]
+
+    def load(self, pointer: SSAValue, element: Attribute, lanes: int, offset: SSAValue | None = None) -> SSAValue:
+        """Lanes that are next to each other in memory, so many elements further."""
+        access = _pointer(pointer)
+        at = access.indices[0]
+        if offset is not None:
+            sum_ = arith.AddiOp.create(operands=[at, offset], result_types=[at.type], properties=_NO_OVERFLOW)
+            at = self.insert(sum_)
+        return self.insert(vector.LoadOp(access.buffer, [at], VectorType(element, [lanes])))
+
+    def store(self, value: SSAValue, pointer: SSAValue) -> None:
+        access = _pointer(pointer)
+        self.insert(vector.StoreOp(value, access.buffer, list(access.indices)))
+
+    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        element = cast("VectorType[Attribute]", first.type).element_type
+        mask = DenseArrayBase.from_list(i64, list(lanes))
+        type_ = VectorType(element, [len(lanes)])
+        return self.insert(
+            vector.ShuffleOp.create(operands=[first, second], result_types=[type_], properties={"mask": mask})
+        )
+
+    def joined(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """One or two vectors behind each other."""
+        if len(parts) == 1:
+            return parts[0]
+        first, second = parts
+        count = sum(cast("VectorType[Attribute]", part.type).get_shape()[0] for part in parts)
+        return self.shuffle(first, second, range(count))
+
+    def times(self, value: SSAValue, factor: int) -> SSAValue | None:
+        """An index so many times; None for zero."""
+        if factor < 2:
+            return value if factor else None
+        number = self.insert(arith.ConstantOp(IntegerAttr(factor, IndexType())))
+        return self.insert(
+            arith.MuliOp.create(operands=[value, number], result_types=[value.type], properties=_NO_OVERFLOW)
+        )
+
+    def constant(self, number: int, type_: VectorType[Attribute]) -> SSAValue:
+        value = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), [number])
+        return self.insert(arith.ConstantOp.create(result_types=[type_], properties={"value": value}))
+
+    def combine(self, kind: type[Operation], first: SSAValue, second: SSAValue) -> SSAValue:
+        properties = {} if kind is arith.XOrIOp else _NO_OVERFLOW
+        return self.insert(kind.create(operands=[first, second], result_types=[first.type], properties=properties))
+
+    def replace(self, value: SSAValue) -> None:
+        """Let `value` stand for the result of the op, which goes."""
+        self.op.results[0].replace_all_uses_with(value)
+        self.erase()
+
+    def erase(self) -> None:
+        """Erase the op, and pointers that nobody takes any more."""
+        operands = list(self.op.operands)
+        self.op.detach()
+        self.op.erase()
+        for value in operands:
+            if isinstance(value.owner, AccessPtrOp) and value.first_use is None:
+                indices = list(value.owner.indices)
+                value.owner.detach()
+                value.owner.erase()
+                erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
+
+
+def _pointer(value: SSAValue) -> AccessPtrOp:
+    if not isinstance(value.owner, AccessPtrOp) or len(value.owner.indices) != 1:
+        raise InternalError("dot products in memory are of flat buffers")
+    return value.owner
+
+
+def _loaded(op: TileDotOp) -> DotOp:
+    """The dot product on what the pointers name."""
+    build = _Builder(op)
+    a = build.load(op.a, IntegerType(op.a_as.width.data), op.step_count)
+    b = build.load(op.b, IntegerType(op.b_as.width.data), op.lane_count * op.step_count)
+    dot = DotOp(build.load(op.c, i32, op.lane_count), a, op.a_as, b, op.b_as)
+    build.store(build.insert(dot), op.c)
+    build.erase()
+    return dot
+
+
+def _legalize(op: DotOp, instructions: Sequence[DotInstruction]) -> None:
+    signs = (is_signed(op.lhs_as), is_signed(op.rhs_as))
+    fitting = [i for i in instructions if i.group == op.group and op.lanes % i.lanes == 0]
+    exact = [i for i in fitting if i.takes(i.lanes, i.group, *signs)]
+    if any(i.lanes == op.lanes for i in exact):
+        return
+    if exact:
+        _cut(op, exact[0].lanes)
+        return
+    # Signs that both differ from those of an instruction would take two corrections.
+    near = [i for i in fitting if i.takes(i.lanes, i.group, not signs[0], signs[1])]
+    if near and signs[0] == signs[1]:
+        for part in _flip(op):
+            _legalize(part, instructions)
+    else:
+        _spell_out(op)
+
+
+def _cut(op: DotOp, lanes: int) -> None:
+    """Several dot products of so many lanes each."""
+    build = _Builder(op)
+    total: SSAValue | None = None
+    for first in range(0, op.lanes, lanes):
+        group = range(first * op.group, (first + lanes) * op.group)
+        acc = build.shuffle(op.acc, op.acc, range(first, first + lanes))
+        lhs = op.lhs if op.is_one_group else build.shuffle(op.lhs, op.lhs, group)
+        part = build.insert(DotOp(acc, lhs, op.lhs_as, build.shuffle(op.rhs, op.rhs, group), op.rhs_as))
+        total = part if total is None else build.shuffle(total, part, range(first + lanes))
+    build.replace(op.acc if total is None else total)
+
+
+def _flip(op: DotOp) -> tuple[DotOp, DotOp]:
+    """The left operand read with the other sign; what that adds is taken off. Loops and rows that share the right
+    operand share what it takes."""
+    build = _Builder(op)
+    half = 1 << (op.lhs_as.width.data - 1)
+    other = IntegerType(op.lhs_as.width.data, _other(op.lhs_as))
+    type_ = cast("VectorType[Attribute]", op.lhs.type)
+    flipped = build.combine(arith.XOrIOp, op.lhs, build.constant(-half, type_))
+    sums = DotOp(op.acc, flipped, other, op.rhs, op.rhs_as)
+    total = build.insert(sums)
+    group = VectorType(IntegerType(op.lhs_as.width.data), [op.group])
+    # 128 is read from unsigned bytes, -128 from signed ones: the same bits.
+    moved = DotOp(
+        build.constant(0, cast("VectorType[Attribute]", op.acc.type)),
+        build.constant(-half, group),
+        other,
+        op.rhs,
+        op.rhs_as,
+    )
+    build.replace(build.combine(arith.SubiOp, total, build.insert(moved)))
+    return sums, moved
+
+
+def _other(type_: IntegerType) -> Signedness:
+    return Signedness.UNSIGNED if is_signed(type_) else Signedness.SIGNED
+
+
+def _spell_out(op: DotOp) -> None:
+    """Products and sums of 32 bits, one step of the groups after the other."""
+    build = _Builder(op)
+    wide = VectorType(i32, [op.lanes])
+
+    def lanes_of(value: SSAValue, reading: IntegerType, step: int, *, is_group: bool) -> SSAValue:
+        if is_group:
+            widen = arith.ExtSIOp if is_signed(reading) else arith.ExtUIOp
+            scalar = build.insert(vector.ExtractOp(value, [step], IntegerType(reading.width.data)))
+            return build.insert(vector.BroadcastOp(build.insert(widen(scalar, i32)), wide))
+        narrow = build.shuffle(value, value, range(step, op.lanes * op.group, op.group))
+        widen_lanes = low_lanes.ExtSIOp if is_signed(reading) else low_lanes.ExtUIOp
+        return build.insert(widen_lanes(narrow, wide))
+
+    total: SSAValue = op.acc
+    for step in range(op.group):
+        left = lanes_of(op.lhs, op.lhs_as, step, is_group=op.is_one_group)
+        right = lanes_of(op.rhs, op.rhs_as, step, is_group=False)
+        total = build.combine(arith.AddiOp, total, build.combine(arith.MuliOp, left, right))
+    build.replace(total)
+
+
+def _interleave(op: TileInterleaveOp) -> None:
+    """Rows as vectors behind each other, then one shuffle, which code generators know how to do best."""
+    build = _Builder(op)
+    element = cast("VectorType[Attribute]", _pointer(op.source).buffer.type).element_type
+    lanes, count = op.lane_count, op.row_count
+    parts = [build.load(op.source, element, lanes, build.times(op.distance, row)) for row in range(count)]
+    while len(parts) > 2:
+        parts = [build.joined(parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    result = build.shuffle(parts[0], parts[-1], [row * lanes + lane for lane in range(lanes) for row in range(count)])
+    if op.flip is not None:
+        type_ = cast("VectorType[Attribute]", result.type)
+        half = 1 << (cast("IntegerType", element).width.data - 1)
+        result = build.combine(arith.XOrIOp, result, build.constant(-half, type_))
+    build.store(result, op.target)
+    build.erase()

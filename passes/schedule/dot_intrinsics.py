@@ -1,0 +1,110 @@
+"""The tensor intrinsics for dot products of neighbouring integers, as `Schedule.tensorize` names them.
+
+    dot_16x4_u8s8               C[l] += sum over s of A[s] * B[l][s]: 16 sums of 32 bits in scope "local", of 4 products
+                                each; the bytes of A are read as unsigned, those of B as signed
+    dot_16x4_u8s8_global        the same, with sums in memory that has no scope
+    dot_16x2_s16s16             of two halves each
+    interleave_16x4_8           Y[l][r] = X[r][l]: 4 rows of 16 bytes become 16 groups of 4
+    interleave_16x4_8_flip      the same with the highest bits flipped (see `Recode`)
+
+For 4, 8 and 16 lanes, and all signs. Any target has them; where it has no such instructions, they become products and
+sums of 32 bits (`low-lower-dots`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import product
+from typing import Final
+
+LANES: Final = (4, 8, 16)
+_STEPS: Final = {8: 4, 16: 2}
+"""Width of what is multiplied -> how many products make a lane of 32 bits."""
+
+
+@cache
+def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
+    """Name -> the text of the description and of the implementation."""
+    found: dict[str, tuple[str, str]] = {}
+    for lanes, bits in product(LANES, _STEPS):
+        for left, right in product("su", "su"):
+            for scope in ("local", "global"):
+                suffix = "" if scope == "local" else "_global"
+                found[f"{dot_name(lanes, bits, left == 's', right == 's')}{suffix}"] = _dot(
+                    lanes, bits, left, right, scope
+                )
+        for flip in (False, True):
+            found[interleave_name(lanes, bits, flip=flip)] = _interleave(lanes, bits, flip=flip)
+    return found
+
+
+def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> str:
+    """What the dot product of so many lanes, of integers so wide, is called."""
+    left, right = ("s" if signed else "u" for signed in (left_signed, right_signed))
+    return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
+
+
+def interleave_name(lanes: int, bits: int, *, flip: bool) -> str:
+    """What brings rows of integers so wide into groups is called."""
+    return f"interleave_{lanes}x{_STEPS[bits]}_{bits}{'_flip' if flip else ''}"
+
+
+def _dot(lanes: int, bits: int, left: str, right: str, scope: str) -> tuple[str, str]:
+    steps, element = _STEPS[bits], f"i{bits}"
+    space = "" if scope == "global" else f', "{scope}"'
+    a, b, c = f"memref<{steps}x{element}>", f"memref<{lanes}x{steps}x{element}>", f"memref<{lanes}xi32{space}>"
+    widen = {"s": "arith.extsi", "u": "arith.extui"}
+    parameters = f"%A: {a}, %B: {b}, %C: {c}"
+    description = f"""\
+func.func @description({parameters}) {{
+  tir.for %l in {lanes} {{ tir.for %s in {steps} {{
+    tir.block "dot" iters(%vl: spatial<{lanes}>, %vs: reduce<{steps}>) = [%l, %s] {{
+      %a = memref.load %A[%vs] : {a}
+      %wide_a = {widen[left]} %a : {element} to i32
+      %b = memref.load %B[%vl, %vs] : {b}
+      %wide_b = {widen[right]} %b : {element} to i32
+      %p = arith.muli %wide_a, %wide_b : i32
+      %c = memref.load %C[%vl] : {c}
+      %sum = arith.addi %c, %p : i32
+      memref.store %sum, %C[%vl] : {c}
+    }} }} }}
+  func.return
+}}"""
+    implementation = f"""\
+func.func @implementation({parameters}) {{
+  %c0 = arith.constant 0 : index
+  %a = low.access_ptr %A[%c0] sizes [{steps}] read : {a}
+  %b = low.access_ptr %B[%c0, %c0] sizes [{lanes}, {steps}] read : {b}
+  %c = low.access_ptr %C[%c0] sizes [{lanes}] readwrite : {c}
+  low.tile_dot %a as {left}i{bits}, %b as {right}i{bits} onto %c {{lanes = {lanes}, steps = {steps}}}
+  func.return
+}}"""
+    return description, implementation
+
+
+def _interleave(lanes: int, bits: int, *, flip: bool) -> tuple[str, str]:
+    rows, element = _STEPS[bits], f"i{bits}"
+    x, y = f"memref<{rows}x{lanes}x{element}>", f"memref<{lanes}x{rows}x{element}>"
+    strided = f"memref<{rows}x{lanes}x{element}, strided<[?, 1], offset: ?>>"
+    half = f"\n  %half = arith.constant -{1 << (bits - 1)} : {element}" if flip else ""
+    flipped = f"\n      %f = arith.xori %x, %half : {element}" if flip else ""
+    description = f"""\
+func.func @description(%X: {x}, %Y: {y}) {{{half}
+  tir.for %r in {rows} {{ tir.for %l in {lanes} {{
+    tir.block "interleave" iters(%vr: spatial<{rows}>, %vl: spatial<{lanes}>) = [%r, %l] {{
+      %x = memref.load %X[%vr, %vl] : {x}{flipped}
+      memref.store {"%f" if flip else "%x"}, %Y[%vl, %vr] : {y}
+    }} }} }}
+  func.return
+}}"""
+    implementation = f"""\
+func.func @implementation(%X: {strided}, %Y: {y}) {{
+  %c0 = arith.constant 0 : index
+  %x = low.access_ptr %X[%c0, %c0] sizes [{rows}, {lanes}] read : {strided}
+  %distance = low.stride %X {{dimension = 0}} : {strided}
+  %y = low.access_ptr %Y[%c0, %c0] sizes [{lanes}, {rows}] write : {y}
+  low.tile_interleave %x, %distance to %y {{lanes = {lanes}, rows = {rows}{", flip" if flip else ""}}}
+  func.return
+}}"""
+    return description, implementation
