@@ -9,7 +9,7 @@ from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerAttr, IntegerType, f32, i1
+from xdsl.dialects.builtin import AnyFloat, Float16Type, Float64Type, IndexType, IntegerAttr, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
@@ -164,9 +164,7 @@ def unary(body: Body, function: str, operand: SSAValue) -> SSAValue:
             floating = isinstance(operand.type, AnyFloat)
             return _apply(body, math_dialect.AbsFOp if floating else math_dialect.AbsIOp, operand)
         case "sigmoid":
-            one = body.constant(1.0, operand.type)
-            decayed = _apply(body, math_dialect.ExpOp, _apply(body, arith.NegfOp, operand))
-            return _apply(body, arith.DivfOp, one, _apply(body, arith.AddfOp, one, decayed))
+            return _sigmoid(body, operand)
         case "isnan":
             return body.append(arith.CmpfOp(operand, operand, "uno"))
         case "isinf" | "isfinite":
@@ -175,6 +173,19 @@ def unary(body: Body, function: str, operand: SSAValue) -> SSAValue:
             return body.append(arith.CmpfOp(size, infinity, "oeq" if function == "isinf" else "olt"))
         case _:
             return _apply(body, FUNCTIONS[function], operand)
+
+
+_EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float16Type: 11.0, Float64Type: 709.0}
+"""Type -> a number whose exponential is finite, and so great that 1 more is no other number; 88 unless given."""
+
+
+def _sigmoid(body: Body, x: SSAValue) -> SSAValue:
+    """t / (1 + t) with t = exp(x): 1 / (1 + exp(-x)) would be 0 from where exp(-x) is infinite, for results that are
+    subnormal numbers. Greater x than t has room for give 1 as well."""
+    one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE.get(type(x.type), 88.0)))
+    is_beyond = body.append(arith.CmpfOp(x, end, "ogt"))
+    t = _apply(body, math_dialect.ExpOp, body.append(arith.SelectOp(is_beyond, end, x)))
+    return _apply(body, arith.DivfOp, t, _apply(body, arith.AddfOp, one, t))
 
 
 def cast(body: Body, operand: SSAValue, target: Attribute) -> SSAValue:

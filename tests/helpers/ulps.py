@@ -50,10 +50,41 @@ EXACT: dict[str, Callable[..., Array]] = {
     "log1p": np.log1p,
     "tanh": np.tanh,
     "erf": erf,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "powf": np.power,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "cbrt": np.cbrt,
     "sin": np.sin,
     "cos": np.cos,
-    "powf": np.power,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
 }
+"""Function -> what it is in the arithmetic of its argument, which is to be wider than that of the results to check."""
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "exp": (1.0, 1.0),
+    "exp2": (1.05, 1.2),
+    "expm1": (1.5, 2.0),
+    "log": (0.85, 0.85),
+    "log2": (0.85, 0.85),
+    "log10": (0.85, 0.85),
+    "log1p": (1.5, 1.5),
+    "tanh": (1.5, 1.5),
+    "erf": (1.1, 1.25),
+}
+"""Function with a formula -> largest error in ulp for f32 and for f64, as in
+docs/decisions/0016-elementary-functions.md."""
+
+COMPOSED_BOUNDS: dict[str, tuple[float, float]] = {"sigmoid": (2.5, 2.5)}
+"""The same of functions that tensor expressions make of others."""
 
 SPECIAL = (
     *(0.0, np.inf, np.nan, 0.5, 1.0, 2.0, 10.0, 1e-40, 1.4e-45, 1.2e-38, 3.4e38, 1e-310, 5e-324, 2.2e-308, 1.79e308),
@@ -119,11 +150,18 @@ func.func @f({", ".join(f"%{x}: {buffer}" for x in [*inputs, "Y"])}) attributes 
 }}"""
 
 
-def errors(result: Array, exact: Array) -> Array:
+class Bfloat16:
+    """What `np.finfo` says of the formats that NumPy has."""
+
+    minexp, maxexp, nmant = -126, 128, 7
+    max = (2 - 2.0**-7) * 2.0**127
+
+
+def errors(result: Array, exact: Array, limits: Any = None) -> Array:
     """The distance of each result from the exact value, in units in the last place of the result's format at the exact
     value. Infinity is where the format's range ends; NaN for a number, or a zero with the wrong sign, is infinitely
-    far off."""
-    limits = np.finfo(result.dtype)
+    far off. `limits` are those of the format where the results have come in a wider one."""
+    limits = limits or np.finfo(result.dtype)
     wide = exact.dtype.type
     with np.errstate(all="ignore"):
         _, exponent = np.frexp(np.abs(exact))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from ulps import DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
+from ulps import BOUNDS, DTYPES, EXACT, WIDE, WIDER, Array, errors, function_text, sample
 from xdsl.dialects import arith
 
 from weft.dialects.low import ORDERED
@@ -16,18 +16,6 @@ from weft.tools.parsing import parse_text
 from weft.tools.programs import context
 
 COUNT = 1 << 17
-BOUNDS = {
-    "exp": (1.0, 1.0),
-    "exp2": (1.05, 1.2),
-    "expm1": (1.5, 2.0),
-    "log": (0.85, 0.85),
-    "log2": (0.85, 0.85),
-    "log10": (0.85, 0.85),
-    "log1p": (1.5, 1.5),
-    "tanh": (1.5, 1.5),
-    "erf": (1.1, 1.25),
-}
-"""Function -> largest error in ulp for f32 and for f64, as in docs/decisions/0016-elementary-functions.md."""
 
 
 def compiled(function: str, element: str, lanes: int, target: str, count: int = COUNT, arguments: int = 1) -> Library:

@@ -1,0 +1,65 @@
+"""Elementary functions as tensor expressions have them: every 16-bit number, sigmoid, and where errors are largest."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from ulps import BOUNDS, COMPOSED_BOUNDS, EXACT, WIDE, WIDER, Array, Bfloat16, errors, sample
+
+import weft
+from weft import te
+
+LANES = 16
+FUNCTIONS = (*BOUNDS, *COMPOSED_BOUNDS)
+
+
+def compiled(function: Callable[[te.Expr], te.Expr], dtype: str, count: int) -> Callable[[Array, Array], None]:
+    A = te.placeholder((count,), dtype, name="A")
+    B = te.compute((count,), lambda i: function(A[i]), name="B")
+    sch = weft.Schedule(te.create_func([A, B], name="f"))
+    _, inner = sch.split(sch.get_loops("B")[0], factors=[None, LANES])
+    sch.vectorize(inner)
+    return weft.build(sch.mod, target="llvm -num-threads=1")["f"]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_every_number_of_16_bits(dtype: str, function: str) -> None:
+    """Computed in f32 and rounded: what that adds to half a unit is little. Sigmoid is rounded at every step."""
+    codes = np.arange(1 << 16, dtype=np.uint16)
+    numbers = codes.view(np.float16) if dtype == "float16" else codes
+    result = np.empty_like(numbers)
+    compiled(getattr(te, function), dtype, len(numbers))(numbers, result)
+    limits = None
+    if dtype == "bfloat16":
+        numbers, result = ((bits.astype(np.uint32) << 16).view(np.float32) for bits in (numbers, result))
+        limits = Bfloat16
+    with np.errstate(all="ignore"):
+        exact = EXACT[function](numbers.astype(np.float64))
+    off = errors(result, exact, limits)
+    at = int(np.argmax(off))
+    bound = 2.0 if function in COMPOSED_BOUNDS else 0.501
+    assert off[at] <= bound, f"{function}({numbers[at]!r}) is {exact[at]!r}, got {result[at]!r}, {off[at]} ulp"
+
+
+@pytest.mark.parametrize(("dtype", "count"), [(np.float32, 1 << 22), (np.float64, 1 << 18)])
+def test_sigmoid_over_the_whole_range(dtype: type[np.floating], count: int) -> None:
+    if dtype is np.float64 and not WIDE:
+        pytest.skip("no arithmetic wider than double")
+    numbers = sample(dtype, count)
+    result = np.empty_like(numbers)
+    compiled(te.sigmoid, np.dtype(dtype).name, count)(numbers, result)
+    with np.errstate(all="ignore"):
+        exact = EXACT["sigmoid"](numbers.astype(WIDER[dtype]))
+    off = errors(result, exact)
+    at = int(np.argmax(off))
+    assert off[at] <= COMPOSED_BOUNDS["sigmoid"][dtype is np.float64], f"sigmoid({numbers[at]!r}): {off[at]} ulp"
+
+
+def test_small_results_of_sigmoid_are_no_zeros() -> None:
+    """1 / (1 + exp(-x)) is 0 where exp(-x) is infinite, 15 before the results are."""
+    numbers = np.linspace(-103, -87, 64, dtype=np.float32)
+    result = np.empty_like(numbers)
+    compiled(te.sigmoid, "float32", len(numbers))(numbers, result)
+    assert (result > 0).all() and (np.diff(result) >= 0).all()
+    np.testing.assert_allclose(result, np.exp(numbers.astype(np.float64)), rtol=1e-6, atol=1.5e-45)
