@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     MemRefType,
     Signedness,
-    UnitAttr,
     VectorType,
     i32,
     i64,
@@ -31,7 +30,6 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -195,8 +193,7 @@ class TileInterleaveOp(IRDLOperation):
     ```mlir
     low.tile_interleave %x, %x_rows to %y {lanes = 16, rows = 4}
     ```
-    A row of X starts `%x_rows` elements behind the one before; the elements of Y are next to each other. With `flip`,
-    the highest bits are flipped: signed numbers, plus half of their range, read as unsigned ones.
+    A row of X starts `%x_rows` elements behind the one before; the elements of Y are next to each other.
     """
 
     name = "low.tile_interleave"
@@ -206,18 +203,13 @@ class TileInterleaveOp(IRDLOperation):
     target = operand_def(PtrType())
     lanes = prop_def(IntegerAttr)
     rows = prop_def(IntegerAttr)
-    flip = opt_prop_def(UnitAttr)
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source `,` $distance `to` $target attr-dict"
 
-    def __init__(
-        self, source: SSAValue, distance: SSAValue, target: SSAValue, lanes: int, rows: int, *, flip: bool = False
-    ) -> None:
+    def __init__(self, source: SSAValue, distance: SSAValue, target: SSAValue, lanes: int, rows: int) -> None:
         numbers = {"lanes": IntegerAttr(lanes, i64), "rows": IntegerAttr(rows, i64)}
-        super().__init__(
-            operands=[source, distance, target], properties={**numbers, "flip": UnitAttr() if flip else None}
-        )
+        super().__init__(operands=[source, distance, target], properties=numbers)
 
     @property
     def lane_count(self) -> int:
@@ -234,8 +226,6 @@ class TileInterleaveOp(IRDLOperation):
         source, target = _verify_box(self, self.source, count), _verify_box(self, self.target, count)
         if source != target:
             raise VerifyException(f"{self.name} moves {source} to {target}")
-        if self.flip is not None and not isinstance(source, IntegerType):
-            raise VerifyException(f"{self.name} flips bits of integers, got {source}")
 
 
 DOT_OPS: Final[tuple[type[IRDLOperation], ...]] = (DotOp, TileDotOp, TileInterleaveOp)

@@ -43,7 +43,7 @@ from weft.dialects.sched_base import (
     integers_of,
 )
 from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, StorageAlignOp, TensorizeOp
-from weft.dialects.sched_layout import LAYOUT_STEPS, ReindexOp, TransformBlockLayoutOp, TransformLayoutOp
+from weft.dialects.sched_layout import LAYOUT_STEPS, RecodeOp, ReindexOp, TransformBlockLayoutOp, TransformLayoutOp
 from weft.dialects.sched_loops import (
     LOOP_STEPS,
     AddUnitLoopOp,
@@ -88,6 +88,7 @@ __all__ = [
     "MergeOp",
     "PadEinsumOp",
     "ParallelOp",
+    "RecodeOp",
     "ReindexOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",

@@ -1,10 +1,10 @@
-"""Steps on layouts: of buffers, and of the iterators of blocks."""
+"""Steps on layouts: of buffers, of what they hold, and of the iterators of blocks."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, var_result_def
 
@@ -49,4 +49,17 @@ class ReindexOp(StepOp):
     copy = result_def(BLOCK)
 
 
-LAYOUT_STEPS: tuple[type[StepOp], ...] = (TransformLayoutOp, TransformBlockLayoutOp, ReindexOp)
+@irdl_op_definition
+class RecodeOp(StepOp):
+    """A copy of the index-th buffer that the block reads, which holds its numbers as other integers."""
+
+    name = "sched.recode"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    encoding = prop_def(StringAttr)
+    blocks = var_result_def(BLOCK)
+
+
+LAYOUT_STEPS: tuple[type[StepOp], ...] = (TransformLayoutOp, TransformBlockLayoutOp, ReindexOp, RecodeOp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from weft.dialects import low_dots
 from weft.interp.registry import emits
@@ -10,9 +10,6 @@ from weft.interp.registry import emits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from xdsl.dialects.builtin import IntegerType, MemRefType
-
-    from weft.dialects.low_access import AccessPtrOp
     from weft.interp.emitter import Emitter
     from weft.interp.low_tiles import Pointer
 
@@ -61,18 +58,13 @@ def dot_tiles(a: Pointer, b: Pointer, c: Pointer, lanes: int, steps: int, a_mask
 @emits(low_dots.TileInterleaveOp)
 def emit_tile_interleave(emitter: Emitter, op: low_dots.TileInterleaveOp) -> None:
     operands = ", ".join(emitter.value(value) for value in op.operands)
-    element = cast("MemRefType[IntegerType]", cast("AccessPtrOp", op.source.owner).buffer.type).element_type
-    half = 0 if op.flip is None else 1 << (element.width.data - 1)
-    numbers = f"{op.lane_count}, {op.row_count}, {half}"
     with emitter.store():
-        emitter.line(f"{emitter.helper(interleave)}({operands}, {numbers})", op)
+        emitter.line(f"{emitter.helper(interleave)}({operands}, {op.lane_count}, {op.row_count})", op)
 
 
-def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int, half: int) -> None:
-    """Rows by turns; numbers are moved by half of their range, up or down, so that they stay in it."""
+def interleave(source: Pointer, distance: int, target: Pointer, lanes: int, rows: int) -> None:
+    """Rows by turns."""
     (read, first), (written, start) = source, target
     for row in range(rows):
-        line = read[first + row * distance :][:lanes]
-        if half:
-            line = [number + (half if number < 0 else -half) for number in line]
-        written[start + row : start + lanes * rows : rows] = line
+        at = first + row * distance
+        written[start + row : start + lanes * rows : rows] = read[at : at + lanes]

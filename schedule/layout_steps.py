@@ -1,4 +1,4 @@
-"""The methods of a schedule on layouts: of buffers, and of the iterators of blocks."""
+"""The methods of a schedule on layouts: of buffers, of what they hold, and of the iterators of blocks."""
 
 from __future__ import annotations
 
@@ -60,6 +60,15 @@ class LayoutSteps(Recorder):
         handle = self._block(block)
         place = self._buffer_place(handle, buffer)
         return self._blocks(sched.ReindexOp, [handle], {"buffer": _place_attribute(place)})[0]
+
+    def recode(self, block: BlockHandle | str, read_buffer_index: int | str, encoding: str) -> list[BlockHandle]:
+        """Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a
+        wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the other
+        factor and the one that writes the results. See `Recode`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, read_buffer_index, reading=True)
+        properties: dict[str, Attribute] = {"index": IntegerAttr(index, i64), "encoding": StringAttr(encoding)}
+        return self._blocks(sched.RecodeOp, [handle], properties)
 
     def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
         if isinstance(buffer, str):

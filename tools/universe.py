@@ -75,6 +75,7 @@ PASSES: Mapping[str, str] = {
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
+    "tir-recode": "weft.passes.schedule.primitive_passes:RecodePass",
     "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
     "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
     "tir-reorder-block-iter-var": "weft.passes.schedule.primitive_passes:ReorderBlockIterVarPass",

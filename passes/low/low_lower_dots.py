@@ -266,9 +266,5 @@ def _interleave(op: TileInterleaveOp) -> None:
     while len(parts) > 2:
         parts = [build.joined(parts[at : at + 2]) for at in range(0, len(parts), 2)]
     result = build.shuffle(parts[0], parts[-1], [row * lanes + lane for lane in range(lanes) for row in range(count)])
-    if op.flip is not None:
-        type_ = cast("VectorType[Attribute]", result.type)
-        half = 1 << (cast("IntegerType", element).width.data - 1)
-        result = build.combine(arith.XOrIOp, result, build.constant(-half, type_))
     build.store(result, op.target)
     build.erase()

@@ -5,7 +5,6 @@
     dot_16x4_u8s8_global        the same, with sums in memory that has no scope
     dot_16x2_s16s16             of two halves each
     interleave_16x4_8           Y[l][r] = X[r][l]: 4 rows of 16 bytes become 16 groups of 4
-    interleave_16x4_8_flip      the same with the highest bits flipped (see `Recode`)
 
 For 4, 8 and 16 lanes, and all signs. Any target has them; where it has no such instructions, they become products and
 sums of 32 bits (`low-lower-dots`).
@@ -34,8 +33,7 @@ def dot_intrinsics() -> Mapping[str, tuple[str, str]]:
                 found[f"{dot_name(lanes, bits, left == 's', right == 's')}{suffix}"] = _dot(
                     lanes, bits, left, right, scope
                 )
-        for flip in (False, True):
-            found[interleave_name(lanes, bits, flip=flip)] = _interleave(lanes, bits, flip=flip)
+        found[interleave_name(lanes, bits)] = _interleave(lanes, bits)
     return found
 
 
@@ -45,9 +43,9 @@ def dot_name(lanes: int, bits: int, left_signed: bool, right_signed: bool) -> st
     return f"dot_{lanes}x{_STEPS[bits]}_{left}{bits}{right}{bits}"
 
 
-def interleave_name(lanes: int, bits: int, *, flip: bool) -> str:
+def interleave_name(lanes: int, bits: int) -> str:
     """What brings rows of integers so wide into groups is called."""
-    return f"interleave_{lanes}x{_STEPS[bits]}_{bits}{'_flip' if flip else ''}"
+    return f"interleave_{lanes}x{_STEPS[bits]}_{bits}"
 
 
 def _dot(lanes: int, bits: int, left: str, right: str, scope: str) -> tuple[str, str]:
@@ -83,18 +81,16 @@ func.func @implementation({parameters}) {{
     return description, implementation
 
 
-def _interleave(lanes: int, bits: int, *, flip: bool) -> tuple[str, str]:
+def _interleave(lanes: int, bits: int) -> tuple[str, str]:
     rows, element = _STEPS[bits], f"i{bits}"
     x, y = f"memref<{rows}x{lanes}x{element}>", f"memref<{lanes}x{rows}x{element}>"
     strided = f"memref<{rows}x{lanes}x{element}, strided<[?, 1], offset: ?>>"
-    half = f"\n  %half = arith.constant -{1 << (bits - 1)} : {element}" if flip else ""
-    flipped = f"\n      %f = arith.xori %x, %half : {element}" if flip else ""
     description = f"""\
-func.func @description(%X: {x}, %Y: {y}) {{{half}
+func.func @description(%X: {x}, %Y: {y}) {{
   tir.for %r in {rows} {{ tir.for %l in {lanes} {{
     tir.block "interleave" iters(%vr: spatial<{rows}>, %vl: spatial<{lanes}>) = [%r, %l] {{
-      %x = memref.load %X[%vr, %vl] : {x}{flipped}
-      memref.store {"%f" if flip else "%x"}, %Y[%vl, %vr] : {y}
+      %x = memref.load %X[%vr, %vl] : {x}
+      memref.store %x, %Y[%vl, %vr] : {y}
     }} }} }}
   func.return
 }}"""
@@ -104,7 +100,7 @@ func.func @implementation(%X: {strided}, %Y: {y}) {{
   %x = low.access_ptr %X[%c0, %c0] sizes [{rows}, {lanes}] read : {strided}
   %distance = low.stride %X {{dimension = 0}} : {strided}
   %y = low.access_ptr %Y[%c0, %c0] sizes [{lanes}, {rows}] write : {y}
-  low.tile_interleave %x, %distance to %y {{lanes = {lanes}, rows = {rows}{", flip" if flip else ""}}}
+  low.tile_interleave %x, %distance to %y {{lanes = {lanes}, rows = {rows}}}
   func.return
 }}"""
     return description, implementation

@@ -44,6 +44,7 @@ PRIMITIVES: Mapping[str, str] = {
     "reindex": "layouts_reindex:Reindex",
     "transform_layout": "layouts:TransformLayout",
     "transform_block_layout": "layouts_blocks:TransformBlockLayout",
+    "recode": "recoding:Recode",
     "decompose_padding": "padding:DecomposePadding",
     "pad_einsum": "padding_einsum:PadEinsum",
     "rolling_buffer": "rolling:RollingBuffer",

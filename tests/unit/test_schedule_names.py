@@ -48,6 +48,7 @@ KNOWN = {
     "transform_layout": "block buffer index_map pad_value",
     "transform_block_layout": "block index_map",
     "reindex": "block buffer",
+    "recode": "block read_buffer_index encoding",
     "rolling_buffer": "block write_buffer_index",
     "pad_einsum": "block padding",
     "decompose_padding": "block loop",

@@ -114,12 +114,3 @@ func.func @moved(%A: memref<64xi8>, %B: memref<64xi16>, %i: index) {
   low.tile_interleave %a, %i to %b {lanes = 4 : i64, rows = 4 : i64}
   func.return
 }
-
-// -----
-
-func.func @flipped(%A: memref<64xf32>, %i: index) {
-  %a = low.access_ptr %A[%i] read : memref<64xf32>
-  // expected-error@+1 {{low.tile_interleave flips bits of integers, got f32}}
-  low.tile_interleave %a, %i to %a {lanes = 4 : i64, rows = 4 : i64, flip}
-  func.return
-}

@@ -20,10 +20,8 @@ func.func @memory(%A: memref<4xi8>, %B: memref<16x4xi8>, %C: memref<16xi32>, %i:
   low.tile_dot %a as ui8, %b as si8 onto %c {lanes = 16 : i64, steps = 4 : i64}
   %y = low.access_ptr %B[%i, %i] sizes [4, 1] write : memref<16x4xi8>
   low.tile_interleave %a, %i to %y {lanes = 1 : i64, rows = 4 : i64}
-  low.tile_interleave %a, %i to %y {lanes = 1 : i64, rows = 4 : i64, flip}
   func.return
 }
 // CHECK-LABEL: @memory
 // CHECK:         low.tile_dot %a as ui8, %b as si8 onto %c {lanes = 16 : i64, steps = 4 : i64}
 // CHECK:         low.tile_interleave %a, %i to %y {lanes = 1 : i64, rows = 4 : i64}
-// CHECK-NEXT:    low.tile_interleave %a, %i to %y {lanes = 1 : i64, rows = 4 : i64, flip}

@@ -1,0 +1,333 @@
+"""recode: a factor of a sum of products is read from a copy that holds it as other integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.combiners import updates_of
+from weft.analysis.dependence import buffer_name
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.plain_nests import is_plain
+from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp, InitOp
+from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
+from weft.passes.schedule.caching import CachePlan, CacheRead, CacheWrite, free_label, pick
+from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rewriting import nest, new_loop
+from weft.support.errors import InternalError, ScheduleError, Violation
+
+_ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")
+
+
+@dataclass(frozen=True)
+class Product:
+    """What a block adds up: a factor as it is loaded and widened, and the other one."""
+
+    load: memref.LoadOp
+    widening: Operation
+    other: SSAValue
+    other_operations: tuple[Operation, ...]
+    """What computes the other factor, in order."""
+    store: memref.StoreOp
+
+    @property
+    def is_signed(self) -> bool:
+        return isinstance(self.widening, arith.ExtSIOp)
+
+    @property
+    def element(self) -> IntegerType:
+        type_ = self.load.res.type
+        if not isinstance(type_, IntegerType):
+            raise InternalError(f"a factor of type {type_}")
+        return type_
+
+    @property
+    def sum_type(self) -> IntegerType:
+        type_ = self.other.type
+        if not isinstance(type_, IntegerType):
+            raise InternalError(f"a sum of type {type_}")
+        return type_
+
+
+@dataclass(frozen=True)
+class WidenPlan(Plan):
+    """The copy of a factor, in a wider type."""
+
+    block: BlockOp
+    product: Product
+    reading: CachePlan
+    type: IntegerType
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        (copy,) = self.reading.rewrite(rewriter)
+        store = _only_store(copy)
+        old = store.memref.owner
+        if not isinstance(old, memref.AllocOp):
+            raise InternalError("a copy is a temporary")
+        type_ = MemRefType(self.type, memref_type(old.memref).get_shape())
+        alloc = alloc_like(type_, list(old.dynamic_sizes), old.memref.name_hint)
+        alloc.location = old.location
+        rewriter.insert([alloc], InsertPoint.before(old))
+        widen = type(self.product.widening)
+        wide = widen.create(operands=[store.value], result_types=[self.type])
+        new_store = memref.StoreOp.get(wide.results[0], alloc.memref, list(store.indices))
+        _replace(rewriter, store, [wide, new_store])
+        load, widening = self.product.load, self.product.widening
+        new_load = memref.LoadOp.get(alloc.memref, list(load.indices))
+        new_load.res.name_hint = load.res.name_hint
+        rewriter.insert([new_load], InsertPoint.before(load))
+        new_load.location = load.location
+        value: SSAValue = new_load.res
+        if self.type != widening.results[0].type:
+            # A wider number is what it was, read as signed; unsigned ones have no sign bit any more.
+            again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
+            again.location = widening.location
+            rewriter.insert([again], InsertPoint.before(widening))
+            value = again.results[0]
+        widening.results[0].replace_all_uses_with(value)
+        for op in (widening, load, old):
+            op.detach()
+            op.erase()
+        return (copy,)
+
+
+@dataclass(frozen=True)
+class ShiftPlan(Plan):
+    """The copy of a factor, half of its range away; the sums of the other factor; and the results put right by them."""
+
+    block: BlockOp
+    product: Product
+    reading: CachePlan
+    writing: CachePlan
+    used: tuple[int, ...]
+    """Positions of the spatial iterators that the other factor is computed from."""
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        product = self.product
+        (copy,) = self.reading.rewrite(rewriter)
+        store = _only_store(copy)
+        half = 1 << (product.element.width.data - 1)
+        number = arith.ConstantOp(IntegerAttr(-half, product.element))
+        flipped = arith.XOrIOp(store.value, number.result)
+        new_store = memref.StoreOp.get(flipped.result, store.memref, list(store.indices))
+        _replace(rewriter, store, [number, flipped, new_store])
+        widening = product.widening
+        other_sign = arith.ExtUIOp if product.is_signed else arith.ExtSIOp
+        new = other_sign.create(operands=list(widening.operands), result_types=[widening.results[0].type])
+        rewriter.replace(widening, [new], [new.results[0]])
+        new.location = product.load.location
+        sums, sums_buffer = self._sums(rewriter)
+        (result,) = self.writing.rewrite(rewriter)
+        if not isinstance(result, BlockOp):
+            raise InternalError("cache_write gives a block")
+        self._put_right(rewriter, result, sums_buffer, -half if product.is_signed else half)
+        return (copy, sums, result)
+
+    def _sums(self, rewriter: PatternRewriter) -> tuple[BlockOp, SSAValue]:
+        """A nest before the block that adds up the other factor, and the buffer that it fills."""
+        block, product = self.block, self.product
+        reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
+        extents = [block.extents[at] for at in self.used]
+        dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
+        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
+        label = free_label(function_of(block), f"{block.label}_sums")
+        alloc = alloc_like(MemRefType(product.sum_type, shape), dynamic, label)
+        insert_alloc(rewriter, self.writing.buffer, alloc, ())
+        places = [*self.used, *reduced]
+        hints = [block.iter_vars[at].name_hint or "v" for at in places]
+        loops = [
+            new_loop(block.extents[at], hint.removeprefix("v") or hint, block)
+            for at, hint in zip(places, hints, strict=True)
+        ]
+        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
+        body = Block(arg_types=[block.iter_vars[at].type for at in places])
+        for variable, hint in zip(body.args, hints, strict=True):
+            variable.name_hint = hint
+        mapping: dict[SSAValue, SSAValue] = dict(zip([block.iter_vars[at] for at in places], body.args, strict=True))
+        indices = list(body.args[: len(self.used)])
+        body.add_ops(self._sum_body(mapping, alloc.memref, indices))
+        kinds = [*[SPATIAL] * len(self.used), *[REDUCE] * len(reduced)]
+        sums = BlockOp(label, kinds, [block.extents[at] for at in places], exprs, operands, Region(body))
+        for op in (alloc, sums, *sums.walk()):
+            op.location = block.location
+        outermost = nest(loops, [sums]) or sums
+        rewriter.insert([outermost], InsertPoint.before(child_towards(scope_of(block), block)))
+        return sums, alloc.memref
+
+    def _sum_body(
+        self, mapping: Mapping[SSAValue, SSAValue], buffer: SSAValue, indices: Sequence[SSAValue]
+    ) -> list[Operation]:
+        product = self.product
+        zero = arith.ConstantOp(IntegerAttr(0, product.sum_type))
+        init = InitOp(Region(Block([zero, memref.StoreOp.get(zero.result, buffer, list(indices))])))
+        values = dict(mapping)
+        copies = [op.clone(values) for op in product.other_operations]
+        before = memref.LoadOp.get(buffer, list(indices))
+        after = arith.AddiOp(before.res, values.get(product.other, product.other))
+        return [init, *copies, before, after, memref.StoreOp.get(after.result, buffer, list(indices))]
+
+    def _put_right(self, rewriter: PatternRewriter, result: BlockOp, sums: SSAValue, factor: int) -> None:
+        """What is copied out gets so many times the sum of the other factor added."""
+        variables = self.block.iter_vars
+        written = [Index.of(index).single_value for index in self.product.store.indices]
+        indices = [result.iter_vars[written.index(variables[at])] for at in self.used]
+        store = _only_store(result)
+        load = memref.LoadOp.get(sums, indices)
+        number = arith.ConstantOp(IntegerAttr(factor, self.product.sum_type))
+        moved = arith.MuliOp(load.res, number.result)
+        total = arith.AddiOp(store.value, moved.result)
+        new_store = memref.StoreOp.get(total.result, store.memref, list(store.indices))
+        _replace(rewriter, store, [load, number, moved, total, new_store])
+
+
+def _only_store(block: Operation) -> memref.StoreOp:
+    (store,) = (op for op in block.walk() if isinstance(op, memref.StoreOp))
+    return store
+
+
+def _replace(rewriter: PatternRewriter, old: Operation, new: Sequence[Operation]) -> None:
+    """Ops that stand for one without results."""
+    for op in new:
+        op.location = old.location
+    rewriter.insert(list(new), InsertPoint.before(old))
+    old.detach()
+    old.erase()
+
+
+@dataclass(frozen=True)
+class Recode(Primitive):
+    """A factor of a sum of products of integers is read from a copy that holds it as other integers: what instructions
+    for dot products take.
+
+    Requirements:
+    1. the block reads that many buffers (accumulators of the block itself are not counted)
+    2. the encoding is "unsigned" or "signed", and another one than now, or a wider type ("int16" to "int64") that is no
+       wider than the sum
+    3. the block adds products of integers, of which the buffer is one factor: loaded once, and widened
+    4. the block is alone in a nest of serial loops, one for each of its iterators
+    5. the buffer can be read from a copy (`cache_read`) and, for "unsigned" and "signed", results be written through
+       one (`cache_write`), where each spatial iterator of the other factor is an index
+
+    Integers wrap, so all of it is exact. A wider type holds the same numbers. With "unsigned" and "signed" the copy
+    holds numbers that are half of the range away, which takes one flipped bit: a * b = a * (b + 128) - 128 * a. What is
+    taken off is computed once for all products with the same `a`, by a block of its own.
+
+    Gives the block that copies and, for "unsigned" and "signed", the one that adds up the other factor and the one that
+    writes the results.
+
+    ```mlir
+    tir.block "C" ... { C[%vi, %vj] += extsi(A[%vi, %vk]) * extsi(B[%vk, %vj]) }
+    // recode "C" {index = 1, encoding = "unsigned"}
+    tir.block "B_global" ... { B_global[%v0, %v1] = B[%v0, %v1] xor -128 }
+    tir.block "C_sums" iters(%vi: spatial<64>, %vk: reduce<64>) ... { C_sums[%vi] += extsi(A[%vi, %vk]) }
+    tir.block "C" ... { C_global[%vi, %vj] += extsi(A[%vi, %vk]) * extui(B_global[%vk, %vj]) }
+    tir.block "C_global" ... { C[%v0, %v1] = C_global[%v0, %v1] + C_sums[%v0] * -128 }
+    ```
+    """
+
+    NAME: ClassVar[str] = "recode"
+    STEP: ClassVar[type[sched.StepOp]] = sched.RecodeOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block reads that many buffers",
+        "the encoding is another one, no wider than the sum",
+        "the block adds products of integers, of which the buffer is one factor",
+        "the block is alone in a nest of serial loops, one for each of its iterators",
+        "the buffer can be read from a copy, and the results be written through one",
+    )
+
+    block: BlockOp
+    index: int
+    encoding: str
+
+    def plan(self) -> Plan:
+        block, subject = self.block, block_text(self.block)
+        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        if self.encoding not in _ENCODINGS:
+            known = ", ".join(f'"{name}"' for name in _ENCODINGS)
+            self.refuse(2, Violation(f"'{self.encoding}' is no encoding", legal=known), block, subject)
+        product = self._product(buffer, subject)
+        if not is_plain(block):
+            self.refuse(4, Violation("it was scheduled already", legal="recode first"), block, subject)
+        try:
+            reading = replace(CacheRead(block, self.index, "global").draft(), redirected=(block,))
+            if self.encoding.startswith("int"):
+                type_ = IntegerType(int(self.encoding[3:]))
+                self._require_wider(product, type_, subject)
+                return WidenPlan(block, block, product, reading, type_)
+            if product.is_signed == (self.encoding == "signed"):
+                self.refuse(2, f"{buffer_name(buffer)} is read as {self.encoding} already", block, subject)
+            writing = CacheWrite(block, 0, "global").plan()
+        except ScheduleError as error:
+            if error.primitive.startswith(self.NAME):
+                raise
+            detail = f"{error.primitive}, {error.summary}: {error.violation.detail}"
+            self.refuse(5, replace(error.violation, detail=detail), block, subject)
+        return ShiftPlan(block, block, product, reading, writing, self._used(product, subject))
+
+    def _require_wider(self, product: Product, type_: IntegerType, subject: str) -> None:
+        old, new, sums = product.element.width.data, type_.width.data, product.sum_type.width.data
+        if not old < new <= sums:
+            detail = f"{type_} is not between {product.element}, as stored, and {product.sum_type}, as added"
+            self.refuse(2, detail, self.block, subject)
+
+    def _product(self, buffer: SSAValue, subject: str) -> Product:
+        """The two factors of what is added."""
+        block = self.block
+        updates = updates_of(block) if block.init is not None else None
+        if updates is None or len(updates) != 1 or updates[0].operation is not arith.AddiOp:
+            self.refuse(3, "it does not add integers to one accumulator", block, subject)
+        (update,) = updates
+        multiply = None if update.term is None else update.term.owner
+        if not isinstance(multiply, arith.MuliOp) or not isinstance(multiply.result.type, IntegerType):
+            self.refuse(3, "what it adds is no product", block, subject)
+        loads = [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
+        for factor, other in ((multiply.lhs, multiply.rhs), (multiply.rhs, multiply.lhs)):
+            widening = factor.owner
+            if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.operands[0].owner not in loads:
+                continue
+            if len(loads) != 1 or not widening.results[0].has_one_use() or not loads[0].res.has_one_use():
+                self.refuse(3, f"{buffer_name(buffer)} is loaded for something else too", block, subject)
+            return Product(loads[0], widening, other, self._computing(other, subject), update.store)
+        detail = f"{buffer_name(buffer)} is not loaded, widened and multiplied"
+        self.refuse(3, detail, block, subject)
+
+    def _computing(self, value: SSAValue, subject: str) -> tuple[Operation, ...]:
+        """The ops of the body that compute a value, in order."""
+        body = self.block.body.block
+        needed: set[Operation] = set()
+        pending = [value]
+        while pending:
+            owner = pending.pop().owner
+            if not isinstance(owner, Operation) or owner in needed or not is_inside(owner, self.block):
+                continue
+            if owner.parent is not body or owner.regions:
+                self.refuse(3, f"{owner.name} computes the other factor under a condition", owner, subject)
+            needed.add(owner)
+            pending.extend(owner.operands)
+        return tuple(op for op in body.ops if op in needed)
+
+    def _used(self, product: Product, subject: str) -> tuple[int, ...]:
+        """Which spatial iterators the other factor is computed from; each is an index of the results."""
+        block = self.block
+        operands = {operand for op in product.other_operations for operand in op.operands}
+        used = tuple(
+            at
+            for at, (variable, kind) in enumerate(zip(block.iter_vars, block.kinds, strict=True))
+            if kind is IterKind.SPATIAL and variable in operands
+        )
+        written = {Index.of(index).single_value for index in product.store.indices}
+        for at in used:
+            if block.iter_vars[at] not in written:
+                detail = f"%{block.iter_vars[at].name_hint} is no index of the results, only part of one"
+                self.refuse(5, detail, block, subject)
+        return used
