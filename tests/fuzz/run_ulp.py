@@ -8,7 +8,10 @@ function; `--part 2/4` looks at the second quarter of the encodings, `--stride 3
 
 References are NumPy's functions, and PyTorch's erf where PyTorch is installed (else a series, which is slow).
 `--check-references` compares them with mpmath, at numbers of all magnitudes, which says how far they can be trusted.
-The exit status is 1 when a result is plainly wrong, or an error exceeds its bound in `tests/helpers/ulps.py`.
+`--same-as haswell` compares the bits of the results with those of the code for another CPU instead, which is quicker
+where they should be the same.
+The exit status is 1 when a result is plainly wrong, an error exceeds its bound in `tests/helpers/ulps.py`, or results
+that should be the same differ.
 """
 
 from __future__ import annotations
@@ -195,6 +198,25 @@ def examine(subject: Subject, target: str, encodings: range) -> Findings:
     return findings
 
 
+def count_differences(subject: Subject, target: str, other: str, encodings: range) -> tuple[int, float]:
+    """How many results differ between the code for two targets, and for which number they first do. All NaN are the
+    same."""
+    runs = [kernel(subject, target), kernel(subject, other)]
+    first, results = np.arange(CHUNK, dtype=np.uint32) * np.uint32(encodings.step), np.empty((2, CHUNK), np.float32)
+    count, place = 0, 0.0
+    for start in range(encodings.start, encodings.stop, CHUNK * encodings.step):
+        numbers = (first + np.uint32(start)).view(np.float32)
+        for run, result in zip(runs, results, strict=True):
+            run(numbers, result)
+        one, two = results
+        (off,) = np.nonzero(one.view(np.int32) != two.view(np.int32))
+        off = off[~(np.isnan(one[off]) & np.isnan(two[off]))]
+        if len(off):
+            place = place if count else float(numbers[off[0]])
+            count += len(off)
+    return count, place
+
+
 def check_reference(subject: Subject, count: int = 4000) -> float:
     """The largest error of a reference in units in the last place of double, at f32 numbers: half of them of any
     encoding, half of the magnitudes at which functions bend."""
@@ -204,8 +226,8 @@ def check_reference(subject: Subject, count: int = 4000) -> float:
     rng = np.random.default_rng(0)
     numbers = rng.integers(0, 1 << 32, count // 2, dtype=np.uint64).astype(np.uint32).view(np.float32)
     bends = np.exp(rng.uniform(-12, 5, count // 2)) * rng.choice([-1, 1], count // 2)
-    x = np.concatenate([numbers, bends.astype(np.float32)]).astype(np.float64)
     with np.errstate(all="ignore"):
+        x = np.concatenate([numbers, bends.astype(np.float32)]).astype(np.float64)
         values = subject.reference(x)
     is_checked = np.isfinite(x) & np.isfinite(values) & (np.abs(values) > 1e-300)
     largest = 0.0
@@ -223,6 +245,9 @@ def main() -> int:
     parser.add_argument("--mcpu", default="", help="the CPU whose code is checked")
     parser.add_argument("--stride", type=int, default=1, help="look at every how manieth number; odd")
     parser.add_argument("--part", default="1/1", help="part k of n of all encodings, as k/n")
+    parser.add_argument(
+        "--same-as", default="", help="a CPU whose code should give the same bits: compare these instead"
+    )
     parser.add_argument("--check-references", action="store_true", help="compare the references with mpmath instead")
     options = parser.parse_args()
     names: list[str] = options.functions or list(known)
@@ -230,20 +255,31 @@ def main() -> int:
         parser.error(f"no function {', '.join(unknown)}: there are {', '.join(known)}")
     if options.stride < 1 or options.stride % 2 == 0:
         parser.error(f"--stride must be odd, got {options.stride}")
-    if options.check_references:
-        for name in names:
-            print(f"| {name} | {check_reference(known[name]):.2f} |", flush=True)
-        return 0
     which, _, parts = str(options.part).partition("/")
     size = (1 << 32) // int(parts)
-    target = "llvm -num-threads=1" + (f" -mcpu={options.mcpu}" if options.mcpu else "")
-    print(f"target {weft.Target.parse(target)}, part {options.part}, every {options.stride}\n")
+    encodings = range((int(which) - 1) * size, int(which) * size, options.stride)
+    chosen = {name: known[name] for name in names}
+    if options.check_references:
+        for name, subject in chosen.items():
+            print(f"| {name} | {check_reference(subject):.2f} |", flush=True)
+        return 0
+    print(f"target {_target(options.mcpu)}, part {options.part}, every {options.stride}\n")
+    if options.same_as:
+        return _print_differences(chosen, _target(options.mcpu), _target(options.same_as), encodings)
+    return _print_errors(chosen, _target(options.mcpu), encodings)
+
+
+def _target(cpu: str) -> str:
+    return str(weft.Target.parse("llvm -num-threads=1" + (f" -mcpu={cpu}" if cpu else "")))
+
+
+def _print_errors(chosen: dict[str, Subject], target: str, encodings: range) -> int:
     print("| function | largest error, ulp | at | not nearest | wrong NaN, infinity, sign | numbers | CPU seconds |")
     print("|---|---|---|---|---|---|---|", flush=True)
     is_wrong = False
-    for name in names:
+    for name, subject in chosen.items():
         started = time.process_time()
-        found = examine(known[name], target, range((int(which) - 1) * size, int(which) * size, options.stride))
+        found = examine(subject, target, encodings)
         seconds = time.process_time() - started
         counts = f"{found.wrong_nans}, {found.wrong_infinities}, {found.wrong_signs}"
         print(
@@ -251,9 +287,18 @@ def main() -> int:
             f"{counts} | {found.seen} | {seconds:.0f} |",
             flush=True,
         )
-        bound = known[name].bound
-        is_wrong |= found.wrong > 0 or (bound is not None and found.largest > bound)
+        is_wrong |= found.wrong > 0 or (subject.bound is not None and found.largest > subject.bound)
     return int(is_wrong)
+
+
+def _print_differences(chosen: dict[str, Subject], target: str, other: str, encodings: range) -> int:
+    print(f"other target {other}\n\n| function | results that differ | first at |\n|---|---|---|", flush=True)
+    total = 0
+    for name, subject in chosen.items():
+        count, place = count_differences(subject, target, other, encodings)
+        print(f"| {name} | {count} | {np.float32(place)!s} |", flush=True)
+        total += count
+    return int(total > 0)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from run_ulp import CHUNK, Findings, Subject, are_as_at_the_ends, examine, subjects
+from run_ulp import CHUNK, Findings, Subject, are_as_at_the_ends, count_differences, examine, subjects
 from ulps import EXACT, errors
 
+import weft
 from weft import te
 
 TARGET = "llvm -num-threads=1"
@@ -64,6 +65,15 @@ def test_a_wrong_function_is_found() -> None:
     assert 0.5 < found.largest <= (right.bound or 0.0) and found.wrong == 0 and found.seen % CHUNK == 0
     found = examine(off, TARGET, encodings)
     assert found.largest > 8 and found.place > 1.0
+
+
+def test_results_that_differ_are_counted() -> None:
+    exp, encodings = subjects()["exp"], range(0x3F000000, 0x40000000, 63)
+    assert count_differences(exp, TARGET, TARGET, encodings) == (0, 0.0)
+    if weft.Target(cpu="x86-64").architecture == weft.Target().architecture:
+        # Without fused multiply-adds.
+        count, place = count_differences(exp, TARGET, f"{TARGET} -mcpu=x86-64", encodings)
+        assert count > 0 and 0.5 <= place < 2.0
 
 
 def test_every_function_has_a_subject() -> None:
