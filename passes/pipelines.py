@@ -35,6 +35,7 @@ from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
+from weft.passes.tir.tir_vectorize_copies import VectorizeCopiesPass
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target_kinds import registered_kind
 
@@ -67,6 +68,8 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         PartitionLoopsPass(),
         # Before vectors: with one index an access, strides are coefficients.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
+        # After it, which tells what is consecutive. C compilers find copies by themselves.
+        *((VectorizeCopiesPass(target),) if kind == "llvm" else ()),
         # While loops still have kinds.
         LowerVectorizedPass(),
         # Last: indices are read and simplified by the ranges of tir loops up to here.

@@ -94,6 +94,7 @@ PASSES: Mapping[str, str] = {
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
+    "tir-vectorize-copies": "weft.passes.tir.tir_vectorize_copies:VectorizeCopiesPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
 }

@@ -1,0 +1,123 @@
+// RUN: weft-opt %s --split-input-file -p 'tir-flatten,tir-vectorize-copies{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"},tir-lower-vectorized,low-canonicalize' | filecheck %s
+
+// Rows into panels of 64 columns: consecutive within a panel, so eight lanes are.
+func.func @panels(%B: memref<4x128xf32>, %P: memref<2x4x64xf32>) {
+  tir.for %k in 4 {
+    tir.for %j in 128 {
+      %p = affine.apply affine_map<(d0) -> (d0 floordiv 64)> (%j)
+      %c = affine.apply affine_map<(d0) -> (d0 mod 64)> (%j)
+      %b = memref.load %B[%k, %j] : memref<4x128xf32>
+      memref.store %b, %P[%p, %k, %c] : memref<2x4x64xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @panels
+// CHECK:         tir.for %{{.*}} in 4 {
+// CHECK:           tir.for %j0 in 16 {
+// CHECK:             vector.load {{.*}} vector<8xf32>
+// CHECK:             vector.store {{.*}} vector<8xf32>
+// CHECK-NOT:     memref.store
+
+// -----
+
+// Panels of four columns: no more than four lanes are consecutive.
+func.func @narrow(%B: memref<128xf32>, %P: memref<32x16xf32>) {
+  tir.for %j in 128 {
+    %p = affine.apply affine_map<(d0) -> (d0 floordiv 4)> (%j)
+    %c = affine.apply affine_map<(d0) -> (d0 mod 4)> (%j)
+    %b = memref.load %B[%j] : memref<128xf32>
+    memref.store %b, %P[%p, %c] : memref<32x16xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @narrow
+// CHECK:         tir.for %j0 in 32 {
+// CHECK:           vector.store {{.*}} vector<4xf32>
+
+// -----
+
+// A short fill, and one vector: no loop is left for it.
+func.func @fills(%A: memref<100xf32>, %B: memref<8xi32>, %n: i32) {
+  tir.for %i in 48 {
+    %zero = arith.constant 0.0 : f32
+    %at = affine.apply affine_map<(d0) -> (d0 + 52)> (%i)
+    memref.store %zero, %A[%at] : memref<100xf32>
+  }
+  tir.for %i in 8 {
+    memref.store %n, %B[%i] : memref<8xi32>
+  }
+  func.return
+}
+// CHECK-LABEL: @fills
+// CHECK:         tir.for %i0 in 6 {
+// CHECK:           vector.store {{.*}} vector<8xf32>
+// CHECK:         }
+// CHECK:         vector.store {{.*}} vector<8xi32>
+
+// -----
+
+// A long run from end to end is a call of memset to LLVM.
+func.func @long(%A: memref<1000xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 1000 {
+    memref.store %zero, %A[%i] : memref<1000xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @long
+// CHECK:         tir.for %i in 1000 {
+// CHECK-NEXT:      memref.store
+
+// -----
+
+// What is computed, what is transposed, what may be overwritten before it is read, what is looked up: these stay.
+func.func @others(%A: memref<32xf32>, %N: memref<32xindex>, %B: memref<32xf32>, %T: memref<32x32xf32>, %k: index) {
+  tir.for %i in 32 {
+    %a = memref.load %A[%i] : memref<32xf32>
+    %b = arith.addf %a, %a : f32
+    memref.store %b, %B[%i] : memref<32xf32>
+  }
+  tir.for %i in 32 {
+    %a = memref.load %A[%i] : memref<32xf32>
+    memref.store %a, %T[%i, %k] : memref<32x32xf32>
+  }
+  tir.for %i in 24 {
+    %at = affine.apply affine_map<(d0) -> (d0 + 1)> (%i)
+    %a = memref.load %A[%i] : memref<32xf32>
+    memref.store %a, %A[%at] : memref<32xf32>
+  }
+  tir.for %i in 24 {
+    %at = affine.apply affine_map<(d0) -> (d0 + 1)> (%i)
+    %a = memref.load %A[%i] : memref<32xf32>
+    memref.store %a, %B[%i] : memref<32xf32>
+    memref.store %a, %B[%at] : memref<32xf32>
+  }
+  tir.for %i in 32 {
+    %n = memref.load %N[%i] : memref<32xindex>
+    %a = memref.load %A[%n] : memref<32xf32>
+    memref.store %a, %B[%i] : memref<32xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @others
+// CHECK-NOT:     vector
+// CHECK:         func.return
+
+// -----
+
+// Nor is a loop split whose extent no lanes divide, or that the schedule has unrolled.
+func.func @odd(%A: memref<31xf32>, %B: memref<31xf32>) {
+  tir.for %i in 31 {
+    %a = memref.load %A[%i] : memref<31xf32>
+    memref.store %a, %B[%i] : memref<31xf32>
+  }
+  tir.for %i in 8 unrolled {
+    %a = memref.load %A[%i] : memref<31xf32>
+    memref.store %a, %B[%i] : memref<31xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @odd
+// CHECK-NOT:     vector
+// CHECK:         func.return
