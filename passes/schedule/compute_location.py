@@ -24,6 +24,7 @@ from weft.analysis.structure import (
     loops_around,
     precedes,
     producers_of,
+    scope_of,
 )
 from weft.analysis.threads import is_shared
 from weft.dialects import sched
@@ -165,7 +166,7 @@ class ReverseComputeAt(Move):
     Requirements:
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
-    3. every block that writes what it reads is under the loop
+    3. some block that writes what it reads is under the loop; others ran before its nest, and alone write what they do
     4. each element it reads of a producer is indexed by one iterator a dimension, and the producers fill a box
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, and one that updates what it reads in one only
@@ -211,6 +212,7 @@ class ReverseComputeAt(Move):
         producers = producers_of(block)
         if not producers:
             self.refuse(3, "no block writes what it reads", block, subject)
+        producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
             if not is_inside(producer, self.loop):
                 self.refuse(
@@ -222,6 +224,8 @@ class ReverseComputeAt(Move):
                     producer,
                     subject,
                 )
+        if not producers:
+            self.refuse(3, "all that write what it reads run before the loop", block, subject)
         domains = self._domains(producers, subject)
         self._require_final(domains, producers, subject)
         self.require_all_instances(6, domains, subject)
@@ -233,6 +237,14 @@ class ReverseComputeAt(Move):
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
         self.require_visible(8, domains, last.next_op)
         return MovePlan(block, block, self.loop, last.next_op, domains, kept)
+
+    def _ran_before(self, producer: BlockOp) -> bool:
+        """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""
+        nest = child_towards(scope_of(self.block), self.loop)
+        if is_inside(producer, nest) or not precedes(producer, nest):
+            return False
+        others = [other for other in producers_of(self.block) if other is not producer]
+        return not any(set(buffers_written(producer)) & set(buffers_written(other)) for other in others)
 
     def _position(self, op: Operation) -> int:
         return list(self.loop.body.block.ops).index(op)

@@ -33,6 +33,10 @@ READ_IN_PART = function(
     block("C", copy("A", "C")), block("D", copy("C", "D"), "%i in 4", "%v: spatial<4>").replace("%D", "%C2"),
     parameters="%A: memref<12xf32>, %C: memref<12xf32>", temporaries="  %C2 = memref.alloc() : memref<12xf32>",
 )  # fmt: skip
+RAN_BEFORE = function(
+    block("B", copy("A", "B")), block("D", copy("A", "D")), block("C", copy("B", "C")),
+    parameters=THREE_BUFFERS, temporaries=TEMPORARY,
+)  # fmt: skip
 UNREAD = function(block("B", copy("A", "B")), block("C", copy("A", "C")), temporaries=TEMPORARY)
 READ_BEFORE = function(block("C", copy("B", "C")), block("B", copy("A", "B")), temporaries=TEMPORARY)
 READ_OUTSIDE = function(
@@ -239,6 +243,8 @@ MOVES = [
             'block "B2" writes what it reads and is not under the loop'),
     Refusal("reverse_compute_at", 3, PRODUCER_CONSUMER, lambda s: s.reverse_compute_at("B", loop(s, "C")),
             "no block writes what it reads"),
+    Refusal("reverse_compute_at", 3, RAN_BEFORE, lambda s: s.reverse_compute_at("C", loop(s, "D")),
+            "all that write what it reads run before the loop"),
     Refusal("reverse_compute_at", 4, READ_TURNED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             "dimension 0 of B is not"),
     Refusal("reverse_compute_at", 4, STRIDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),

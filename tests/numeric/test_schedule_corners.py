@@ -204,3 +204,31 @@ def test_a_block_that_leaves_a_shared_loop_passes_all_iterations_of_its_neighbou
     sch = Schedule(weft.parse(NEIGHBOUR))
     with pytest.raises(ScheduleError, match=r'block "B" reads T\[1\]; iteration \(i=1\) of block "X" writes T\[1\]'):
         step(sch)
+
+
+EARLY = function(
+    block("T", copy("A", "T")),
+    block("B", copy("A", "B")),
+    block("C", "%t = memref.load %T[%x] : memref<12xf32>\n%b = memref.load %B[%v] : memref<12xf32>\n"
+          "%s = arith.addf %t, %b : f32\nmemref.store %s, %C[%v] : memref<12xf32>").replace(
+              "%t = memref", "%x = affine.apply affine_map<(d0) -> (11 - d0)>(%v)\n%t = memref"),
+    temporaries=TEMPORARY + "\n  %T = memref.alloc() : memref<12xf32>",
+)  # fmt: skip
+
+
+def test_a_consumer_moves_to_one_producer_where_the_other_ran_before() -> None:
+    """It may read that one wherever it likes."""
+    module = weft.parse(EARLY)
+    sch = Schedule(module)
+    sch.reverse_compute_at("C", loop(sch, "B"))
+    assert len(sch.get_child_blocks(loop(sch, "B"))) == 2
+    check_schedule(module, sch)
+
+
+def test_a_producer_that_runs_later_must_be_under_the_loop() -> None:
+    """T is filled behind the nest of B, and before C."""
+    nests = EARLY.split("tir.for")
+    later = "tir.for".join([nests[0], nests[2], nests[1], nests[3]])
+    sch = Schedule(weft.parse(later))
+    with pytest.raises(ScheduleError, match='block "T" writes what it reads and is not under the loop'):
+        sch.reverse_compute_at("C", loop(sch, "B"))
