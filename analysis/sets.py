@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -394,9 +395,9 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
         for at, row in enumerate(rows):
             common = _common_factor(row, are_zero)
             for variable, factor in row.terms.items():
-                result = result.set_element_val(at, position[variable], factor // common)
+                result = result.set_element_val(at, position[variable], _number(factor // common))
             if row.constant:
-                result = result.set_element_val(at, dims, row.constant // common)
+                result = result.set_element_val(at, dims, _number(row.constant // common))
         return result
 
     kind = isl.dim_type
@@ -404,6 +405,14 @@ def _from_rows(dims: int, position: Mapping[Variable, int], zeros: list[Row], po
     return isl.BasicSet.from_constraint_matrices(
         space, matrix(zeros, True), matrix(positives, False), kind.set, kind.div, kind.param, kind.cst
     )
+
+
+@lru_cache(maxsize=4096)
+def _number(value: int) -> isl.Val:
+    """A number for isl: to make it of an int takes longer than all else of a matrix."""
+    import islpy as isl
+
+    return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
 
 
 def _common_factor(row: Row, is_zero: bool) -> int:
