@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     EqAttrConstraint,
@@ -185,6 +185,7 @@ class _MoveOp(StepOp):
 
     block = operand_def(BLOCK)
     loop = operand_def(LOOP)
+    preserve_unit_loops = opt_prop_def(BoolAttr)
 
 
 @irdl_op_definition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute
 
 from weft.analysis.structure import functions
@@ -40,15 +40,15 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """The blocks inside the body of a block or loop that are in no other block there, in order."""
         return self._blocks(sched.GetChildBlocksOp, [self._target(block_or_loop)])
 
-    @accepts(preserve_unit_loops=ANY, index=-1)
-    def compute_at(self, block: BlockHandle | str, loop: LoopHandle) -> None:
+    @accepts(index=-1)
+    def compute_at(self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False) -> None:
         """Move a producer under a loop of its consumers. See `ComputeAt`."""
-        self._run(sched.ComputeAtOp, [self._block(block), loop])
+        self._run(sched.ComputeAtOp, [self._block(block), loop], _unit_loops(preserve_unit_loops))
 
-    @accepts(preserve_unit_loops=ANY, index=-1)
-    def reverse_compute_at(self, block: BlockHandle | str, loop: LoopHandle) -> None:
+    @accepts(index=-1)
+    def reverse_compute_at(self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False) -> None:
         """Move a consumer under a loop of its producers. See `ReverseComputeAt`."""
-        self._run(sched.ReverseComputeAtOp, [self._block(block), loop])
+        self._run(sched.ReverseComputeAtOp, [self._block(block), loop], _unit_loops(preserve_unit_loops))
 
     def compute_inline(self, block: BlockHandle | str) -> None:
         """Make a producer part of every block that reads it. See `ComputeInline`."""
@@ -111,6 +111,10 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
     def __repr__(self) -> str:
         names = ", ".join(f"@{f.sym_name.data}" for f in functions(self.mod))
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
+
+
+def _unit_loops(kept: bool) -> dict[str, Attribute]:
+    return {"preserve_unit_loops": IntegerAttr(1, i1)} if kept else {}
 
 
 def _cache_properties(index: int, scope: str) -> dict[str, Attribute]:

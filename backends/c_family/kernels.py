@@ -12,6 +12,7 @@ from weft.backends.c_family.call_ops import global_text
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, element_bytes
 from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
+from weft.backends.c_family.kernel_comments import grids_of, kernel_comment
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment, space_of
 from weft.backends.c_family.source import Kernel, KernelSource
 from weft.backends.low_modules import contents
@@ -47,11 +48,12 @@ def emit_kernels(
     kernels = [function for function in functions if low_kernel.kernel_of(function) is not None]
     emitter = ModuleEmitter(language, target, rules())
     new_module_emitter(emitter, kernels, outside, data)
-    known = assumed_of_kernels(module)
+    known, grids = assumed_of_kernels(module), grids_of(module)
     texts: list[str] = []
     entries: list[Kernel] = []
     for function in kernels:
-        entry, text = _kernel_text(emitter, function, head, dynamic_shared, known.get(function.sym_name.data, {}))
+        facts = known.get(function.sym_name.data, {})
+        entry, text = _kernel_text(emitter, function, head, dynamic_shared, facts, grids)
         entries.append(entry)
         texts.append(text)
     scratch = FunctionEmitter(emitter, "module")
@@ -73,6 +75,7 @@ def _kernel_text(
     head: Callable[[str, tuple[int, int, int], list[str]], str],
     dynamic_shared: str,
     known: Mapping[int, Fact],
+    grids: Mapping[str, tuple[int | None, ...]],
 ) -> tuple[Kernel, str]:
     kernel = low_kernel.kernel_of(function)
     if kernel is None:
@@ -94,8 +97,7 @@ def _kernel_text(
         emitter.line(dynamic_shared)
     emitter.block_ops(function.body.block)
     body = "".join(f"{line}\n" for line in emitter.lines)
-    x, y, z = kernel.threads_per_axis
-    comment = f'// Block "{kernel.source.data}" of the program: {x} x {y} x {z} threads a block.'
+    comment = kernel_comment(name, kernel, grids)
     if emitter.dynamic_shared:
         comment += f" Takes {emitter.shared_bytes} bytes of shared memory at launch."
     text = f"{comment}\n{head(symbol, kernel.threads_per_axis, parameters)} {{\n{body}}}"

@@ -3,7 +3,7 @@
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
 ->
-    // Block "B" of the program: 256 x 1 x 1 threads a block.
+    // Block "B" of the program: 4 x 1 x 1 blocks of 256 x 1 x 1 threads.
     extern "C" __global__ void __launch_bounds__(256) scale_kernel(float *__restrict__ A, long long n) {
 
 A buffer is a pointer to its elements, 16-byte aligned, and buffers do not overlap; an index is a `long long`. Shared

@@ -3,7 +3,7 @@
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
 ->
-    // Block "B" of the program: 256 x 1 x 1 threads a block.
+    // Block "B" of the program: 4 x 1 x 1 blocks of 256 x 1 x 1 threads.
     [[max_total_threads_per_threadgroup(256)]]
     kernel void scale_kernel(
         device float *A [[buffer(0)]],

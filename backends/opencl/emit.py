@@ -3,7 +3,7 @@
     func.func @scale_kernel(%A: memref<?xf32>, %n: index)
         attributes {low.kernel = #low.kernel<[256, 1, 1], source = "B">}
 ->
-    // Block "B" of the program: 256 x 1 x 1 threads a block.
+    // Block "B" of the program: 4 x 1 x 1 blocks of 256 x 1 x 1 threads.
     __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
     void scale_kernel(__global float *restrict A, long n) {
 

@@ -82,6 +82,13 @@ CHECKS = (
         _one_of("matmul_split_k", "dot"),
     ),
     Check("PoCL", "odd", "odd sizes, against NumPy", _POCL, _all),
+    Check(
+        "PoCL",
+        "far",
+        "extents of 1023, 17 and 1, in each place",
+        _POCL,
+        _all,
+    ),
     Check("PoCL", "any", "one kernel for all sizes, those of one element too", _POCL, _takes_any_size),
     Check(
         "PoCL", "optimised", "as PoCL optimises it", _POCL, _one_of("window_sum", "batched_matmul", "attention", "dot")

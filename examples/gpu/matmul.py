@@ -43,7 +43,7 @@ def matmul_local(m: Extent, n: Extent, k: Extent) -> weft.Schedule:
 def fetch_together(sch: weft.Schedule, block: str, index: int, at: object, threads: int, lanes: int = 4) -> object:
     """Copy what a block of threads reads into shared memory: all threads together, some neighbours a thread."""
     fetch = sch.cache_read(block, index, "shared")
-    sch.compute_at(fetch, at)
+    sch.compute_at(fetch, at, preserve_unit_loops=True)
     inner = sch.fuse(*sch.get_loops(fetch)[-2:])
     _, thread, vector = sch.split(inner, factors=[None, threads, lanes])
     sch.vectorize(vector)

@@ -30,7 +30,7 @@ def rows_by_blocks(
     for loop in _spread(sch, column, threads, lanes):
         sch.vectorize(loop)
     for block in reversed(reductions):
-        sch.compute_at(block, row)
+        sch.compute_at(block, row, preserve_unit_loops=True)
         sch.set_scope(block, 0, "shared")
         for loop in _spread(sch, sch.get_loops(block)[-1], threads, lanes):
             sch.unroll(loop)

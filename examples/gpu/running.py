@@ -38,6 +38,8 @@ class Case:
     """Sizes that must be multiples of a number."""
     least: Mapping[str, int] = field(default_factory=dict)
     """Sizes that must be at least so large where they are known when the program is compiled."""
+    most: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that the shared memory of the smallest device limits."""
     odd: tuple[int, ...] = ()
     """Odd sizes to check, where the usual ones are too large."""
     ones: tuple[int, ...] = (1, 1, 1, 1)
@@ -46,8 +48,9 @@ class Case:
     """The first CUDA architecture that has what the schedule uses; empty where any target has."""
 
     def fitting(self, *numbers: int) -> dict[str, int]:
-        """Numbers for the sizes, in order, rounded up to what the schedule takes."""
-        sizes = {n: max(size, self.least.get(n, 1)) for n, size in zip(self.sizes, numbers, strict=False)}
+        """Numbers for the sizes, in order, cut down and rounded up to what the schedule takes."""
+        given = zip(self.sizes, numbers, strict=False)
+        sizes = {n: min(max(size, self.least.get(n, 1)), self.most.get(n, size)) for n, size in given}
         return {
             name: -(-size // self.divisors.get(name, 1)) * self.divisors.get(name, 1) for name, size in sizes.items()
         }

@@ -33,7 +33,7 @@ def matmul_split_k(m: Extent, n: Extent, k: Extent, parts: int = 4, step: int = 
         sch.bind(loop, axis)
     thread = sch.fuse(i1, j1)
     sch.bind(thread, "threadIdx.x")
-    sch.compute_at(sums, thread)
+    sch.compute_at(sums, thread, preserve_unit_loops=True)
     sch.set_scope(sums, 0, "local")
     *_, rows, columns, r0, r1 = sch.get_loops(sums)
     sch.reorder(r0, r1, rows, columns)

@@ -24,7 +24,7 @@ def transpose(m: Extent, n: Extent) -> weft.Schedule:
     sch.reorder(j0, i0, j1, j2, i1)
     sch.bind(j0, "blockIdx.y")
     sch.bind(i0, "blockIdx.x")
-    sch.compute_at(tile, i0)
+    sch.compute_at(tile, i0, preserve_unit_loops=True)
     rows, columns = sch.get_loops(tile)[-2:]
     (_, row), (_, column) = sch.split(rows, factors=[None, 8]), sch.split(columns, factors=[None, 32])
     for loop, axis in ((row, "threadIdx.y"), (column, "threadIdx.x"), (j2, "threadIdx.y"), (i1, "threadIdx.x")):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, range_of
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
@@ -59,7 +59,8 @@ class ComputeAt(Move):
     7. what the block uses is known at its new place
     8. parallel and vectorized loops have independent iterations afterwards too
 
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
+    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
+    gets none, unless `preserve_unit_loops` is given.
     Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
     threads: `bind` can then spread the new loops over the same threads.
 
@@ -89,6 +90,7 @@ class ComputeAt(Move):
 
     block: BlockOp
     loop: ForOp
+    preserve_unit_loops: Attribute | None = None
 
     def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
@@ -104,7 +106,7 @@ class ComputeAt(Move):
         self.require(6, passing_conflict(block, passed, shared, flow_to=True), block, subject)
         first = min((child_towards(self.loop, user) for user in users), key=self._position)
         self.require_visible(7, domains, first)
-        return MovePlan(block, block, self.loop, first, domains, kept)
+        return MovePlan(block, block, self.loop, first, domains, kept, self.keeps_unit_loops)
 
     def _users(self, subject: str) -> list[Operation]:
         """What uses the buffers that the block writes: all of it is under the loop."""
@@ -174,7 +176,8 @@ class ReverseComputeAt(Move):
     8. what the block uses is known at its new place
     9. parallel and vectorized loops have independent iterations afterwards too
 
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value gets none.
+    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
+    gets none, unless `preserve_unit_loops` is given.
 
     ```mlir
     tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
@@ -203,6 +206,7 @@ class ReverseComputeAt(Move):
 
     block: BlockOp
     loop: ForOp
+    preserve_unit_loops: Attribute | None = None
 
     def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
@@ -236,7 +240,7 @@ class ReverseComputeAt(Move):
         self.require(7, violation or passing_conflict(block, passed, shared, flow_to=True), block, subject)
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
         self.require_visible(8, domains, last.next_op)
-        return MovePlan(block, block, self.loop, last.next_op, domains, kept)
+        return MovePlan(block, block, self.loop, last.next_op, domains, kept, self.keeps_unit_loops)
 
     def _ran_before(self, producer: BlockOp) -> bool:
         """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""
@@ -284,7 +288,9 @@ class ReverseComputeAt(Move):
                     self.refuse(4, f"the ranges of dimension {dimension} do not fit together", read.op, subject)
                 spans[position] = merged
         return tuple(
-            domain_from_span(spans[position], Index({}), extent) if position in spans else full_domain(extent)
+            domain_from_span(spans[position], Index({}), extent, again=False)
+            if position in spans
+            else full_domain(extent)
             for position, extent in enumerate(block.extents)
         )
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import Access, Conditions, is_fixed, least_value, range_of
+from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, missed_instance, repeated_instance
@@ -75,12 +75,14 @@ class MovePlan(Plan):
     before: Operation | None
     domains: tuple[IterDomain, ...]
     kept: tuple[IterGuard, ...]
+    unit_loops: bool
+    """Whether iterators with one value get loops, too."""
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         block = self.block
         lift(values_of_block(block), Place(self.loop.body.block, self.before))
         old_parent = block.parent_op()
-        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop)
+        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop, unit_loops=self.unit_loops)
         block.detach()
         outermost = nest(loops, [block])
         point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
@@ -95,7 +97,7 @@ class MovePlan(Plan):
 
 
 def loops_over(
-    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation
+    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation, *, unit_loops: bool = False
 ) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
     """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
     loops: list[ForOp] = []
@@ -103,7 +105,7 @@ def loops_over(
     guards: list[tuple[Index, Index]] = []
     for domain, extent in zip(domains, extents, strict=True):
         index = domain.lower
-        if domain.extent != 1:
+        if domain.extent != 1 or unit_loops:
             new = new_loop(domain.extent, f"ax{len(loops)}", like)
             loops.append(new)
             index = index + Index.of(new.induction_variable)
@@ -148,17 +150,24 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
     return IterDomain(Index({}), extent, clipped=False)
 
 
-def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue) -> IterDomain:
-    """The domain of an iterator that indexes a dimension (plus `shift`) of which `span` is touched."""
+def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
+    """The domain of an iterator that indexes a dimension (plus `shift`) of which `span` is touched.
+
+    An iterator with no more values than the span takes all of them. Where the span may lie beyond the iterator in some
+    iterations of the loops around, these values then run again in each, unless that is ruled out by `again`.
+    """
     if span is None:
         return full_domain(extent)
-    if isinstance(extent, int) and span.extent >= extent:
-        return full_domain(extent)
-    lower = span.lower - shift
+    lower, length = span.lower - shift, span.extent
     low = least_value(lower)
-    last = least_value(Index.of(extent) - lower - span.extent)
+    if isinstance(extent, int) and length >= extent:
+        if again or not any(is_loop_value(value) or not is_fixed(value) for value in lower.values()):
+            return full_domain(extent)
+        if low is not None and low >= 0:
+            length = extent
+    last = least_value(Index.of(extent) - lower - length)
     inside = low is not None and low >= 0 and last is not None and last >= 0
-    return IterDomain(lower, span.extent, clipped=not inside)
+    return IterDomain(lower, length, clipped=not inside)
 
 
 class Move(MovingPrimitive):
@@ -166,6 +175,11 @@ class Move(MovingPrimitive):
 
     block: BlockOp
     loop: ForOp
+    preserve_unit_loops: Attribute | None
+
+    @property
+    def keeps_unit_loops(self) -> bool:
+        return isinstance(given := self.preserve_unit_loops, IntegerAttr) and given.value.data != 0
 
     def require_scope(self, requirement: int) -> None:
         """The loop is in the scope of the block, and not around it."""

@@ -46,9 +46,12 @@ def take_operations(block: Block) -> list[Operation]:
 
 
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
-    """Replace values in the bindings and guards of a block, simplified with the ranges of the loops around it."""
+    """Replace values in the bindings and guards of a block, simplified with the ranges of the loops around it.
+
+    Bindings that mention none of the values stay as they are: those to loops of one iteration, say, which may be split.
+    """
     bindings = [
-        index.substitute(mapping, range_of).simplified(range_of)
+        index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
         for index in Index.of_map(block.bindings.data, block.binding_operands)
     ]
     block.set_bindings(*exprs_of(bindings))

@@ -69,6 +69,7 @@ class BindThreadsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
         for function in tir_functions(op):
+            _drop_single_iterations(function.body.block)
             roots = list(kernel_roots(function.body.block, target))
             if roots:
                 require_tensor_cores(function, target)
@@ -124,6 +125,15 @@ def kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
             raise CompileError.at(
                 op, f"host code touches %{buffer.name_hint}, which is in device memory: only kernels access buffers"
             )
+
+
+def _drop_single_iterations(block: Block) -> None:
+    """Host loops of one iteration are no loops: what stands in them may be a kernel as it is."""
+    for op in list(block.ops):
+        if isinstance(op, ForOp) and axis_of(op) is None:
+            _drop_single_iterations(op.body.block)
+            if op.extent == 1:
+                dissolve(op, index_before(Index({}), op))
 
 
 def _has_bound_loops(loop: ForOp) -> bool:

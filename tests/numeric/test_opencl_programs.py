@@ -35,12 +35,24 @@ def test_odd_sizes(case: Any) -> None:
     case.check(TARGET, case.fitting(*ODD))
 
 
+FAR = ((1023, 17, 1, 17), (17, 1, 1023, 1), (1, 1023, 17, 3))
+"""Long, odd and single extents, each in each place."""
+
+
+@pytest.mark.parametrize("case", each(LADDER.programs("PoCL", "far")))
+def test_long_and_single_extents(case: Any) -> None:
+    for numbers in FAR:
+        sizes = {n: max(size, one) for (n, size), one in zip(case.fitting(*numbers).items(), case.ones, strict=False)}
+        case.check(TARGET, sizes)
+
+
 @pytest.mark.parametrize("case", each(LADDER.programs("PoCL", "any")))
 def test_sizes_that_calls_tell(case: Any) -> None:
     function = case.build(TARGET, case.fitting(*ODD), dynamic=True)["main"]
     fixed = {name: size for name, size in case.fitting(*ODD).items() if name in case.static}
-    for numbers in (ODD, (128, 64, 32, 16), case.ones):
-        arguments, expected = case.arguments({**case.fitting(*numbers), **fixed})
+    for numbers in (ODD, (128, 64, 32, 16), *FAR, case.ones):
+        sizes = {n: max(size, one) for (n, size), one in zip(case.fitting(*numbers).items(), case.ones, strict=False)}
+        arguments, expected = case.arguments({**sizes, **fixed})
         function(*arguments)
         assert case.error(arguments[-1], expected) <= case.tolerance
 

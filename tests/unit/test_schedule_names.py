@@ -91,6 +91,23 @@ def test_a_trace_that_tvm_printed() -> None:
     np.testing.assert_allclose(out, x @ y, rtol=1e-5)
 
 
+def single_columns() -> weft.Schedule:
+    A = te.placeholder((4, 1, 1), name="A")
+    B = te.compute((4, 1, 1), lambda i, j, k: A[i, j, k] + 1, name="B")
+    return weft.Schedule(te.create_func([A, te.compute((4, 1, 1), lambda i, j, k: B[i, j, k] * 2, name="C")]))
+
+
+@pytest.mark.parametrize(("kept", "count"), [(False, 1), (True, 4)])
+def test_unit_loops_are_preserved_on_request(kept: bool, count: int) -> None:
+    sch = single_columns()
+    sch.compute_at("B", sch.get_loops("C")[0], preserve_unit_loops=kept)
+    assert len(sch.get_loops("B")) == count
+    assert ("preserve_unit_loops=True" in weft.trace_as_python(sch.trace)) == kept
+    again = single_columns()
+    weft.run_trace(again, sch.trace)
+    weft.assert_structural_equal(again.mod, sch.mod)
+
+
 def test_options_with_another_meaning_are_refused() -> None:
     sch = weft.Schedule(matmul())
     i, _, _ = sch.get_loops("C")

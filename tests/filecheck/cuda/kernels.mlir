@@ -18,7 +18,7 @@ func.func @main(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) attributes {
 }
 
 // Lanes that lie side by side move at once where the index is a multiple of their number; others one by one.
-// CHECK:      // Block "B" of the program: 64 x 1 x 1 threads a block.
+// CHECK:      // Block "B" of the program: ? x 1 x 1 blocks of 64 x 1 x 1 threads.
 // CHECK-NEXT: extern "C" __global__ void __launch_bounds__(64) copy(const float *__restrict__ A, float *__restrict__ B, long long n) {
 // CHECK-NEXT:   const int bx = blockIdx.x;
 // CHECK-NEXT:   const int tx = threadIdx.x;

@@ -2,7 +2,7 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics -t opencl | filecheck %s --check-prefix=CL
 
 // Shared memory beyond what may be declared is given at launch.
-// CHECK:      // Block "big" of the program: 32 x 1 x 1 threads a block. Takes 66560 bytes of shared memory at launch.
+// CHECK:      // Block "big" of the program: blocks of 32 x 1 x 1 threads. Takes 66560 bytes of shared memory at launch.
 // CHECK:        extern __shared__ __align__(32) unsigned char weft_shared[];
 // CHECK-NEXT:   float *const S = (float *)(weft_shared);
 // CHECK-NEXT:   float *const T = (float *)(weft_shared + 65536);

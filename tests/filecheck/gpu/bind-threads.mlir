@@ -78,3 +78,23 @@ func.func @first_thread(%N: memref<3xf32>, %B: memref<3x4xf32>) {
   }
   func.return
 }
+
+// -----
+
+// Host loops of one iteration are no loops: a block in them is a kernel of one thread, as it is without them.
+// CHECK-LABEL: func.func @one_iteration(
+// CHECK-NOT: tir.for %i
+// CHECK: tir.for %block in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
+// CHECK-NEXT: tir.block "B" iters(%vi: spatial<1>, %vj: spatial<1>) = [{{.*}}] {
+// CHECK: func.return
+func.func @one_iteration(%B: memref<1x1xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 1 {
+    tir.for %j in 1 {
+      tir.block "B" iters(%vi: spatial<1>, %vj: spatial<1>) = [%i, %j] {
+        memref.store %zero, %B[%vi, %vj] : memref<1x1xf32>
+      }
+    }
+  }
+  func.return
+}

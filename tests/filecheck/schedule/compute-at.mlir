@@ -424,3 +424,47 @@ sched.func @schedule {
   %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
   sched.compute_at %b, %i0
 }
+
+// -----
+
+// A loop for each iterator, when asked for: a schedule that splits it serves all sizes.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 4 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 1 {
+// CHECK-NEXT: {{^}}        tir.for %ax10 in 1 {
+// CHECK-NEXT: {{^}}          tir.for %ax11 in 8 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, 0] where [%ax11] < [1] {
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 4 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, 0] {
+// PASS: func.return
+func.func @f(%X: memref<4x1xf32>, %D: memref<4x1xf32>) {
+  %Y = memref.alloc() : memref<4x1xf32>
+  tir.for %i in 4 {
+    tir.for %j in 1 {
+      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, %j] {
+        %x = memref.load %X[%vi, %vj] : memref<4x1xf32>
+        memref.store %x, %Y[%vi, %vj] : memref<4x1xf32>
+      }
+    }
+  }
+  tir.for %i in 4 {
+    tir.for %j in 1 {
+      tir.block "C" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<4x1xf32>
+        memref.store %y, %D[%vi, %vj] : memref<4x1xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %c : loop, loop
+  sched.compute_at %b, %i {preserve_unit_loops = true}
+  %i_1, %ax0, %ax1 = sched.get_loops %b : loop, loop, loop
+  %0, %1 = sched.split %ax1 {factors = [0, 8]} : loop, loop
+}

@@ -321,3 +321,48 @@ sched.func @schedule {
   %i, %j = sched.get_loops %b : loop, loop
   sched.reverse_compute_at %c, %j
 }
+
+// -----
+
+// A tile longer than the dimension: what an iteration has of it, or nothing, and no element twice.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 1 {
+// CHECK-NEXT: {{^}}      tir.for %i1 in 8 {
+// CHECK: {{^}}        tir.for %ax0 in 3 {
+// CHECK-NEXT: {{^}}          tir.for %ax1 in 1 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i1 * 4 + %ax0, 0] where [%i1 * 4 + %ax0] < [3] {
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 3 {
+// PASS: {{^}}      tir.block "C" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i, 0] {
+// PASS: func.return
+func.func @f(%X: memref<3x1xf32>, %D: memref<3x1xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %Y = memref.alloc() : memref<3x1xf32>
+  tir.for %i in 3 {
+    tir.for %j in 1 {
+      tir.block "B" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i, %j] {
+        %x = memref.load %X[%vi, %vj] : memref<3x1xf32>
+        memref.store %x, %Y[%vi, %vj] : memref<3x1xf32>
+      }
+    }
+  }
+  tir.for %i in 3 {
+    tir.for %j in 1 {
+      tir.block "C" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i, %j] {
+        %y = memref.load %Y[%vi, %vj] : memref<3x1xf32>
+        %r = arith.maximumf %y, %zero : f32
+        memref.store %r, %D[%vi, %vj] : memref<3x1xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %b : loop, loop
+  %i0, %i1, %i2 = sched.split %i {factors = [0, 8, 4]} : loop, loop, loop
+  sched.reverse_compute_at %c, %i1 {preserve_unit_loops = true}
+}

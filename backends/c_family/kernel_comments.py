@@ -1,0 +1,50 @@
+"""The comment above each kernel: the blocks of the program that it runs, and the shape of its launches.
+
+    // Blocks "A_shared", "B" of the program: 8 x 1 x 1 blocks of 128 x 1 x 1 threads.
+
+`?` stands for a number of blocks that only calls tell, or that differs between the launches of a kernel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr
+
+from weft.dialects.low_kernel import LaunchOp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import SSAValue
+
+    from weft.dialects.low_kernel import KernelAttr
+
+
+def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
+    """Kernel -> blocks along x, y and z of its launches, None where that is not one number."""
+    found: dict[str, tuple[int | None, ...]] = {}
+    for op in module.walk():
+        if isinstance(op, LaunchOp):
+            name, grid = op.kernel.string_value(), tuple(map(_constant, op.grid))
+            known = found.setdefault(name, grid)
+            found[name] = tuple(a if a == b else None for a, b in zip(known, grid, strict=True))
+    return found
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    given = owner.value if isinstance(owner, ConstantOp) else None
+    return given.value.data if isinstance(given, IntegerAttr) else None
+
+
+def kernel_comment(name: str, kernel: KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:
+    """What stands above a kernel."""
+    labels = kernel.source.data.split(", ")
+    what = ", ".join(f'"{label}"' for label in labels)
+    threads = " x ".join(map(str, kernel.threads_per_axis))
+    grid = " x ".join("?" if extent is None else str(extent) for extent in grids.get(name, ()))
+    blocks = f"{grid} blocks of {threads} threads" if grid else f"blocks of {threads} threads"
+    return f"// Block{'s' if len(labels) > 1 else ''} {what} of the program: {blocks}."
