@@ -78,7 +78,7 @@ class _Plan:
 
 
 def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, is_inlined: bool) -> _Plan:
-    windowed = [at for at in roles.pixels if at != roles.column and _is_windowed(roles, at)]
+    windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
     slow = windowed[0] if windowed else None
     columns = roles.extents[roles.column]
     if is_inlined:
@@ -120,7 +120,7 @@ def _row(roles: ConvolutionRoles) -> int | None:
     return others[-1] if others else None
 
 
-def _is_windowed(roles: ConvolutionRoles, at: int) -> bool:
+def is_windowed(roles: ConvolutionRoles, at: int) -> bool:
     """Whether windows overlap along an iterator."""
     value = roles.iterators[at]
     reduced = [roles.iterators[r] for r in roles.reduced]
@@ -130,7 +130,7 @@ def _is_windowed(roles: ConvolutionRoles, at: int) -> bool:
 def _slab_bytes(roles: ConvolutionRoles) -> int:
     """About how much data the results of one value of the shared iterators and of the batch are computed from."""
     reduced = {roles.iterators[at]: roles.extents[at] for at in roles.reduced}
-    spanned = [roles.iterators[at] for at in roles.pixels if at == roles.column or _is_windowed(roles, at)]
+    spanned = [roles.iterators[at] for at in roles.pixels if at == roles.column or is_windowed(roles, at)]
     size = bytes_of(roles.data.element_type)
     for extent, index in zip(roles.data.type.get_shape(), roles.data.indices, strict=True):
         if index.depends_on(spanned):

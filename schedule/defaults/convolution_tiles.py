@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Final
 
@@ -13,6 +14,10 @@ _MOST_VECTORS_OF_FEW_ROWS: Final = 8
 _FEW_ROWS: Final = 2
 _COST_OF_A_LOAD: Final = 0.5
 """Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
+_COST_OF_AN_ELEMENT: Final = 0.75
+"""Likewise, of a load of an element into all lanes, which starts anywhere in memory."""
+_COST_OF_WEIGHTS: Final = 1.5
+"""Likewise, of a vector of weights from the second cache."""
 _COST_OF_A_REST: Final = 0.96
 """What a tile that does not fill its columns everywhere leaves of the speed, besides idle lanes."""
 
@@ -39,6 +44,40 @@ def tile_for(rows: int, columns: int, lanes: int, registers: int) -> RegisterTil
     return max(tiles, key=merit)
 
 
+def filter_tile(
+    columns: int, filters: int, lanes: int, registers: int, step: int, window: Sequence[int]
+) -> tuple[RegisterTile, bool]:
+    """The tile of pixels (its rows) times vectors of filters that takes least time for all columns, and whether its
+    steps over a window are unrolled: elements, `step` apart from pixel to pixel and at the places `window`, are then
+    loaded once for all of them, and stay in registers. What is left over at the end of a row is a smaller tile.
+    """
+
+    def elements(pixels: int) -> int:
+        return len({pixel * step + place for pixel in range(pixels) for place in window})
+
+    def time(pixels: int, vectors: int, shares: bool) -> float:
+        loads = elements(pixels) if shares else pixels * len(window)
+        work = max(pixels * vectors, IN_FLIGHT) + _COST_OF_WEIGHTS * vectors
+        return work * len(window) + _COST_OF_AN_ELEMENT * loads
+
+    def time_of_row(choice: tuple[int, int, bool]) -> float:
+        pixels, vectors, shares = choice
+        rest = columns % pixels
+        whole = columns // pixels * time(pixels, vectors, shares)
+        return (whole + (time(rest, vectors, shares) if rest else 0)) / vectors
+
+    choices = [
+        (pixels, vectors, shares)
+        for pixels in range(1, min(MOST_ROWS, columns) + 1)
+        for vectors in range(1, _MOST_VECTORS + 1)
+        for shares in (True, False)
+        if filters % (vectors * lanes) == 0
+        and pixels * vectors + vectors + (elements(pixels) if shares else 1) <= registers
+    ]
+    pixels, vectors, shares = min(choices, key=time_of_row)
+    return RegisterTile(pixels, vectors, lanes), shares
+
+
 def row_tile(columns: int, lanes: int, registers: int) -> RegisterTile:
     """One row, or one of as few equal parts of it as registers take with the window's elements beside."""
     lanes = min(lanes, columns)
@@ -54,6 +93,18 @@ def even_part(extent: int, most: int) -> int:
     if 2 * best >= most:
         return best
     return ceil(extent / ceil(extent / most))
+
+
+def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
+    """How many rows of `extent` are computed at once, for each of `batches`: at most `most`, about as many, so that
+    rows are shared evenly by the threads."""
+    most = max(min(most, extent), 1)
+
+    def waste(size: int) -> tuple[float, int]:
+        rounds = ceil(batches * ceil(extent / size) / threads)
+        return rounds * size * threads / (extent * batches), -size
+
+    return min(range(max(most // 2, 1), most + 1), key=waste)
 
 
 def pieces_for(extent: int, least: int, threads: int) -> int:

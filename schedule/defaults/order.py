@@ -7,6 +7,7 @@ from typing import Final
 from weft.schedule.defaults.choices import ChoiceRule
 from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.convolution import DirectConvolutionRule
+from weft.schedule.defaults.filter_convolution import FilterConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
 from weft.schedule.defaults.kernel_elements import ElementsRule, InnerLoopsRule
@@ -26,7 +27,8 @@ RULES: Final[tuple[Rule, ...]] = (
     # Products and convolutions, before others take the elementwise blocks around them.
     MatrixVectorRule(),
     ContractionRule(),
-    # It says where it is the better of the two.
+    # They say where they are the better ones.
+    FilterConvolutionRule(),
     PackedConvolutionRule(),
     DirectConvolutionRule(),
     # Before single nests, which would no longer be plain.

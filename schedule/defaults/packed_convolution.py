@@ -52,13 +52,15 @@ class PackedConvolutionRule:
         grouped = split_groups(sch, block)
         pattern = pattern_of(op_of(sch, block))
         roles, lanes = roles_of(pattern), lanes_for(pattern, target)
-        if roles is None or not _pays(roles, lanes, target):
+        if roles is None or not lays_out_windows(roles, lanes, target):
             return False
         _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()
         return True
 
 
-def _pays(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
+def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
+    """Whether reading data in place, as vectors, is worse: many results of each window, and lanes that are not
+    consecutive, rows that leave some idle, or windows that do not stay in the first cache."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < _CHANNELS_THAT_PAY or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:
@@ -168,8 +170,8 @@ class _Packing:
         laid_out = pattern_of(op_of(sch, windows))
         index = laid_out.writes[0].indices[dimension]
         (iterator,) = (at for at, v in enumerate(laid_out.block.iter_vars) if index.depends_on([v]))
-        sch.transform_layout(windows, ("write", 0), _panels(dimension, width))
-        sch.transform_block_layout(windows, _panels(iterator, width))
+        sch.transform_layout(windows, ("write", 0), panels(dimension, width))
+        sch.transform_block_layout(windows, panels(iterator, width))
 
     def _tiles(self, block: BlockHandle, part: LoopHandle | None, reduced: list[LoopHandle]) -> None:
         """Split the loops into those over tiles and those inside of them, and put them into order."""
@@ -273,13 +275,13 @@ class _Packing:
         sch.vectorize(lanes)
 
 
-def _panels(at: int, width: int) -> Callable[..., tuple[int, ...]]:
+def panels(at: int, width: int) -> Callable[..., tuple[int, ...]]:
     """A map that makes two indices of the one at `at`: the panel, and last the place in it."""
 
-    def panels(*indices: int) -> tuple[int, ...]:
+    def split(*indices: int) -> tuple[int, ...]:
         return (*indices[:at], indices[at] // width, *indices[at + 1 :], indices[at] % width)
 
-    return panels
+    return split
 
 
 def _join(places: list[int], roles: ConvolutionRoles) -> Callable[..., tuple[int, ...]]:

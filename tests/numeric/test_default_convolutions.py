@@ -11,13 +11,14 @@ import pytest
 import weft
 from weft import te
 from weft.schedule.defaults.convolution import DirectConvolutionRule
+from weft.schedule.defaults.filter_convolution import FilterConvolutionRule
 from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
 from weft.schedule.defaults.rules import Rule
 from weft.schedule.defaults.scheduling import apply_default_schedule
 from weft.support.target import Target
 
 CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))
-RULES: tuple[Rule, ...] = (PackedConvolutionRule(), DirectConvolutionRule())
+RULES: tuple[Rule, ...] = (FilterConvolutionRule(), PackedConvolutionRule(), DirectConvolutionRule())
 
 
 def expected(
@@ -77,7 +78,63 @@ def test_channels_first(name: str, target: Target) -> None:
     check([X, W, Y], target, lambda x, w: expected(x, w, stride, pad, dilation, groups))
 
 
-def check(tensors: list[te.Tensor], target: Target, meaning: Any, rules: tuple[Rule, ...] = RULES) -> None:
+# Rows of 25 leave lanes idle, whatever their number is: no data are read in place.
+FILTERS_IN_LANES = {
+    "border": ((1, 32, 27, 25), (16, 32, 3, 3), 1, 1, 1),
+    "no border": ((1, 24, 29, 27), (32, 24, 5, 3), 1, 0, 1),
+    "batches": ((3, 20, 25, 25), (16, 20, 3, 3), 1, 1, 1),
+    "stride": ((2, 16, 31, 31), (32, 16, 3, 3), 2, 1, 1),
+    "first of a network": ((1, 3, 45, 45), (16, 3, 7, 7), 2, 3, 1),
+    "dilation": ((1, 19, 34, 25), (16, 19, 3, 3), 1, 2, 2),
+    "wide windows": ((1, 17, 28, 35), (16, 17, 3, 11), 1, 0, 1),
+    "three axes": ((1, 16, 10, 11, 13), (16, 16, 3, 3, 3), 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell", "x86-64"])
+@pytest.mark.parametrize("name", FILTERS_IN_LANES)
+def test_filters_in_lanes(name: str, cpu: str) -> None:
+    data, kernel, stride, pad, dilation = FILTERS_IN_LANES[name]
+    convolution = {4: te.ops.conv2d, 5: te.ops.conv3d}[len(data)]
+    X, W = te.placeholder(data, "float32", name="X"), te.placeholder(kernel, "float32", name="W")
+    Y = convolution(X, W, stride, pad, dilation)
+    # Scheduled for the processor that is named, run on the one there is.
+    check(
+        [X, W, Y],
+        Target.parse(f"llvm -mcpu={cpu} -num-threads=3"),
+        lambda x, w: expected(x, w, stride, pad, dilation, 1),
+        (FilterConvolutionRule(),),
+        CPUS[1],
+    )
+
+
+@pytest.mark.parametrize("kernel_first", [False, True])
+@pytest.mark.parametrize("filters_last", [False, True])
+def test_kernels_in_any_order(kernel_first: bool, filters_last: bool) -> None:
+    shape = (3, 3, 24, 16) if filters_last else (16, 24, 3, 3)
+    X, W = te.placeholder((1, 24, 29, 27), "float32", name="X"), te.placeholder(shape, "float32", name="W")
+    c, r, s = te.reduce_axis((0, 24), name="c"), te.reduce_axis((0, 3), name="r"), te.reduce_axis((0, 3), name="s")
+
+    def product_at(n: Any, f: Any, i: Any, j: Any) -> Any:
+        factors = X[n, c, i + r, j + s], W[r, s, c, f] if filters_last else W[f, c, r, s]
+        return factors[1] * factors[0] if kernel_first else factors[0] * factors[1]
+
+    Y = te.compute((1, 16, 27, 25), lambda *at: te.sum(product_at(*at), axis=[c, r, s]), name="Y")
+
+    def meaning(x: Any, w: Any) -> Any:
+        return expected(x, w.transpose(3, 2, 0, 1) if filters_last else w, 1, 0, 1, 1)
+
+    check([X, W, Y], CPUS[0], meaning, (FilterConvolutionRule(),))
+
+
+def check(
+    tensors: list[te.Tensor],
+    target: Target,
+    meaning: Any,
+    rules: tuple[Rule, ...] = RULES,
+    machine: Target | None = None,
+) -> None:
+    """`machine` is what it runs on, where that is not what it is scheduled for."""
     module = te.create_func(tensors, name="convolution")
     traces = apply_default_schedule(module, target, rules)
     assert len(traces) == 1
@@ -85,7 +142,7 @@ def check(tensors: list[te.Tensor], target: Target, meaning: Any, rules: tuple[R
     shapes = [tuple(int(str(e)) for e in tensor.shape) for tensor in tensors]
     inputs = [rng.standard_normal(shape).astype("float32") for shape in shapes[:-1]]
     out = np.full(shapes[-1], np.nan, "float32")
-    weft.build(module, target=target, default_schedule=False)["convolution"](*inputs, out)
+    weft.build(module, target=machine or target, default_schedule=False)["convolution"](*inputs, out)
     np.testing.assert_allclose(out, meaning(*inputs), rtol=1e-4, atol=1e-4)
 
 
@@ -102,19 +159,19 @@ def test_channels_last(groups: int, stride: int) -> None:
     check([X, W, Y], CPUS[0], meaning)
 
 
-@pytest.mark.parametrize("channels", [3, 24])
-def test_what_follows_runs_on_the_tile(channels: int) -> None:
-    X = te.placeholder((1, channels, 15, 40), "float32", name="X")
-    W = te.placeholder((24, channels, 3, 3), "float32", name="W")
-    B = te.placeholder((24,), "float32", name="B")
+@pytest.mark.parametrize(("channels", "filters", "rows"), [(3, 24, 15), (24, 24, 15), (24, 16, 40)])
+def test_what_follows_runs_on_the_tile(channels: int, filters: int, rows: int) -> None:
+    X = te.placeholder((1, channels, rows, 41), "float32", name="X")
+    W = te.placeholder((filters, channels, 3, 3), "float32", name="W")
+    B = te.placeholder((filters,), "float32", name="B")
     Y = te.ops.conv2d(X, W, padding=1)
-    Z = te.compute((1, 24, 15, 40), lambda n, c, h, w: te.max(Y[n, c, h, w] + B[c], 0.0), name="Z")
+    Z = te.compute((1, filters, rows, 41), lambda n, c, h, w: te.max(Y[n, c, h, w] + B[c], 0.0), name="Z")
     module = te.create_func([X, W, B, Z], name="convolution")
     apply_default_schedule(module, CPUS[0], RULES)
     assert str(module).count("arith.maximumf") == 1
     rng = np.random.default_rng(0)
     x, w, b = (rng.standard_normal([int(str(e)) for e in t.shape]).astype("float32") for t in (X, W, B))
-    out = np.empty((1, 24, 15, 40), "float32")
+    out = np.empty((1, filters, rows, 41), "float32")
     library = weft.build(module, target=CPUS[0], default_schedule=False)
     assert ".Y" not in library.get_source("ll")
     library["convolution"](x, w, b, out)
@@ -147,8 +204,11 @@ def test_which_rule_applies() -> None:
     cpu = CPUS[0]
     wide = 4 * cpu.vector_bytes // 4
     assert rule_of((1, 3, wide, wide), (64, 3, 3, 3), padding=1) == "direct convolution"
-    assert rule_of((1, 64, wide, wide), (64, 64, 3, 3), padding=1) == "packed convolution"
-    assert rule_of((1, 3, 64, 64), (64, 3, 3, 3), strides=2) == "packed convolution"
+    assert rule_of((1, 64, 56, 56), (64, 64, 3, 3), padding=1) == "convolution with filters in lanes"
+    assert rule_of((1, 64, 14, 14), (64, 64, 3, 3), padding=1) == "packed convolution"
+    assert rule_of((1, 64, 56, 56), (65, 64, 3, 3), padding=1) == "packed convolution"
+    assert rule_of((1, 128, 56, 56), (128, 64, 3, 3), padding=1, groups=2) == "packed convolution"
+    assert rule_of((1, 3, 64, 64), (64, 3, 3, 3), strides=2) == "convolution with filters in lanes"
     assert rule_of((1, 32, 28, 28), (32, 1, 3, 3), groups=32) == "direct convolution"
     assert rule_of((1, 28, 28, 64), (3, 3, 64, 64), data_layout="NHWC") == "direct convolution"
     assert rule_of((1, 64, 28, 28), (64, 64, 1, 1)) == "packed convolution"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.convolution_tiles import even_part, pieces_for, tile_for
+from weft.schedule.defaults.convolution_tiles import even_part, filter_tile, pieces_for, strip_rows, tile_for
 from weft.schedule.defaults.register_tile import RegisterTile, used
 
 
@@ -46,6 +46,32 @@ def test_pieces_keep_threads_busy(extent: int, least: int, threads: int) -> None
     assert min(least, extent) <= pieces <= extent
     if least == 1 and extent % threads == 0:
         assert pieces % threads == 0
+
+
+@pytest.mark.parametrize("registers", [16, 32])
+@pytest.mark.parametrize("window", [[0], [0, 1, 2], [0, 2, 4], list(range(11))])
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("columns", [2, 7, 56, 57])
+def test_tiles_of_filters_fit_in_registers(columns: int, step: int, window: list[int], registers: int) -> None:
+    tile, shares = filter_tile(columns, 48, 8, registers, step, window)
+    elements = len({at * step + place for at in range(tile.rows) for place in window}) if shares else 1
+    assert tile.rows * tile.vectors + tile.vectors + elements <= registers
+    assert 2 <= tile.rows <= columns
+    assert 48 % tile.columns == 0
+
+
+def test_tiles_of_filters_load_little() -> None:
+    assert filter_tile(56, 64, 16, 32, 1, [0, 1, 2]) == (RegisterTile(8, 2, 16), True)
+    # Eleven elements of a window leave no room for the elements of several pixels.
+    assert filter_tile(56, 64, 16, 32, 1, list(range(0, 110, 10)))[1] is False
+
+
+def test_strips_of_rows() -> None:
+    assert strip_rows(56, 6, 1, 1) == 4  # all alike, none much smaller than could be
+    assert strip_rows(56, 100, 1, 1) == 56
+    assert strip_rows(7, 0, 1, 1) == 1
+    assert strip_rows(28, 7, 1, 4) == 7
+    assert strip_rows(28, 7, 1, 2) == 7 or -(-28 // strip_rows(28, 7, 1, 2)) % 2 == 0
 
 
 def test_used() -> None:

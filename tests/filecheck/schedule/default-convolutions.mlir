@@ -84,6 +84,63 @@ func.func @packed(%X: memref<1x32x24x24xf32>, %W: memref<32x32x3x3xf32>, %Y: mem
 
 // -----
 
+// Enough pixels for their number of channels: the lanes are filters, weights are laid out for them, and pixels are read in
+// place, in strips of 30 rows. Results are turned as they are stored.
+
+func.func @filters_in_lanes(%X: memref<1x24x61x25xf32>, %W: memref<32x24x3x3xf32>, %Y: memref<1x32x59x23xf32>) {
+  %0 = arith.constant 0.000000e+00 : f32
+  tir.for %n in 1 {
+    tir.for %f in 32 {
+      tir.for %i in 59 {
+        tir.for %j in 23 {
+          tir.for %c in 24 {
+            tir.for %r in 3 {
+              tir.for %s in 3 {
+                tir.block "Y" iters(%vn: spatial<1>, %vf: spatial<32>, %vi: spatial<59>, %vj: spatial<23>, %vc: reduce<24>, %vr: reduce<3>, %vs: reduce<3>) = [%n, %f, %i, %j, %c, %r, %s] {
+                  tir.init {
+                    memref.store %0, %Y[%vn, %vf, %vi, %vj] : memref<1x32x59x23xf32>
+                  }
+                  %1 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vr)
+                  %2 = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vj, %vs)
+                  %x = memref.load %X[%vn, %vc, %1, %2] : memref<1x24x61x25xf32>
+                  %w = memref.load %W[%vf, %vc, %vr, %vs] : memref<32x24x3x3xf32>
+                  %3 = arith.mulf %x, %w : f32
+                  %4 = memref.load %Y[%vn, %vf, %vi, %vj] : memref<1x32x59x23xf32>
+                  %5 = arith.addf %4, %3 : f32
+                  memref.store %5, %Y[%vn, %vf, %vi, %vj] : memref<1x32x59x23xf32>
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @filters_in_lanes
+// CHECK:         %Y_local = memref.alloc() : memref<1x59x23x32xf32, "local">
+// CHECK:         tir.for %{{.*}} in 16 unrolled {
+// CHECK-NEXT:      tir.block "W_global"
+// CHECK:         tir.for %[[strip:.*]] in 2 parallel {
+// CHECK:           tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:        tir.block "X_global"
+// CHECK:           tir.for %{{.*}} in 30 {
+// CHECK-NEXT:        tir.for %{{.*}} in 3 {
+// CHECK:               tir.block "Y_init"
+// CHECK:               tir.for %c in 24 {
+// CHECK-NEXT:            tir.for %r in 3 {
+// CHECK-NEXT:              tir.for %s in 3 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 8 unrolled {
+// CHECK-NEXT:                  tir.for %{{.*}} in 2 unrolled {
+// CHECK-NEXT:                    tir.for %{{.*}} in 16 vectorized {
+// CHECK-NEXT:                      tir.block "Y_update"
+// CHECK:                           tir.for %[[filter:.*]] in 32 {
+// CHECK-NEXT:                        tir.for %{{.*}} in 8 unrolled {
+// CHECK-NEXT:                          tir.block "Y_local" {{.*}}prefetch = {{\[\[}}"write", 0 : i64, [0 : i64, 0 : i64, 0 : i64, 8 : i64]]]
+
+// -----
+
 // Few channels: rows of pixels are read where they are, for pieces of 8 rows with their border.
 
 func.func @in_place(%X: memref<1x3x64x64xf32>, %W: memref<16x3x3x3xf32>, %Y: memref<1x16x64x64xf32>) {
