@@ -119,6 +119,8 @@ SPECIAL = (
         1 - 2.0**-53,
         1 + 2.0**-52,
     ),
+    # Where errors of f32 functions are largest: sigmoid, tanh, exp2, log, erf, expm1, log1p, log2, log10, exp.
+    *(4.157294, 0.550921, 126.47623, 1.4101553, 0.9485716, 16.985426, 0.4215242, 1.4086092, 1.3220899, 59.944431),
 )
 """Thresholds and values that have a meaning of their own; samples have their neighbours and negatives too."""
 
