@@ -19,6 +19,7 @@ from weft.backends.llvm.compile import (
     optimized_module,
     target_machine,
 )
+from weft.backends.llvm.dot_emulation import with_emulated_dots
 from weft.backends.llvm.float_helpers import HELPERS, helper_addresses
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -72,6 +73,7 @@ def jit(
     _check_runs_here(target)
     machine = target_machine(target, options, restrict_to_host=True)
     stopwatch = stopwatch or Stopwatch()
+    text = with_emulated_dots(text, target)
     with optimized_module(text, target, machine, options, stopwatch) as module:
         with stopwatch.measure(GENERATION):
             code = machine.emit_object(module)

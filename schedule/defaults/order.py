@@ -7,6 +7,7 @@ from typing import Final
 from weft.schedule.defaults.choices import ChoiceRule
 from weft.schedule.defaults.contraction import ContractionRule
 from weft.schedule.defaults.convolution import DirectConvolutionRule
+from weft.schedule.defaults.dot_products import DotProductRule
 from weft.schedule.defaults.filter_convolution import FilterConvolutionRule
 from weft.schedule.defaults.groups import GroupRule
 from weft.schedule.defaults.inlining import InliningRule
@@ -26,6 +27,8 @@ RULES: Final[tuple[Rule, ...]] = (
     InliningRule(),
     # Products and convolutions, before others take the elementwise blocks around them.
     MatrixVectorRule(),
+    # Before the rule that takes all contractions.
+    DotProductRule(),
     ContractionRule(),
     # They say where they are the better ones.
     FilterConvolutionRule(),
