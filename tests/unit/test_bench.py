@@ -25,7 +25,7 @@ from weft.tools.bench.arrays import ALIGNMENT, empty, random
 from weft.tools.bench.contender import Array, Contender, WrongResult, check
 from weft.tools.bench.ladder_report import bar
 from weft.tools.bench.ladder_steps import STEPS, Step
-from weft.tools.bench.ops_report import Row
+from weft.tools.bench.ops_report import Row, ratio_table
 from weft.tools.bench.peaks import PeakMeter
 from weft.tools.bench.problem import NUMPY, ONNX, TORCH
 from weft.tools.bench.problems import problems
@@ -112,7 +112,7 @@ def test_operators_as_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for column in ("work", "threads", "schedule", "spread", "rate", "of peak", NUMPY, TORCH, ONNX, "aim", "build, ms"):
         assert column in captured.out
     for row in ("matmul 8 int8 -> int32", "softmax 8x8"):
-        assert sum(line.startswith(f"{row} ") for line in captured.out.splitlines()) == 4, row  # threads, tables
+        assert sum(line.startswith(f"{row} ") for line in captured.out.splitlines()) == 6, row  # threads, both schedules
     assert "1 thread: float32" in captured.out and "2 threads: float32" in captured.out
     assert "softmax 8x8, 2 threads" in captured.err
     assert "| softmax 8x8 | 2 | default |" in file.read_text()
@@ -124,6 +124,24 @@ def test_every_row_computes_what_it_should(in_this_process: None, capsys: pytest
     assert [row["name"] for row in found["rows"]] == [row.name for row in problems((), 9)]
     assert [row["error"] for row in found["rows"]] == [None] * len(found["rows"])
     assert all("weft" in row["seconds"] for row in found["rows"])
+
+
+@pytest.mark.parametrize(("largest", "threads"), [(2, 1), (33, 2)])
+def test_schedules_by_hand_compute_what_they_should(largest: int, threads: int) -> None:
+    """At sizes that fill no tile, and that end inside of one; 9 is measured above."""
+    target = Target("llvm", num_threads=threads)
+    generator = np.random.default_rng(largest)
+    for row in problems((), largest):
+        inputs = [random(generator, *spec) for spec in row.inputs]
+        function = ops.weft_versions(row, target)[ops.BY_HAND]()
+        check(row.name, {ops.BY_HAND: ops.weft_contender(function, inputs, row)}, row.expected(*inputs))
+
+
+def test_schedules_by_hand_use_vectors_and_threads() -> None:
+    for row in problems((), 64):
+        trace = str(ops.scheduled(row, ONE).trace)
+        assert "sched.vectorize" in trace, row.name
+        assert "sched.parallel" in trace or row.name.startswith("linear"), row.name
 
 
 def test_the_table_of_the_issue() -> None:
@@ -204,6 +222,7 @@ def test_unknown_names_are_refused(words: list[str], message: str) -> None:
     [
         (["ladder", "--size", "0"], "argument --size: '0' is no number from 2 on"),
         (["ops", "--threads", "1,x"], "argument --threads: 'x' is no number from 1 on"),
+        (["ops", "--largest", "1"], "argument --largest: '1' is no number from 2 on"),
         (["ops", "--rounds", "-3"], "argument --rounds: '-3' is no number from 1 on"),
         (["stairs"], "invalid choice: 'stairs'"),
         ([], "the following arguments are required: BENCHMARK"),
@@ -293,6 +312,18 @@ def test_aims_are_of_the_best_peer() -> None:
     assert Row(row, 1, times).verdicts() == ["1.00 of NumPy and PyTorch: yes, 1.50"]
     assert Row(row, 1, {**times, TORCH: Times((0.5,))}).verdicts() == ["1.00 of NumPy and PyTorch: no, 0.50"]
     assert Row(row, 4, times).verdicts() == []
+
+
+def test_the_default_is_compared_with_a_schedule_by_hand() -> None:
+    (row,) = problems(["softmax"])
+    times = {ops.DEFAULT: Times((2.0,)), ops.BY_HAND: Times((1.0,))}
+    default, by_hand = ratio_table([Row(row, 1, times)], {}).rows
+    assert default[-1] == "0.85 of by hand: no, 0.50"
+    assert "by hand" not in by_hand[-1]
+    faster = Row(row, 1, {**times, ops.DEFAULT: Times((0.8,))})
+    assert ratio_table([faster], {}).rows[0][-1].endswith("0.85 of by hand: yes, 1.25")
+    assert faster.as_json()["of by hand"] == 1.25
+    assert Row(row, 1, {ops.DEFAULT: Times((2.0,))}).of_by_hand is None
 
 
 def test_checks_see_shapes_types_and_values() -> None:

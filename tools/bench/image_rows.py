@@ -9,11 +9,14 @@ import numpy as np
 
 from weft.frontends.te.ops import conv2d, depthwise_conv2d
 from weft.frontends.te.tensor import Tensor, placeholder
+from weft.tools.bench import by_hand_images
 from weft.tools.bench.contender import Array
 from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem
 from weft.tools.bench.product_rows import Limit
 
 KERNEL = 3
+FEW = 8
+"""Channels from which on a convolution is a product by hand."""
 
 
 def rows(limit: Limit) -> list[Problem]:
@@ -51,6 +54,7 @@ def convolution(channels: int, filters: int, size: int, goals: tuple[Goal, ...])
         _for_onnx(1),
         constants=frozenset({1}),
         goals=goals,
+        schedule=by_hand_images.direct if channels < FEW else by_hand_images.as_product(size),
     )
 
 
@@ -77,6 +81,7 @@ def depthwise(channels: int, size: int) -> Problem:
         _for_onnx(channels),
         constants=frozenset({1}),
         goals=(Goal((ONNX,), {1: 1.0, 2: 1.0}),),
+        schedule=by_hand_images.depthwise,
     )
 
 

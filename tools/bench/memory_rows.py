@@ -10,6 +10,7 @@ import numpy as np
 from weft.frontends.te.ops import add, layer_norm, relu, softmax
 from weft.frontends.te.ops import sum as sum_of
 from weft.frontends.te.tensor import Tensor, placeholder
+from weft.tools.bench import by_hand_memory
 from weft.tools.bench.contender import Array
 from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem
 from weft.tools.bench.product_rows import Limit
@@ -61,6 +62,7 @@ def softmax_rows(n: int) -> Problem:
         lambda helper: [helper.make_node("Softmax", ["x0"], ["y"], axis=-1)],
         goals=(Goal((TORCH,), {1: 1.8, 2: 1.8}), Goal((ONNX,), {1: 1.0, 2: 1.0})),
         bound="memory",
+        schedule=by_hand_memory.softmax,
     )
 
 
@@ -103,6 +105,7 @@ def normalized_rows(n: int) -> Problem:
         lambda helper: [helper.make_node("LayerNormalization", ["x0", "x1", "x2"], ["y"], axis=-1, epsilon=EPSILON)],
         goals=(Goal((TORCH,), {1: 1.2, 2: 1.0}),),
         bound="memory",
+        schedule=by_hand_memory.layer_norm,
     )
 
 
@@ -135,6 +138,7 @@ def add_relu(n: int) -> Problem:
         lambda helper: [helper.make_node("Add", ["x0", "x1"], ["sum"]), helper.make_node("Relu", ["sum"], ["y"])],
         goals=(Goal((TORCH,), {1: 1.2, 2: 1.1}),),
         bound="memory",
+        schedule=by_hand_memory.add_relu,
     )
 
 
@@ -170,4 +174,5 @@ def row_sums(n: int) -> Problem:
         ],
         goals=(Goal((TORCH,), {1: 1.1, 2: 1.0}),),
         bound="memory",
+        schedule=by_hand_memory.row_sums,
     )

@@ -15,7 +15,7 @@ from typing import Any
 from weft.support.errors import CompileError
 from weft.tools.bench.child import events
 from weft.tools.bench.ops_report import Row, ratio_table, time_table
-from weft.tools.bench.options import positive, positives, progress, words
+from weft.tools.bench.options import at_least, positive, positives, progress, words
 from weft.tools.bench.peaks import Peaks
 from weft.tools.bench.peers import missing_peers
 from weft.tools.bench.problem import Problem
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=positives, default=[1, 2], metavar="1,2", help="numbers (default 1,2)")
     parser.add_argument("--only", type=words, default=[], metavar="WORD,...", help="rows with a word in their name")
     parser.add_argument("--rounds", type=positive, default=20, metavar="N", help="turns of each contender (default 20)")
-    parser.add_argument("--largest", type=positive, metavar="N", help="no extent beyond N: to try the benchmark out")
+    parser.add_argument("--largest", type=at_least(2), metavar="N", help="no extent beyond N: to try the benchmark out")
     parser.add_argument("--memory-mib", type=positive, metavar="N", help="arrays that count as beyond all caches")
     parser.add_argument("--save", metavar="FILE.md", help="write the tables as Markdown")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")

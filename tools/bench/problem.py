@@ -56,6 +56,6 @@ class Problem:
     bound: str = "arithmetic"
     """Or "memory"."""
     schedule: Callable[[Schedule, Target], None] | None = None
-    """A schedule by hand, to compare the default one with; the result is block "C", the second input is "B"."""
+    """A schedule by hand, to compare the default one with; the result is block "C"."""
     static: Problem | None = field(default=None, compare=False)
     """The same work with shapes that are known when it is compiled."""

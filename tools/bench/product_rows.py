@@ -9,10 +9,8 @@ import numpy as np
 
 from weft.frontends.te.ops import add, batch_matmul, matmul, relu
 from weft.frontends.te.tensor import Tensor, placeholder, size_var
-from weft.schedule.schedule import Schedule
-from weft.support.target import Target
+from weft.tools.bench import by_hand_products
 from weft.tools.bench.contender import Array
-from weft.tools.bench.ladder_steps import registers
 from weft.tools.bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem
 
 Limit = Callable[[int], int]
@@ -25,7 +23,7 @@ def rows(limit: Limit) -> list[Problem]:
     best_of = (Goal((NUMPY, TORCH), {1: 1.0, 2: 1.0}),)
     n = limit(1024)
     return [
-        *(square(limit(size), goals=(Goal((NUMPY,), ratio),), schedule=registers) for size, ratio in goals.items()),
+        *(square(limit(size), goals=(Goal((NUMPY,), ratio),)) for size, ratio in goals.items()),
         square(n, transpose_a=True, goals=best_of),
         square(n, transpose_b=True, goals=best_of),
         square(n, dtype="float64", goals=best_of),
@@ -42,7 +40,6 @@ def square(
     transpose_a: bool = False,
     transpose_b: bool = False,
     goals: tuple[Goal, ...] = (),
-    schedule: Callable[[Schedule, Target], None] | None = None,
 ) -> Problem:
     """The product of square matrices of floats; a transposed one is given as its transpose."""
     name = f"matmul {n}{' A^T' if transpose_a else ''}{' B^T' if transpose_b else ''}"
@@ -83,7 +80,7 @@ def square(
         for_torch,
         for_onnx,
         goals=goals,
-        schedule=schedule,
+        schedule=by_hand_products.product(dtype, transpose_a, transpose_b, padded=n % 2 == 1),
     )
 
 
@@ -123,6 +120,7 @@ def integers(n: int) -> Problem:
         for_torch,
         lambda helper: [helper.make_node("MatMulInteger", ["x0", "x1"], ["y"])],
         goals=(Goal((NUMPY, TORCH), {1: 3.0, 2: 1.0}),),
+        schedule=by_hand_products.product("int32"),
     )
 
 
@@ -158,6 +156,7 @@ def batched(batch: int, n: int) -> Problem:
             helper.make_node("Relu", ["product"], ["y"]),
         ],
         goals=(Goal((ONNX,), {1: 1.1, 2: 1.0}),),
+        schedule=by_hand_products.batched_relu,
     )
 
 
@@ -194,6 +193,7 @@ def linear(k: int, n: int) -> Problem:
         ],
         constants=frozenset({1, 2}),
         goals=(Goal((NUMPY,), {1: 1.0}),),
+        schedule=by_hand_products.linear_relu,
     )
 
 
@@ -216,5 +216,6 @@ def dynamic(n: int) -> Problem:
         static.flops,
         static.numpy,
         goals=(Goal((STATIC,), {1: 0.9, 2: 0.9}),),
+        schedule=by_hand_products.product(padded=True),
         static=static,
     )
