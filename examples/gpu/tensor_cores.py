@@ -27,6 +27,18 @@ def product(m: Extent, n: Extent, k: Extent, dtype: str) -> weft.Schedule:
     return weft.Schedule(te.create_func([A, B, C]))
 
 
+def linear(m: Extent, n: Extent, k: Extent, dtype: str) -> weft.Schedule:
+    """D[i, j] = the sum of A[i, k] * B[k, j], plus bias[j], rectified, as 16 bits again; not scheduled yet."""
+    A, B = te.placeholder((m, k), dtype, name="A"), te.placeholder((k, n), dtype, name="B")
+    bias = te.placeholder((n,), dtype, name="bias")
+    r = te.reduce_axis((0, k), name="k")
+    C = te.compute((m, n), lambda i, j: te.sum(A[i, r].astype("float32") * B[r, j].astype("float32"), axis=r), name="C")
+    D = te.compute(
+        (m, n), lambda i, j: te.max(C[i, j] + bias[j].astype("float32"), te.const(0, "float32")).astype(dtype), name="D"
+    )
+    return weft.Schedule(te.create_func([A, B, bias, D]))
+
+
 def tensorize_copy(sch: weft.Schedule, block: Any, intrinsic: str) -> None:
     """Copy tiles of 16 x 16 by a tensor intrinsic."""
     *_, rows, columns = sch.get_loops(block)
@@ -114,19 +126,27 @@ def on_tensor_cores(
 
 def matmul_wmma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.Schedule:
     """Any size, by `wmma`: what is fetched is padded with zeros, and a guard keeps what is stored inside."""
-    return _padded(m, n, k, dtype, "wmma", 16)
+    return _padded(product(m, n, k, dtype), (m, n, k), dtype, "wmma", 16)
 
 
 def matmul_mma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.Schedule:
     """Any size, by `mma.sync` and `ldmatrix`."""
-    return _padded(m, n, k, dtype, "mma", 8)
+    return _padded(product(m, n, k, dtype), (m, n, k), dtype, "mma", 8)
 
 
-def _padded(m: Extent, n: Extent, k: Extent, dtype: str, family: str, pad: int) -> weft.Schedule:
-    sch = product(m, n, k, dtype)
+def linear_mma(m: Extent, n: Extent, k: Extent, dtype: str = "float16") -> weft.Schedule:
+    """A layer in one kernel, any size: what follows the product is computed on its way out of shared memory."""
+    return _padded(linear(m, n, k, dtype), (m, n, k), dtype, "mma", 8, epilogue="D")
+
+
+def _padded(
+    sch: weft.Schedule, extents: tuple[Extent, ...], dtype: str, family: str, pad: int, epilogue: str | None = None
+) -> weft.Schedule:
     sch.pad_einsum("C", [64, 64, 32])
-    known = all(isinstance(extent, int) for extent in (m, n, k))
-    rows, columns, steps = (known and e % size == 0 for e, size in ((m, 64), (n, 64), (k, 32)))
+    known = all(isinstance(extent, int) for extent in extents)
+    rows, columns, steps = (known and e % size == 0 for e, size in zip(extents, (64, 64, 32), strict=True))
+    if epilogue is not None and not (rows and columns):
+        sch.reverse_compute_inline(epilogue)  # into the block that drops the padding
     on_tensor_cores(
         sch,
         dtype,
@@ -135,7 +155,7 @@ def _padded(m: Extent, n: Extent, k: Extent, dtype: str, family: str, pad: int) 
         fragments=(2, 2),
         step=32,
         pad=pad,
-        through_shared=not (rows and columns),
+        through_shared=epilogue is not None or not (rows and columns),
     )
     for block, fits in (("A_pad", rows and steps), ("B_pad", steps and columns)):
         if not fits:
@@ -176,6 +196,14 @@ def _matrices(dtype: str, rng: np.random.Generator, m: int, n: int, k: int) -> l
     return [x.astype(np.float16) if dtype == "float16" else bf16_bits(x) for x in floats]
 
 
+def _layer(rng: np.random.Generator, m: int, n: int, k: int) -> list[Array]:
+    return [*_matrices("float16", rng, m, n, k), rng.uniform(-1, 1, n).astype(np.float16)]
+
+
+def _layer_reference(a: Array, b: Array, bias: Array) -> Array:
+    return np.maximum(_reference(a, b) + bias.astype(np.float32), 0).astype(np.float16)
+
+
 def bf16_bits(x: Array) -> Array:
     """Floats cut to `bfloat16`, as the bits that stand for it."""
     return (x.view(np.uint32) >> 16).astype(np.uint16)
@@ -209,6 +237,16 @@ CASES = [
     _case("matmul_wmma_bf16", matmul_wmma, "bfloat16"),
     _case("matmul_mma", matmul_mma),
     _case("matmul_mma_bf16", matmul_mma, "bfloat16"),
+    Case(
+        "linear_mma",
+        linear_mma,
+        {"m": 1024, "n": 1024, "k": 1024},
+        _layer,
+        _layer_reference,
+        lambda m, n, k: 2 * m * n * k,
+        tolerance=1e-3,  # half a unit in the last place of 16 bits, and sums in another order
+        since="sm_80",
+    ),
     _case("matmul_mma_stages", matmul_mma_stages, divisors={"m": 128, "n": 128, "k": 128}),
 ]
 

@@ -42,14 +42,15 @@ def test_odd_sizes(name: str) -> None:
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [(1, 1, 1), (1, 70, 17), (70, 1, 64), (64, 17, 32)])
-def test_sizes_of_one_and_some_that_fit(numbers: tuple[int, ...]) -> None:
-    for error in errors(CASES["matmul_mma"], CASES["matmul_mma"].fitting(*numbers)):
-        assert error <= CASES["matmul_mma"].tolerance
+@pytest.mark.parametrize("name", ["matmul_mma", "linear_mma"])
+def test_sizes_of_one_and_some_that_fit(name: str, numbers: tuple[int, ...]) -> None:
+    for error in errors(CASES[name], CASES[name].fitting(*numbers)):
+        assert error <= CASES[name].tolerance
 
 
 @needs_compiler
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["matmul_wmma", "matmul_mma"])
+@pytest.mark.parametrize("name", ["matmul_wmma", "matmul_mma", "linear_mma"])
 def test_one_kernel_for_all_sizes(name: str) -> None:
     case = CASES[name]
     for error in errors(case, case.fitting(65, 70, 40), case.fitting(1, 1, 1), dynamic=True):
