@@ -20,6 +20,7 @@ from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
 from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
 from weft.passes.tir.tir_flatten import FlattenPass
+from weft.passes.tir.tir_hoist_prefetches import HoistPrefetchesPass
 from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
 from weft.passes.tir.tir_lower_atomic_reductions import LowerAtomicReductionsPass
 from weft.passes.tir.tir_lower_blocks import LowerBlocksPass
@@ -35,7 +36,7 @@ from weft.passes.tir.tir_pipeline_loops import PipelineLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
 from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
-from weft.passes.tir.tir_vectorize_copies import VectorizeCopiesPass
+from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target_kinds import registered_kind
 
@@ -68,10 +69,12 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         PartitionLoopsPass(),
         # Before vectors: with one index an access, strides are coefficients.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
-        # After it, which tells what is consecutive. C compilers find copies by themselves.
-        *((VectorizeCopiesPass(target),) if kind == "llvm" else ()),
+        # After it, which tells what is consecutive. C compilers do this by themselves.
+        *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
         # While loops still have kinds.
         LowerVectorizedPass(),
+        # After vectors, which ask for several elements at once; while loops tell which of them are unrolled.
+        HoistPrefetchesPass(),
         # Last: indices are read and simplified by the ranges of tir loops up to here.
         LowerLoopsPass(),
         # Emitters print what they get.

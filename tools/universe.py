@@ -58,6 +58,7 @@ PASSES: Mapping[str, str] = {
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
+    "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
     "tir-loop-partition": "weft.passes.schedule.primitive_passes:LoopPartitionPass",
     "tir-lower-atomic-reductions": "weft.passes.tir.tir_lower_atomic_reductions:LowerAtomicReductionsPass",
@@ -94,7 +95,7 @@ PASSES: Mapping[str, str] = {
     "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
-    "tir-vectorize-copies": "weft.passes.tir.tir_vectorize_copies:VectorizeCopiesPass",
+    "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
 }

@@ -1,0 +1,85 @@
+"""tir-hoist-prefetches: what all iterations of an unrolled loop ask for is asked for once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import OpResult
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index, RangeOf
+from weft.dialects.low_access import PrefetchOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.dialects.traversal import operations_in
+from weft.passes.tir.nest import erase_if_unused, index_before, insert_before, is_defined_inside, remembered_ranges
+
+
+@dataclass(frozen=True)
+class HoistPrefetchesPass(ModulePass):
+    """Move each `low.prefetch` out of the unrolled loops around it whose iterations all ask for the same elements.
+
+    ```mlir
+    tir.for %i in 6 unrolled { tir.for %j in 4 unrolled {
+      %p = affine.apply affine_map<(d0, d1) -> (d0 * 64 + d1 * 16 + 256)> (%k, %j)
+      low.prefetch %B[%p] {lanes = 16} ... } }
+    // becomes
+    %p = affine.apply affine_map<(d0) -> (d0 * 64 + 256)> (%k)
+    low.prefetch %B[%p] {lanes = 64}
+    tir.for %i in 6 unrolled { tir.for %j in 4 unrolled { ... } }
+    ```
+    What the iterations of a loop in between ask for must follow each other, as with `%j` here; a prefetch under a
+    condition stays where it is. Requires flat buffers (`tir-flatten`), and vectors in place of vectorised loops
+    (`tir-lower-vectorized`).
+    """
+
+    name = "tir-hoist-prefetches"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
+            ranges = remembered_ranges()
+            for prefetch in [inner for inner in operations_in(function) if isinstance(inner, PrefetchOp)]:
+                hoist(prefetch, ranges)
+
+
+def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
+    """Move one prefetch out of as many loops as there are."""
+    goal = _goal(prefetch, ranges)
+    if goal is None:
+        return
+    at = index_before(goal.place, goal.loop)
+    insert_before(goal.loop, [PrefetchOp(prefetch.buffer, at, goal.lanes, for_write=prefetch.for_write is not None)])
+    index = prefetch.index
+    prefetch.detach()
+    prefetch.erase()
+    erase_if_unused([index.op] if isinstance(index, OpResult) else [])
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """Where a prefetch goes: before `loop`, to ask for `lanes` elements from `place` on."""
+
+    loop: ForOp
+    place: Index
+    lanes: int
+
+
+def _goal(prefetch: PrefetchOp, ranges: RangeOf) -> _Goal | None:
+    """The outermost loop whose iterations ask for the same, with what they ask for; None where there is none."""
+    place, lanes = Index.of(prefetch.index).simplified(ranges), prefetch.lanes.value.data
+    goal: _Goal | None = None
+    loop = prefetch.parent_op()
+    while isinstance(loop, ForOp) and loop.kind.data is LoopKind.UNROLLED and isinstance(loop.extent, int):
+        step = place.coefficient(loop.induction_variable)
+        place -= Index({loop.induction_variable: step})
+        if step not in (0, lanes) or any(is_defined_inside(v, loop) for v in (prefetch.buffer, *place.values())):
+            break
+        if step == 0:
+            goal = _Goal(loop, place, lanes)
+        else:
+            lanes *= loop.extent
+        loop = loop.parent_op()
+    return goal
