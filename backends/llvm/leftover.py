@@ -10,6 +10,9 @@ repeated, what stays in registers. A module that says so (`Leftover`) is compile
     scf.for %k { %b = vector.load %B[%i * 16] ... }     invariants: LLVM can load before the loop
     scf.for %k { memref.store %zero, %C[%i + %k] }      invariants: LLVM fills and copies by calls
     scf.for %k { %s = arith.addf ... }                  loops: a scalar loop, which LLVM may turn into vectors
+    scf.for %k { %x = memref.load %A[%k]                nothing: a sum of floats in order, which LLVM cannot turn into
+      ... arith.addf %old, %x                           vectors, and %t becomes a register
+      memref.store %sum, %t[0] }
     scf.for %k { scf.for %i {                           loops: sums in memory, which LLVM may keep in registers for
       %c = vector.load %C[%i * 16] ... } }              several steps of a loop outside
 """
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.utils import FastMathFlag
 
 from weft.backends.llvm.metadata import Leftover
 from weft.dialects.low import UNROLL, GatherOp, ScatterOp
@@ -133,7 +137,7 @@ class _Function:
         self._depths[counter] = 0 if unrolled else inside
         self._depths.update(dict.fromkeys(carried, inside))
         has_vectors = self._block(body, inside)
-        if not has_vectors:
+        if not has_vectors and not self._only_adds_in_order(body, inside):
             moves = not unrolled and self._only_moves(body, inside)
             self._found = _most(self._found, Leftover.INVARIANTS if moves else Leftover.LOOPS)
         return has_vectors
@@ -159,6 +163,23 @@ class _Function:
                 return False
         return True
 
+    def _only_adds_in_order(self, body: Block, depth: int) -> bool:
+        """Whether a scalar loop only adds floats that it loads to one element, each to the sum of those before."""
+        sums = [op for op in body.ops if type(op) is arith.AddfOp]
+        if len(sums) != 1 or any(flag is not FastMathFlag.ALLOW_CONTRACT for flag in sums[0].fastmath.data):
+            return False
+        stores = 0
+        for op in body.ops:
+            if isinstance(op, memref.StoreOp):
+                stores += 1
+                if op.value is not sums[0].result or self._depths.get(op.indices[0], 0) == depth:
+                    return False
+                if not any(_loads(side, op.memref, op.indices[0]) for side in sums[0].operands):
+                    return False
+            elif op.regions or (type(op) not in (memref.LoadOp, arith.AddfOp, scf.YieldOp) and not _computes_index(op)):
+                return False
+        return stores == 1
+
     def _is_consecutive(self, index: SSAValue, counter: SSAValue, depth: int) -> bool:
         """Whether an index is the counter of the loop at `depth` and what does not change in it."""
         while isinstance(index.owner, arith.AddiOp):
@@ -169,3 +190,13 @@ class _Function:
                 return False
             index = right
         return index is counter
+
+
+def _loads(value: SSAValue, buffer: SSAValue, index: SSAValue) -> bool:
+    """Whether a value was loaded from an element of a buffer."""
+    load = value.owner
+    return isinstance(load, memref.LoadOp) and load.memref is buffer and load.indices[0] is index
+
+
+def _computes_index(op: Operation) -> bool:
+    return len(op.results) == 1 and isinstance(op.results[0].type, IndexType)

@@ -255,3 +255,77 @@ func.func @second(%A: memref<1024xf32>) {
   }
   func.return
 }
+
+// -----
+
+// Floats are added in order, into a register: no pass of LLVM makes that faster.
+// CHECK-LABEL: define void @ordered(
+// CHECK:       ![[node:[0-9]+]] = !{!"nothing"}
+func.func @ordered(%A: memref<1024xf32>, %C: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  %sum = memref.alloca() : memref<1xf32>
+  scf.for %i = %c0 to %c1024 step %c1 {
+    %a = memref.load %A[%i] : memref<1024xf32>
+    %s = memref.load %sum[%c0] : memref<1xf32>
+    %t = arith.addf %s, %a : f32
+    memref.store %t, %sum[%c0] : memref<1xf32>
+  }
+  %r = memref.load %sum[%c0] : memref<1xf32>
+  memref.store %r, %C[%c0] : memref<1xf32>
+  func.return
+}
+
+// -----
+
+// Into memory of the caller: LLVM can keep the sum in a register.
+// CHECK-LABEL: define void @ordered_in_memory(
+// CHECK:       ![[node:[0-9]+]] = !{!"invariants"}
+func.func @ordered_in_memory(%A: memref<1024xf32>, %C: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  scf.for %i = %c0 to %c1024 step %c1 {
+    %a = memref.load %A[%i] : memref<1024xf32>
+    %s = memref.load %C[%c0] : memref<1xf32>
+    %t = arith.addf %s, %a : f32
+    memref.store %t, %C[%c0] : memref<1xf32>
+  }
+  func.return
+}
+
+// -----
+
+// In any order: LLVM can use vectors. So it can where each iteration has a sum of its own (below).
+// CHECK-LABEL: define void @any_order(
+// CHECK-NOT:   weft.leftover
+func.func @any_order(%A: memref<1024xf32>, %C: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  scf.for %i = %c0 to %c1024 step %c1 {
+    %a = memref.load %A[%i] : memref<1024xf32>
+    %s = memref.load %C[%c0] : memref<1xf32>
+    %t = arith.addf %s, %a fastmath<reassoc> : f32
+    memref.store %t, %C[%c0] : memref<1xf32>
+  }
+  func.return
+}
+
+// -----
+
+// CHECK-LABEL: define void @many_sums(
+// CHECK-NOT:   weft.leftover
+func.func @many_sums(%A: memref<1024xf32>, %C: memref<1024xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c1024 = arith.constant 1024 : index
+  scf.for %i = %c0 to %c1024 step %c1 {
+    %a = memref.load %A[%i] : memref<1024xf32>
+    %s = memref.load %C[%i] : memref<1024xf32>
+    %t = arith.addf %s, %a : f32
+    memref.store %t, %C[%i] : memref<1024xf32>
+  }
+  func.return
+}

@@ -1,4 +1,4 @@
-"""Loops that fill or copy, by vectors: panels of any width, fills, and what must stay in order."""
+"""Serial loops by vectors: panels of any width, maxima and sums of integers, and what must stay in order."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from xdsl.context import Context
 
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
-from weft.passes.tir.tir_vectorize_copies import VectorizeCopiesPass
+from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
 from weft.tools.building import build, parse
 
 PANELS = """
@@ -37,7 +37,7 @@ func.func @f(%A: memref<40xf32>) {
 def vectors_of(text: str) -> bool:
     """Whether the loops of a program become vectors."""
     module = parse(text)
-    for step in (FlattenPass(), VectorizeCopiesPass("llvm -mcpu=haswell -mtriple=x86_64-linux"), LowerVectorizedPass()):
+    for step in (FlattenPass(), VectorizeSerialPass("llvm -mcpu=haswell -mtriple=x86_64-linux"), LowerVectorizedPass()):
         step.apply(Context(), module)
     module.verify()
     return "vector.store" in str(module)
@@ -60,3 +60,43 @@ def test_elements_that_were_just_stored_are_read() -> None:
     a = np.arange(40, dtype=np.float32)
     build(parse(SHIFT), "llvm", default_schedule=False)["f"](a)
     np.testing.assert_array_equal(a, [0] * 33 + list(range(33, 40)))
+
+
+COMBINED = """
+func.func @f(%A: memref<{extent}x{type}>, %M: memref<1x{type}>) {{
+  %c0 = arith.constant 0 : index
+  tir.for %i in {extent} {{
+    %a = memref.load %A[%i] : memref<{extent}x{type}>
+    %m = memref.load %M[%c0] : memref<1x{type}>
+    %r = arith.{op} %m, %a : {type}
+    memref.store %r, %M[%c0] : memref<1x{type}>
+  }}
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize("extent", [256, 48, 12])
+@pytest.mark.parametrize("start", [0, 100])
+def test_combined_in_any_order(extent: int, start: int) -> None:
+    generator = np.random.default_rng(extent)
+    floats = generator.normal(size=extent).astype(np.float32)
+    integers = generator.integers(-9, 9, extent).astype(np.int32)
+    cases = (
+        ("maximumf", "f32", floats, np.max),
+        ("minimumf", "f32", floats, np.min),
+        ("addi", "i32", integers, np.sum),
+    )
+    for op, type_, a, expected in cases:
+        text = COMBINED.format(op=op, type=type_, extent=extent)
+        m = np.full(1, start, a.dtype)
+        build(parse(text), "llvm", default_schedule=False)["f"](a, m)
+        np.testing.assert_array_equal(m[0], expected([*a, a.dtype.type(start)]))
+
+
+def test_a_nan_is_the_largest() -> None:
+    a = np.arange(256, dtype=np.float32)
+    a[77] = np.nan
+    m = np.zeros(1, np.float32)
+    build(parse(COMBINED.format(op="maximumf", type="f32", extent=256)), "llvm", default_schedule=False)["f"](a, m)
+    assert np.isnan(m[0])

@@ -1,9 +1,10 @@
-"""tir-vectorize-copies: serial loops that only fill or copy consecutive elements move vectors."""
+"""tir-vectorize-serial: serial loops that only fill, copy, or combine in any order consecutive elements use vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, memref
@@ -17,6 +18,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
+from weft.passes.tir.lane_analysis import COMBINERS
 from weft.passes.tir.nest import (
     buffer_type,
     detached_ops,
@@ -27,15 +29,20 @@ from weft.passes.tir.nest import (
 )
 from weft.support.target import Target
 
+_Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
 _LEAST_LANES = 4
 _CALL_VECTORS = 8
 """Vectors from which on elements that are all consecutive are left to calls of `memset` and `memcpy`, which LLVM
 makes of scalar loops."""
+_COMBINED_VECTORS = 4
+"""Vectors that are combined at a time, as LLVM does."""
+_ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
+_COMBINED_FREELY = frozenset(COMBINERS) - {arith.AddfOp, arith.MulfOp}
 
 
 @dataclass(frozen=True)
-class VectorizeCopiesPass(ModulePass):
-    """Split serial loops of static extent that only fill or copy by the lanes of a vector, and vectorize the inner one.
+class VectorizeSerialPass(ModulePass):
+    """Split serial loops of static extent that only move or combine elements by lanes, and vectorize the inner one.
 
     ```mlir
     tir.for %j in 1024 {
@@ -50,10 +57,14 @@ class VectorizeCopiesPass(ModulePass):
     LLVM would find the same, by passes that look at the whole module. Lanes are the most, up to a vector register, that
     divide the extent and for which every store, and every load that differs between lanes, goes to consecutive
     elements. A loop qualifies when nothing else is in it, when it stores to each buffer once, and reads none of those.
-    Long runs that are consecutive from end to end stay as they are. Requires flat buffers (`tir-flatten`).
+    Long runs that are consecutive from end to end stay as they are.
+
+    So does a loop that combines elements into one place in any order, as `m[0] = max(m[0], x[%j])`; it takes several
+    vectors at a time, which need not wait for each other. Sums of floats keep their order. Requires flat buffers
+    (`tir-flatten`).
     """
 
-    name = "tir-vectorize-copies"
+    name = "tir-vectorize-serial"
 
     target: str = "llvm"
 
@@ -61,21 +72,28 @@ class VectorizeCopiesPass(ModulePass):
         vector_bytes = Target.parse(self.target).vector_bytes
         for function in [f for f in op.ops if isinstance(f, FuncOp)]:
             for loop in [inner for inner in operations_in(function) if type(inner) is ForOp]:
-                vectorize_copy(loop, vector_bytes)
+                if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int):
+                    vectorize_serial(loop, loop.extent, vector_bytes)
 
 
-def vectorize_copy(loop: ForOp, vector_bytes: int) -> None:
-    """Vectorize one loop if it fills or copies by lanes."""
-    extent = loop.extent
-    if not isinstance(extent, int) or loop.kind.data is not LoopKind.SERIAL:
-        return
-    accesses = _moves(loop)
+def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
+    """Vectorize one loop if it moves or combines elements by lanes."""
+    accesses = _accesses(loop)
     if accesses is None:
+        return
+    combined = _combined(loop, accesses)
+    if combined is not None:
+        accesses, vector_bytes = [combined], vector_bytes * _COMBINED_VECTORS
+    elif not _are_moves(loop, accesses):
         return
     places = [(Index.of(access.indices[0]), access) for access in accesses]
     ranges = remembered_ranges()
     for lanes in _lanes(extent, vector_bytes, accesses):
-        if extent > lanes * _CALL_VECTORS and all(_steps(place, loop.induction_variable) for place, _ in places):
+        if (
+            combined is None
+            and extent > lanes * _CALL_VECTORS
+            and all(_steps(place, loop.induction_variable) for place, _ in places)
+        ):
             return
         outer, inner = ForOp.around(extent // lanes), ForOp.around(lanes, kind=LoopKind.VECTORIZED)
         old, lane = loop.induction_variable, inner.induction_variable
@@ -87,27 +105,53 @@ def vectorize_copy(loop: ForOp, vector_bytes: int) -> None:
             return
 
 
-def _moves(loop: ForOp) -> list[memref.LoadOp | memref.StoreOp] | None:
-    """The accesses of a loop that stores what it loads, or what is there before it; None when it does more."""
-    accesses: list[memref.LoadOp | memref.StoreOp] = []
+def _accesses(loop: ForOp) -> list[_Access] | None:
+    """The loads and stores of a loop that has nothing else but what combines, and what computes indices."""
+    accesses: list[_Access] = []
     for op in loop.body.block.ops:
         kind = type(op)
         if kind is memref.LoadOp or kind is memref.StoreOp:
             accesses.append(op)  # pyright: ignore[reportArgumentType]
-        elif kind is not arith.ConstantOp and not _is_index_arithmetic(op):
+        elif kind is not arith.ConstantOp and kind not in _COMBINED_FREELY and not _is_index_arithmetic(op):
             return None
-    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
-    stored = {store.memref for store in stores}
-    # A view may be of another buffer; parameters and allocations are apart.
-    apart = all(isinstance(a.memref, BlockArgument) or isinstance(a.memref.owner, _ALLOCATIONS) for a in accesses)
-    loaded = [access.memref for access in accesses if isinstance(access, memref.LoadOp)]
-    is_move = all(_is_moved(store.value, loop) for store in stores)
-    if not stores or not apart or not is_move or len(stored) < len(stores) or not stored.isdisjoint(loaded):
-        return None
     return accesses
 
 
-_ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
+def _combined(loop: ForOp, accesses: Sequence[_Access]) -> memref.LoadOp | None:
+    """The load whose elements a loop combines into one place, in any order, if that is what it does."""
+    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
+    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
+    if len(stores) != 1 or len(loads) != 2:
+        return None
+    (store,) = stores
+    combine, place = store.value.owner, Index.of(store.indices[0])
+    if not isinstance(combine, Operation) or type(combine) not in _COMBINED_FREELY:
+        return None
+    if place.depends_on([loop.induction_variable]):
+        return None
+    for old, new in (loads, loads[::-1]):
+        is_old = old.memref is store.memref and Index.of(old.indices[0]) == place
+        if is_old and new.memref is not store.memref and {*combine.operands} == {old.res, new.res}:
+            return new if _is_apart(new) and _is_apart(store) else None
+    return None
+
+
+def _are_moves(loop: ForOp, accesses: Sequence[_Access]) -> bool:
+    """Whether a loop stores what it loads, or what is there before it, and nothing is read after it was stored."""
+    stores = [access for access in accesses if isinstance(access, memref.StoreOp)]
+    loads = [access for access in accesses if isinstance(access, memref.LoadOp)]
+    stored = {store.memref for store in stores}
+    return (
+        0 < len(stores) == len(stored)
+        and stored.isdisjoint(load.memref for load in loads)
+        and all(_is_apart(access) for access in accesses)
+        and all(_is_moved(store.value, loop) for store in stores)
+    )
+
+
+def _is_apart(access: _Access) -> bool:
+    """Whether an access is to a parameter or an allocation: a view may be of another buffer."""
+    return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)
 
 
 def _is_index_arithmetic(op: Operation) -> bool:
@@ -119,7 +163,7 @@ def _is_moved(value: SSAValue, loop: ForOp) -> bool:
     return isinstance(value.owner, memref.LoadOp | arith.ConstantOp) or not is_defined_inside(value, loop)
 
 
-def _lanes(extent: int, vector_bytes: int, accesses: list[memref.LoadOp | memref.StoreOp]) -> Iterator[int]:
+def _lanes(extent: int, vector_bytes: int, accesses: Sequence[_Access]) -> Iterator[int]:
     """The powers of two that divide the extent, from a full vector of the widest elements down."""
     lanes = vector_bytes // max(bytes_of(buffer_type(access.memref).element_type) for access in accesses)
     while lanes >= _LEAST_LANES:
@@ -134,7 +178,7 @@ def _steps(place: Index, value: SSAValue) -> bool:
     return not rest.mentions([value])
 
 
-def _moves_by_lanes(access: memref.LoadOp | memref.StoreOp, place: Index, lane: SSAValue) -> bool:
+def _moves_by_lanes(access: _Access, place: Index, lane: SSAValue) -> bool:
     """Whether lanes access consecutive elements, or all load the same one."""
     stays = place.coefficient(lane) == 0
     return _steps(place, lane) and not (stays and isinstance(access, memref.StoreOp))

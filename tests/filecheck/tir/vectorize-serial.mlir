@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --split-input-file -p 'tir-flatten,tir-vectorize-copies{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"},tir-lower-vectorized,low-canonicalize' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'tir-flatten,tir-vectorize-serial{target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"},tir-lower-vectorized,low-canonicalize' | filecheck %s
 
 // Rows into panels of 64 columns: consecutive within a panel, so eight lanes are.
 func.func @panels(%B: memref<4x128xf32>, %P: memref<2x4x64xf32>) {
@@ -119,5 +119,76 @@ func.func @odd(%A: memref<31xf32>, %B: memref<31xf32>) {
   func.return
 }
 // CHECK-LABEL: @odd
+// CHECK-NOT:     vector
+// CHECK:         func.return
+
+// -----
+
+// The largest of 64 elements: 32 lanes, which are four vectors, each with a maximum of its own until the end.
+func.func @largest(%A: memref<64xf32>, %M: memref<1xf32>, %S: memref<1xi32>, %I: memref<48xi32>) {
+  %c0 = arith.constant 0 : index
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xf32>
+    %m = memref.load %M[%c0] : memref<1xf32>
+    %r = arith.maximumf %m, %a : f32
+    memref.store %r, %M[%c0] : memref<1xf32>
+  }
+  tir.for %i in 48 {
+    %a = memref.load %I[%i] : memref<48xi32>
+    %s = memref.load %S[%c0] : memref<1xi32>
+    %r = arith.addi %a, %s : i32
+    memref.store %r, %S[%c0] : memref<1xi32>
+  }
+  func.return
+}
+// CHECK-LABEL: @largest
+// CHECK:         tir.for %i0 in 2 {
+// CHECK:           arith.maximumf {{.*}} : vector<32xf32>
+// CHECK:         vector.reduction <maximumf>, {{.*}} : vector<32xf32> into f32
+// CHECK:         tir.for %i0 in 3 {
+// CHECK:           arith.addi {{.*}} : vector<16xi32>
+// CHECK:         vector.reduction <add>, {{.*}} : vector<16xi32> into i32
+
+// -----
+
+// Sums of floats keep their order. A maximum of what is computed, of every second element, or of elements of the same
+// buffer stays as well, and so does one for each iteration.
+func.func @in_order(%A: memref<64xf32>, %M: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xf32>
+    %m = memref.load %M[%c0] : memref<64xf32>
+    %r = arith.addf %m, %a : f32
+    memref.store %r, %M[%c0] : memref<64xf32>
+  }
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xf32>
+    %b = arith.mulf %a, %a : f32
+    %m = memref.load %M[%c0] : memref<64xf32>
+    %r = arith.maximumf %m, %b : f32
+    memref.store %r, %M[%c0] : memref<64xf32>
+  }
+  tir.for %i in 32 {
+    %at = affine.apply affine_map<(d0) -> (d0 * 2)> (%i)
+    %a = memref.load %A[%at] : memref<64xf32>
+    %m = memref.load %M[%c0] : memref<64xf32>
+    %r = arith.maximumf %m, %a : f32
+    memref.store %r, %M[%c0] : memref<64xf32>
+  }
+  tir.for %i in 64 {
+    %a = memref.load %M[%i] : memref<64xf32>
+    %m = memref.load %M[%c0] : memref<64xf32>
+    %r = arith.maximumf %m, %a : f32
+    memref.store %r, %M[%c0] : memref<64xf32>
+  }
+  tir.for %i in 64 {
+    %a = memref.load %A[%i] : memref<64xf32>
+    %m = memref.load %M[%i] : memref<64xf32>
+    %r = arith.maximumf %m, %a : f32
+    memref.store %r, %M[%i] : memref<64xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @in_order
 // CHECK-NOT:     vector
 // CHECK:         func.return
