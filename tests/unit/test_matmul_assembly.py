@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
+from assembly import innermost_loops
 
 import weft
 from weft import te
@@ -41,19 +42,6 @@ def library(cpu: str, m: int, n: int) -> weft.Library:
     k = te.reduce_axis((0, 192), name="k")
     c = te.compute((m, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
     return weft.build(te.create_func([a, b, c], name="matmul"), target=f"llvm -mcpu={cpu} -num-threads=1")
-
-
-def innermost_loops(assembly: str) -> list[list[str]]:
-    """The loops that hold no label: lines from a label to the last branch back to it."""
-    lines = [line for line in assembly.splitlines() if not re.match(r"\s*(\.|#|//|;)(?!L\w+:)", line)]
-    loops: list[list[str]] = []
-    start = None
-    for at, line in enumerate(lines):
-        if label := re.match(r"(\.?L\w+):", line):
-            start = (label[1], at)
-        elif start and re.search(rf"\b(j\w+|b(\.\w+)?|cbn?z|tbn?z)\s.*{re.escape(start[0])}\b", line):
-            loops.append(lines[start[1] : at + 1])
-    return loops
 
 
 def hot_loop(cpu: Cpu, m: int, n: int) -> tuple[list[str], int]:
