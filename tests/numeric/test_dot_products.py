@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -236,3 +238,14 @@ def test_c_code_of_such_a_schedule() -> None:
     c = np.empty_like(expected)
     weft.build(sch.mod, target="c", default_schedule=False)["product"](a, b, c)
     np.testing.assert_array_equal(c, expected)
+
+
+def test_the_example_by_hand() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+    try:
+        from matmul_int8 import scheduled as by_hand
+    finally:
+        sys.path.pop(0)
+    sch = by_hand(12, 64, 16)
+    a, b = te.placeholder((12, 16), "int8", name="A"), te.placeholder((16, 64), "int8", name="B")
+    check_schedule(te.create_func([a, b, ops.matmul(a, b, out_dtype="int32", name="C")], name="product"), sch)
