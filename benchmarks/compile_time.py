@@ -99,22 +99,33 @@ def conv2d() -> ModuleOp:
 
 
 def schedule_conv2d(sch: weft.Schedule) -> None:
-    """Register tiles of 7 columns x 32 filters, from weights packed by 32 filters."""
+    """Register tiles of 8 columns x 32 filters: filters in lanes, from weights packed by 32; results are turned as they
+    are stored. All copies are vectors: no loop is left to LLVM."""
     y = sch.get_block("Y")
-    sch.cache_read(y, 1, "global")
-    n, f, i, j, c, r, s = sch.get_loops(y)
-    f0, f1 = sch.split(f, factors=[None, 2 * LANES])
-    j0, j1 = sch.split(j, factors=[None, 7])
-    tile = sch.cache_write(y, 0, "local")
-    sch.reorder(n, f0, i, j0, c, r, s, j1, f1)
+    weights, result = sch.cache_read(y, 1, "global"), sch.cache_write(y, 0, "local")
     sch.transform_layout(y, ("read", 1), lambda f, c, r, s: (f // 32, c, r, s, f % 32))
-    sch.reverse_compute_at(tile, j0)
+    sch.transform_layout(y, ("write", 0), lambda n, f, i, j: (n, i, j, f))
+    n, f, i, j, c, r, s = sch.get_loops(y)
+    j0, j1 = sch.split(j, factors=[None, 8])
+    f0, f1, lanes = sch.split(f, factors=[None, 2, LANES])
+    sch.reorder(n, i, f0, j0, c, r, s, j1, f1, lanes)
+    sch.reverse_compute_at(result, j0)
     init = sch.decompose_reduction(y, c)
-    halves, lanes = sch.split(f1, factors=[None, LANES])
-    sch.vectorize(lanes)
-    for loop in (halves, j1, *sch.get_loops(init)[-2:]):
-        sch.unroll(loop)
-    sch.parallel(f0)
+    *_, rows, columns = sch.get_loops(result)
+    sch.reorder(columns, *sch.split(rows, factors=[None, LANES]))
+    rows, *others = sch.get_loops(weights)
+    outer, inner = sch.split(rows, factors=[None, LANES])
+    sch.reorder(outer, *others, inner)
+    *_, columns = sch.get_loops("padded")
+    sch.split(columns, factors=[None, LANES])
+    for block in (y, init, result, weights, "padded"):
+        *_, lanes = sch.get_loops(block)
+        sch.vectorize(lanes)
+    for block in (y, init, result):
+        for loop in sch.get_loops(block)[-3:-1]:
+            sch.unroll(loop)
+    sch.unroll(s)
+    sch.parallel(i)
 
 
 PROGRAMS: dict[str, tuple[Callable[[], ModuleOp], Callable[[weft.Schedule], None]]] = {
