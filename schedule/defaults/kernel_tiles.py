@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import gcd
 from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
+from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction import fuse_consumers, fuse_producer
 from weft.schedule.defaults.contraction_roles import Roles, roles_of
-from weft.schedule.defaults.kernels import BLOCK, THREAD, fused, to_threads, total_of
-from weft.schedule.defaults.rules import op_of
+from weft.schedule.defaults.kernels import BLOCK, THREAD, fused, to_threads, to_threads_in_lanes, total_of
+from weft.schedule.defaults.rules import extent_of, op_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -17,15 +20,19 @@ _EACH: Final = 4
 """Rows and columns of results of a thread."""
 _SIDE: Final = 16
 """Threads along the rows, and along the columns, of a tile; half as many where there are few of either."""
-_STEPS: Final = 8
-"""Steps of the sum for which both factors are fetched at once."""
+_STEPS: Final = 16
+"""Steps of the sum for which both factors are fetched at once: four elements of each for a thread. Half as many where
+the sum has no more."""
+_FETCHED_BYTES: Final = 16
+"""What a thread moves at once, at most."""
 _MOST_BLOCKS: Final = 65535
 """Blocks along y and z that every device has."""
 
 
 class TilesRule:
     """A block of threads computes a tile of results, 4 x 4 a thread: it fetches some rows of the one factor and columns
-    of the other into shared memory, together, adds up their products, and fetches the next.
+    of the other into shared memory, together, adds up their products, and fetches the next. Rows of known length are
+    fetched 16 bytes at a time where that is aligned.
 
     Elementwise producers are computed on the way in, elementwise consumers on the way out. Not applicable to products
     with vectors, and where rows or columns are so few that a tile would be empty.
@@ -54,6 +61,7 @@ class _Tiles:
         lengths = (roles.row_count, roles.columns)
         fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
         self.side = _SIDE if fits else _SIDE // 2
+        self.threads = self.side * self.side
 
     def run(self) -> None:
         sch, block = self.sch, self.block
@@ -75,7 +83,8 @@ class _Tiles:
         i0, i1, i2 = sch.split(row, factors=[None, self.side, _EACH])
         j0, j1, j2 = sch.split(loops[roles.column], factors=[None, self.side, _EACH])
         *slow, fast = (loops[at] for at in roles.reduced)
-        steps, step = sch.split(fast, factors=[None, _STEPS])
+        count = extent_of(sch, fast)
+        steps, step = sch.split(fast, factors=[None, _STEPS if count is None or count >= _STEPS else _STEPS // 2])
         self.others = [loops[at] for at in sorted((*roles.batch, *roles.rows))]
         self.tile = (i0, j0)
         sch.reorder(*self.others, i0, j0, i1, j1, *slow, steps, step, i2, j2)
@@ -103,4 +112,18 @@ class _Tiles:
         sch.compute_at(fetch, steps)
         around = {sch.get(loop) for loop in sch.get_loops(self.block)}
         own = [loop for loop in sch.get_loops(fetch) if sch.get(loop) not in around]
-        to_threads(sch, own, self.side * self.side)
+        lanes = self._lanes(fetch, own)
+        if lanes > 1:
+            to_threads_in_lanes(sch, own, self.threads, lanes)
+        else:
+            to_threads(sch, own, self.threads)
+
+    def _lanes(self, fetch: BlockHandle, loops: Sequence[LoopHandle]) -> int:
+        """How many neighbours in memory a thread fetches at once: no more than keep all threads busy; one where rows
+        are not known to start at multiples of that."""
+        (write,) = pattern_of(op_of(self.sch, fetch)).writes
+        row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, loops[-1]), total_of(self.sch, loops)
+        if row < 0 or inner is None or work is None:
+            return 1
+        widest = min(_FETCHED_BYTES // bytes_of(write.element_type), work // self.threads)
+        return gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)

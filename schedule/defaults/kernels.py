@@ -67,6 +67,13 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int) -> Loop
     return thread
 
 
+def to_threads_in_lanes(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int) -> None:
+    """Spread nested loops over the threads of a block, some neighbours at once for each."""
+    _, thread, lane = sch.split(fused(sch, loops), factors=[None, threads, lanes])
+    sch.bind(thread, THREAD)
+    sch.vectorize(lane)
+
+
 def cut_for_blocks(sch: Schedule, loops: Sequence[LoopHandle], target: Target) -> list[LoopHandle]:
     """Nested loops as one over blocks of threads and one over the threads of a block, an iteration a thread."""
     threads = threads_for(total_of(sch, loops), target)

@@ -78,6 +78,7 @@ PROGRAMS = [
     Program("sum of all", [("m", "n")], total, lambda x: x.sum()[None], ROWS),
     Program("argmax", [("m", "n")], lambda x: ops.argmax(x, 1), lambda x: x.argmax(1), ROWS),
     Program("matmul", [("m", "k"), ("k", "n")], ops.matmul, np.matmul, {"m": 37, "k": 19, "n": 41}),
+    Program("wide fetches", [("m", "k"), ("k", "n")], ops.matmul, np.matmul, {"m": 33, "k": 20, "n": 68}),
     Program("small matmul", [("m", "k"), ("k", "n")], ops.matmul, np.matmul, {"m": 3, "k": 9, "n": 5}),
     Program(
         "dense relu",
