@@ -8,6 +8,7 @@ Loop values reach a block only through its bindings, so loops can be transformed
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     IndexType,
+    IntegerType,
     StringAttr,
     i32,
     i64,
@@ -188,9 +190,7 @@ class BlockOp(IRDLOperation):
     def _set_operand_groups(self, binding_values: Sequence[SSAValue], guard_values: Sequence[SSAValue]) -> None:
         extent_values = tuple(self.extent_operands)
         self.operands = (*extent_values, *binding_values, *guard_values)
-        self.properties["operandSegmentSizes"] = DenseArrayBase.from_list(
-            i32, [len(extent_values), len(binding_values), len(guard_values)]
-        )
+        self.properties["operandSegmentSizes"] = _segments(len(extent_values), len(binding_values), len(guard_values))
 
     def set_guards(self, guards: Sequence[tuple[AffineExpr, AffineExpr]], operands: Sequence[SSAValue]) -> None:
         """Replace the guard of the block."""
@@ -331,6 +331,11 @@ def _exact(expr: AffineExpr) -> bool:
 
     dims = [node.position for node in expr.dfs() if isinstance(node, AffineDimExpr)]
     return len(dims) == len(set(dims))
+
+
+@lru_cache(maxsize=1024)
+def _segments(*sizes: int) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, sizes)
 
 
 def _guard_map(

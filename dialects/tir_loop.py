@@ -31,6 +31,9 @@ def _kind(kind: LoopKind) -> LoopKindAttr:
     return LoopKindAttr(kind)
 
 
+_INDEX = IndexType()
+
+
 @lru_cache(maxsize=4096)
 def _static(extent: int) -> IntegerAttr:
     return IntegerAttr(extent, i64)
@@ -87,7 +90,7 @@ class ForOp(IRDLOperation):
         kind: LoopKind = LoopKind.SERIAL,
     ) -> ForOp:
         """A loop around `operations`, with a fresh loop variable."""
-        body = Block(arg_types=[IndexType()])
+        body = Block(arg_types=[_INDEX])
         body.args[0].name_hint = name_hint
         body.add_ops(operations)
         return ForOp(extent, Region(body), kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
@@ -13,10 +15,16 @@ from weft.analysis.index import Index
 _INDEX = IndexType()
 
 
+@lru_cache(maxsize=4096)
+def index_attribute(value: int) -> IntegerAttr[IndexType]:
+    """An integer of type index as an attribute, of which programs have the same few over and over."""
+    return IntegerAttr(value, _INDEX)
+
+
 def index_op(index: Index) -> Operation:
     """A detached op that computes `index`: an `arith.constant` or an `affine.apply`."""
     if index.is_constant:
-        return ConstantOp(IntegerAttr(index.constant, _INDEX))
+        return ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(index.constant)})
     expr, operands = index.to_expr()
     return ApplyOp.create(
         operands=operands,

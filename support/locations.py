@@ -29,7 +29,13 @@ class SourceLocation:
 
     def attribute(self) -> FileLineColLoc:
         """The location attribute that operations carry."""
-        return FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(self.column))
+        return _attribute(self.file, self.line, self.column)
+
+
+@lru_cache(maxsize=1024)
+def _attribute(file: str, line: int, column: int) -> FileLineColLoc:
+    """Most operations that a line of Python makes are of one place."""
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 _texts: dict[str, str] = {}

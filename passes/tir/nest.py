@@ -24,7 +24,7 @@ from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import ForOp, range_of_index
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import index_attribute, materialize
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
@@ -46,7 +46,7 @@ def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
 
 
 def index_constant(value: int) -> arith.ConstantOp:
-    op = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": IntegerAttr(value, _INDEX)})
+    op = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(value)})
     op.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
     return op
 

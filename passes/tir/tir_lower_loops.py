@@ -68,8 +68,8 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     if kind is LoopKind.PARALLEL:
         new: Operation = ParallelForOp(bound, body)
     else:
-        body.block.add_op(scf.YieldOp())
-        new = scf.ForOp(emitter.constant(0), bound, emitter.constant(1), (), body)
+        body.block.add_op(scf.YieldOp.create())
+        new = scf.ForOp.create(operands=[emitter.constant(0), bound, emitter.constant(1)], regions=[body])
         if kind is LoopKind.UNROLLED and isinstance(extent, int):
             new.attributes[UNROLL] = UnitAttr()
     new.location = loop.location
