@@ -72,10 +72,10 @@ class _DotTiling:
         fuse_consumers(sch, result)
         self._cut()
         sch.compute_at(packed, self.panels)
-        if stage is not None:
-            sch.compute_at(stage, self.panels)
         sch.reverse_compute_at(result, self.panel)
-        self._pack(packed)
+        near = self._pack(packed)
+        if stage is not None:
+            sch.compute_at(stage, near)
         init = sch.decompose_reduction(block, self.steps)
         *_, rows, vectors, lane, _ = sch.get_loops(block)
         signs = (plan.form.left.signed, plan.form.right.signed)
@@ -160,8 +160,9 @@ class _DotTiling:
             inner.append(rows)
         sch.reorder(*order, self.panel, self.steps, *inner, vectors, lanes, group)
 
-    def _pack(self, packed: BlockHandle) -> None:
-        """Lay out panels as [steps / group][columns][group], and bring rows of a group together."""
+    def _pack(self, packed: BlockHandle) -> LoopHandle:
+        """Lay out panels as [steps / group][columns][group], and bring rows of a group together. Gives the loop whose
+        iterations read as much as stays in the first cache."""
         sch, right, group = self.sch, self.roles.right, self.plan.group
         columns, at, steps = self.plan.tile.columns, right.dimension, self.right_steps
 
@@ -177,11 +178,12 @@ class _DotTiling:
             vectors, lanes = sch.split(column, [None, self.plan.tile.lanes])
             sch.reorder(outer, vectors, inner, lanes)
             sch.tensorize(inner, interleave_name(self.plan.tile.lanes, 32 // group))
-        else:
-            slow, rows = sch.split(column, [None, _ROWS_IN_TURN])
-            sch.reorder(slow, outer, rows, inner)
-            sch.vectorize(inner)
-            sch.unroll(rows)
+            return outer
+        slow, rows = sch.split(column, [None, _ROWS_IN_TURN])
+        sch.reorder(slow, outer, rows, inner)
+        sch.vectorize(inner)
+        sch.unroll(rows)
+        return slow
 
     def _own_loop(self, block: BlockHandle, dimension: int) -> LoopHandle:
         """The innermost loop that the iterator of a dimension of a copy is computed from."""
