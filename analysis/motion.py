@@ -70,8 +70,9 @@ def passing_conflict(
     """
     own = accesses(block)
     for other in others:
+        of_other = accesses(other)
         for mine in own:
-            for theirs in accesses(other):
+            for theirs in of_other:
                 if not _matters(mine, theirs, flow_to=flow_to):
                     continue
                 violation = _conflict(mine, theirs, shared)

@@ -135,10 +135,11 @@ class ComputeAt(Move):
     def _domains(self, subject: str) -> tuple[IterDomain, ...]:
         block = self.block
         spans: dict[int, list[tuple[Span | None, Index]]] = {}
+        under_loop = accesses(self.loop)
         for store in accesses(block):
             if not store.is_write:
                 continue
-            reads = [a for a in accesses(self.loop) if a.buffer is store.buffer and not is_inside(a.op, block)]
+            reads = [a for a in under_loop if a.buffer is store.buffer and not is_inside(a.op, block)]
             if not reads:
                 continue  # nobody reads this buffer: what others need decides
             box = box_of(reads, self.loop, by_all_threads=is_shared(store.buffer))

@@ -56,6 +56,8 @@ def take_distances(op: memref.LoadOp | memref.StoreOp) -> tuple[int, ...]:
     """What `note_prefetches` noted on an access, an integer a dimension, which is taken away; nothing where it did
     not."""
     noted = op.attributes.pop(PREFETCHED, None)
+    if noted is None:
+        return ()
     return noted.get_values() if isa(noted, DenseArrayBase[IntegerType]) else ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from xdsl.context import Context
@@ -125,6 +126,7 @@ def _check(function: FuncOp) -> None:
                 raise CompileError.at(function, f"parameter {value.name_hint or '?'}: {problem}")
 
 
+@lru_cache(maxsize=1024)
 def flat_type(type_: MemRefType) -> MemRefType:
     """The one-dimensional type with as many elements; dynamic when an extent is, or when callers pass views."""
     shape = type_.get_shape()
