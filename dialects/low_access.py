@@ -152,31 +152,39 @@ class StrideOp(IRDLOperation):
 
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
-    """Elements of a flat buffer will be accessed soon: a hint to caches, which changes no value.
+    """Elements of a buffer will be accessed soon: a hint to caches, which changes no value.
 
     `low.prefetch %A[%at] {lanes = 16} : memref<?xf32>` names that many elements from `%at` on, and may name elements
-    that the buffer does not have. With `for_write`, they will be stored to.
+    that the buffer does not have. With `for_write`, they will be stored to. There is an index for each dimension,
+    until `tir-flatten` leaves one.
     """
 
     name = "low.prefetch"
 
     buffer = operand_def(MemRefType)
-    index = operand_def(IndexType)
+    indices = var_operand_def(IndexType)
     lanes = prop_def(IntegerAttr)
     for_write = opt_prop_def(UnitAttr)
 
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$buffer `[` $index `]` attr-dict `:` type($buffer)"
+    assembly_format = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"
 
-    def __init__(self, buffer: SSAValue, index: SSAValue, lanes: int = 1, *, for_write: bool = False) -> None:
+    def __init__(
+        self, buffer: SSAValue, indices: Sequence[SSAValue], lanes: int = 1, *, for_write: bool = False
+    ) -> None:
         super().__init__(
-            operands=[buffer, index],
+            operands=[buffer, list(indices)],
             properties={"lanes": IntegerAttr(lanes, i64), "for_write": UnitAttr() if for_write else None},
         )
 
+    @property
+    def index(self) -> SSAValue:
+        """Of the element in a flat buffer."""
+        return self.indices[0]
+
     def verify_(self) -> None:
         rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
-        if rank != 1:
-            raise VerifyException(f"{self.name} works on flat buffers, got one of rank {rank}")
+        if len(self.indices) != rank:
+            raise VerifyException(f"{self.name} takes an index a dimension, got {len(self.indices)} for rank {rank}")
         if self.lanes.value.data < 1:
             raise VerifyException(f"{self.name} names at least one element, got {self.lanes.value.data}")

@@ -73,7 +73,8 @@ kernels can fetch early; others run it as it is."""
 
 PREFETCH = "prefetch"
 """Annotation of a block: a list of `["read" or "write", buffer, [shift, ...]]`. While an instance runs, the element of
-that buffer (counted as schedule steps count them) that an instance with shifted iterators accesses is asked for."""
+that buffer (counted as schedule steps count them) that an instance with shifted iterators accesses is asked for. With a
+fourth element, the name of a block with as many iterators, it is what an instance of that one accesses."""
 
 PREFETCHED = "tir.prefetched"
 """Attribute of a load or store: a list with an integer a dimension, how far from its element the one lies that is asked

@@ -11,7 +11,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.dialects.low import PARAMS, ParamAttr, facts_of, params_of, symbols_of
-from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, StrideOp
+from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
@@ -202,7 +202,11 @@ class ParameterAccesses:
             return self._of_callee(op.callee.root_reference.data, position)
         if isinstance(op, AccessPtrOp):
             return op.access.data
-        return None if isinstance(op, memref.DimOp | StrideOp | AssumeShapeOp | AssumeStridesOp) else Access.READWRITE
+        return (
+            None
+            if isinstance(op, memref.DimOp | StrideOp | PrefetchOp | AssumeShapeOp | AssumeStridesOp)
+            else Access.READWRITE
+        )
 
     def _of_callee(self, name: str, position: int) -> Access:
         for op in self.module.ops:

@@ -188,7 +188,7 @@ class Vectorizer(LaneValues):
         split = self.offsets(place)
         if split is not None and split[1] == tuple(range(self.count)):
             for_write = op.for_write is not None
-            self.emit(PrefetchOp(op.buffer, self.scalar(split[0]), self.count, for_write=for_write))
+            self.emit(PrefetchOp(op.buffer, [self.scalar(split[0])], self.count, for_write=for_write))
 
     def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
         """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.

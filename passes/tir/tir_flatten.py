@@ -228,6 +228,10 @@ class _Flattener:
                 op.erase()
             case AccessPtrOp():
                 self._flatten_pointer(op)
+            case PrefetchOp():
+                old = list(op.indices)
+                op.operands = [op.buffer, self._place(op.buffer, old, op)]
+                erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
             case StrideOp():
                 self._replace_stride(op)
             case memref.GetGlobalOp():
@@ -295,7 +299,7 @@ class _Flattener:
             if distance != 0:
                 ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, distance), op)
         at = index_before(ahead.simplified(range_of), op)
-        insert_before(op, [PrefetchOp(op.memref, at, for_write=isinstance(op, memref.StoreOp))])
+        insert_before(op, [PrefetchOp(op.memref, [at], for_write=isinstance(op, memref.StoreOp))])
 
     def _flatten_alloc(self, op: memref.AllocOp) -> None:
         type_ = buffer_type(op.memref)

@@ -51,7 +51,7 @@ def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
     if goal is None:
         return
     at = index_before(goal.place, goal.loop)
-    insert_before(goal.loop, [PrefetchOp(prefetch.buffer, at, goal.lanes, for_write=prefetch.for_write is not None)])
+    insert_before(goal.loop, [PrefetchOp(prefetch.buffer, [at], goal.lanes, for_write=prefetch.for_write is not None)])
     index = prefetch.index
     prefetch.detach()
     prefetch.erase()

@@ -47,6 +47,7 @@ class LowerBlocksPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
+            note_prefetches(function)
             for block in [b for b in operations_in(function) if isinstance(b, BlockOp)]:
                 lower_block(block)
 
@@ -56,7 +57,6 @@ def lower_block(block: BlockOp) -> None:
     if block.init is not None:
         raise CompileError.at(block, f'block "{block.label}" still has its tir.init: run tir-lower-reductions before')
     conditions = _conditions(block)
-    note_prefetches(block)
     body = block.body.block
     bindings = Index.of_map(block.bindings.data, block.binding_operands)
     for variable, binding in zip(block.iter_vars, bindings, strict=True):

@@ -13,7 +13,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
-from weft.schedule.defaults.machine import cost_of
+from weft.schedule.defaults.machine import cost_of, is_expensive
 from weft.schedule.defaults.nests import Member
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
@@ -51,7 +51,8 @@ def ask_ahead_in_streams(sch: Schedule, member: Member) -> None:
 def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, target: Target) -> None:
     """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
     the next row of a parameter is asked for by the nest that computes most of those that read it, and by those that
-    write it. The first nest alone reads at the speed of memory: it asks for nothing.
+    write it; one that computes functions asks for what a later one stores. The first nest alone reads at the speed of
+    memory: it asks for nothing.
 
     Nothing is done where rows are of unknown length, or as long as half of the second cache.
     """
@@ -72,10 +73,27 @@ def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, tar
             _ask(wanted, sch, reader, "read", buffer, shared)
         for writer in members:
             if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
-                _ask(wanted, sch, writer, "write", buffer, shared)
+                asking = _busy_before(members, writer)
+                if asking is None:
+                    _ask(wanted, sch, writer, "write", buffer, shared)
+                else:
+                    place = buffers_written(op_of(sch, writer.handle)).index(buffer)
+                    none = [0] * len(writer.iterators)
+                    wanted.setdefault(asking, []).append(["write", place, none, writer.pattern.block.label])
     if 2 * moved <= target.l2_bytes:
         for member, entries in wanted.items():
             sch.annotate(member.handle, PREFETCH, entries)
+
+
+def _busy_before(members: Sequence[Member], writer: Member) -> Member | None:
+    """The nest that has time to ask for what `writer` stores next: one over the same elements that computes functions,
+    where the writer computes no more itself."""
+    before = members[1 : members.index(writer)]
+    alike = [m for m in before if m.pattern.block.extents == writer.pattern.block.extents]
+    busiest = max(alike, key=lambda m: cost_of(m.pattern), default=None)
+    if busiest is None or cost_of(busiest.pattern) < cost_of(writer.pattern):
+        return None
+    return busiest if any(is_expensive(op.name) for op in busiest.pattern.computing) else None
 
 
 def _moves(member: Member, shared: int, operand: Operand) -> bool:

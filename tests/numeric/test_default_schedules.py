@@ -273,11 +273,14 @@ def test_enough_work_for_threads(program: Callable[[int, int, str], ModuleOp]) -
 
 
 def test_next_rows_are_asked_for():
-    """By the nest that computes most of those that read rows again, and by the one that writes them; not where rows
-    are long, of unknown length, or read once."""
+    """By the nest that computes most of those that read rows again, and by the one that writes them, unless another
+    computes functions; not where rows are long, of unknown length, or read once."""
     trace = check(softmax(48, 256, "float32"))
-    assert trace.count('"prefetch"') == 2
-    assert '%e {key = "prefetch", value = [["read", 0, [1, 0]]]}' in trace, trace
+    assert trace.count('"prefetch"') == 1
+    assert '%e {key = "prefetch", value = [["read", 0, [1, 0]], ["write", 0, [0, 0], "O"]]}' in trace, trace
+    gamma, beta = tensor(256, name="gamma"), tensor(256, name="beta")
+    norm = check(te.create_func([x := tensor(48, 256), gamma, beta, ops.layer_norm(x, gamma, beta)]))
+    assert 'value = [["read", 0, [1, 0]], ["write", 0, [1, 0]]]' in norm, norm
     long = softmax(4, 1 << 18, "float32")
     assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
     A = tensor(te.var("m"), te.var("n"))

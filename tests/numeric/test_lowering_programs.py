@@ -100,6 +100,39 @@ def test_prefetches_change_nothing(outer: str, inner: str):
     assert asked == (1, 1)
 
 
+ASKING_FOR_ANOTHER = """
+func.func @f(%A: memref<10x12xf32>, %C: memref<12x10xf32>) {
+  %T = memref.alloc() : memref<10x12xf32>
+  tir.for %i in 10 KIND_I {
+    tir.for %j in 12 KIND_J {
+      tir.block "T" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j]
+          attributes {prefetch = [["write", 0, [0, 0], "C"], ["read", 0, [1, 0]]]} {
+        %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
+        %t = math.absf %a : f32
+        memref.store %t, %T[%vi, %vj] : memref<10x12xf32>
+      }
+    }
+    tir.for %j in 12 {
+      tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+        %t = memref.load %T[%vi, %vj] : memref<10x12xf32>
+        memref.store %t, %C[%vj, %vi] : memref<12x10xf32>
+      }
+    }
+  }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("outer", ["", "parallel"])
+@pytest.mark.parametrize("inner", ["", "vectorized", "unrolled"])
+def test_prefetches_for_another_block_change_nothing(outer: str, inner: str):
+    """Nor what the parameter counts as: it is still only written. Lanes far apart are not asked for."""
+    lowered = str(check_stages(ASKING_FOR_ANOTHER.replace("KIND_I", outer).replace("KIND_J", inner)))
+    assert lowered.count("low.prefetch %C") == (0 if inner == "vectorized" else 1)
+    assert '"C", memref<12x10xf32>, write' in lowered
+
+
 MATMUL = """
 func.func @matmul(%A: memref<MxKxf32>, %B: memref<KxNxf32>, %C: memref<MxNxf32>) {
   %zero = arith.constant 0.0 : f32

@@ -19,8 +19,8 @@ def softmax(sch: Schedule, target: Target) -> None:
     row, _ = sch.get_loops("C")
     for stage in ("C_sum", "C_exp", "C_max"):
         sch.compute_at(stage, row)
-    sch.annotate("C_exp", "prefetch", [["read", 0, [1, 0]]])
-    sch.annotate("C", "prefetch", [["write", 0, [1, 0]]])
+    # Exponentials take longest: meanwhile memory brings the next row, and the one that C is about to store.
+    sch.annotate("C_exp", "prefetch", [["read", 0, [1, 0]], ["write", 0, [0, 0], "C"]])
     for stage in ("C_max", "C_sum"):
         reduce_in_lanes(sch, stage, width)
     for stage in ("C_exp", "C"):

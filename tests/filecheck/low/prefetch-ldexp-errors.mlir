@@ -1,7 +1,7 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics
 
 func.func @rank(%A: memref<4x4xf32>, %i: index) {
-  // expected-error@+1 {{low.prefetch works on flat buffers, got one of rank 2}}
+  // expected-error@+1 {{low.prefetch takes an index a dimension, got 1 for rank 2}}
   low.prefetch %A[%i] {lanes = 1 : i64} : memref<4x4xf32>
   func.return
 }
