@@ -36,8 +36,17 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
     """A vector of constants; one element stands for all lanes."""
     # from_list is typed for either kind of element, not for both.
     data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
-    dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
+    if isinstance(type_.element_type, IndexType):
+        dense = _index_lanes(type_, tuple(data))
+    else:
+        dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
     return arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
+
+
+@lru_cache(maxsize=1024)
+def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
+    """Lanes of indices, of which a program has the same few over and over."""
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), lanes)
 
 
 class LaneValues:

@@ -23,6 +23,8 @@ from weft.support.errors import InternalError
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
+_UNIT = UnitAttr()
+
 
 @dataclass(frozen=True)
 class LowerLoopsPass(ModulePass):
@@ -71,7 +73,7 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
         body.block.add_op(scf.YieldOp.create())
         new = scf.ForOp.create(operands=[emitter.constant(0), bound, emitter.constant(1)], regions=[body])
         if kind is LoopKind.UNROLLED and isinstance(extent, int):
-            new.attributes[UNROLL] = UnitAttr()
+            new.attributes[UNROLL] = _UNIT
     new.location = loop.location
     if loop.parent is not None:
         loop.parent.insert_op_before(new, loop)
