@@ -14,24 +14,31 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
 from weft.schedule.defaults.machine import cost_of, is_expensive
-from weft.schedule.defaults.nests import Member
+from weft.schedule.defaults.nests import Member, reduces_in_lanes
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _BYTES_AHEAD: Final = 2048
 """How far ahead of a stream elements are asked for: half a page, some 0.2 us of one core's bandwidth."""
+_BYTES_AHEAD_OF_SUMS: Final = 4096
+"""The same for reductions, which do nothing but wait for it: a page."""
 _SHORT: Final = 16 << 10
 """Bytes of a stream that is at its end before asking has paid."""
 
 
-def ask_ahead_in_streams(sch: Schedule, member: Member) -> None:
+def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
     """An elementwise nest that passes over whole arrays, in order, waits for memory: each stream is asked for a little
     ahead, across the ends of pages, where the processor's own prefetching stops, and also the one that is written,
-    whose lines are read before."""
+    whose lines are read before. So does a reduction of rows that come from beyond the second caches, whose own
+    prefetching is fast enough."""
     pattern = member.pattern
-    if pattern.kind is not PatternKind.INJECTIVE or not member.iterators:
+    is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
+    if not member.iterators or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
         return
+    ahead, least = _BYTES_AHEAD, _SHORT
+    if is_reduction:
+        ahead, least = _BYTES_AHEAD_OF_SUMS, target.l2_bytes * target.num_threads + 1
     long = {v for v in member.iterators if pattern.extent_of(v) != 1}
     kinds = (("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written))
     entries: list[Note] = []
@@ -40,9 +47,9 @@ def ask_ahead_in_streams(sch: Schedule, member: Member) -> None:
         for operand in operands:
             size = bytes_of(operand.element_type)
             is_stream = isinstance(operand.buffer, BlockArgument) and operand.stride_of(member.iterators[-1]) == 1
-            is_short = pattern.instances is not None and pattern.instances * size < _SHORT
+            is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
             if is_stream and long <= operand.iterators and not is_short:
-                shifts = [0] * (len(member.iterators) - 1) + [_BYTES_AHEAD // size]
+                shifts = [0] * (len(member.iterators) - 1) + [ahead // size]
                 entries.append([kind, order.index(operand.buffer), shifts])
     if entries:
         sch.annotate(member.handle, PREFETCH, entries)

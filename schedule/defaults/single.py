@@ -30,5 +30,5 @@ class SingleNestRule:
             return False
         vectors = vectorize_inner(sch, member, 0, target)
         if vectors:
-            ask_ahead_in_streams(sch, member)
+            ask_ahead_in_streams(sch, member, target)
         return share_among_threads(sch, block, [member.pattern], target) or vectors

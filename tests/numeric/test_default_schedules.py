@@ -287,6 +287,20 @@ def test_next_rows_are_asked_for():
     assert "prefetch" not in check(te.create_func([A, ops.softmax(A)]))
 
 
+def test_rows_from_beyond_the_caches_are_asked_for_ahead():
+    """By reductions; not those that stay in the second caches, nor those of unknown length."""
+
+    def trace(*shape: te.Extent, dtype: str = "float32") -> str:
+        A = te.placeholder(shape, dtype, name="A")
+        return "".join(map(str, apply_default_schedule(te.create_func([A, ops.max(A, axis=1, name="O")]), TARGET)))
+
+    rows = TARGET.l2_bytes * TARGET.num_threads // 4096
+    assert 'value = [["read", 0, [0, 1024]]]' in trace(rows + 1, 1024)
+    assert 'value = [["read", 0, [0, 512]]]' in trace(rows + 1, 512, dtype="float64")
+    assert "prefetch" not in trace(rows, 1024)
+    assert "prefetch" not in trace(te.var("n"), 1024)
+
+
 def test_streams_are_asked_for_ahead():
     """Where whole arrays pass by, half a page ahead; not what is read again and again, and nothing of short ones."""
     A, B = tensor(64, 256), tensor(256, name="B")
