@@ -7,7 +7,7 @@ from typing import Final
 
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, stored_buffer
+from weft.analysis.structure import buffers_read, buffers_written, stored_buffer
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
 from weft.schedule.defaults.contraction_plan import Plan, plan_of
@@ -24,7 +24,9 @@ _LINES_IN_TURN: Final = 8
 _ROWS_IN_TURN: Final = 16
 _STEPS_OF_A_PIECE: Final = 64
 _STEPS_AHEAD: Final = 8
-"""Steps of the reduction whose part of a panel is asked for ahead."""
+"""Steps of the reduction whose part of a panel is asked for ahead, while it is packed."""
+_STEPS_OF_A_PANEL_AHEAD: Final = 4
+"""The same while it is used: some 50 cycles, in which the second cache answers."""
 _ELEMENTS_AHEAD: Final = 64
 """The same along lines of memory."""
 
@@ -93,6 +95,8 @@ class _Tiling:
         if left is not None:
             self._pack(left, self.roles.left, plan.tile.rows, plan.tile.rows)
         init = sch.decompose_reduction(block, self.deepest if self.steps is None else self.steps)
+        if right is not None and plan.asks_for_panels:
+            self._ask_for_panels(right)
         for part in (block, init) if result is None else (block, init, result):
             self._registers(part)
         if self.unrolled is not None:
@@ -213,6 +217,13 @@ class _Tiling:
             # All of it is packed at once, and does not stay in the near caches.
             entries.append(["write", 0, [2 * width * (at == factor.dimension) for at in dimensions]])
         self.sch.annotate(copy, PREFETCH, entries)
+
+    def _ask_for_panels(self, right: BlockHandle) -> None:
+        """Ask for the steps of a panel that come next: it comes from the second cache, a line with each load."""
+        op = op_of(self.sch, self.block)
+        (panels,) = buffers_written(op_of(self.sch, right))
+        shifts = [_STEPS_OF_A_PANEL_AHEAD * (at == self.roles.reduced[-1]) for at in range(len(op.iter_vars))]
+        self.sch.annotate(self.block, PREFETCH, [["read", buffers_read(op).index(panels), shifts]])
 
     def _cut_off(self, loop: LoopHandle, most: int) -> list[LoopHandle]:
         """Split a loop, with a factor that divides its extent where there is a good one."""

@@ -22,6 +22,8 @@ _ROWS_THAT_PAY_TRANSPOSED: Final = 8
 """The same, where a panel is read column by column otherwise."""
 _WORK_OF_THREADS: Final = 1 << 21
 """Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
+_LINE_BYTES: Final = 64
+"""What caches move at once."""
 _STEPS_AT_ONCE: Final = 2
 """Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
 
@@ -38,6 +40,8 @@ class Plan:
     pack_left: bool
     pad_columns: bool
     """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
+    asks_for_panels: bool
+    """Ask for the next steps of a panel while it is used."""
     steps_at_once: int
     """Steps of the reduction between two tests for its end."""
     threads: int
@@ -75,6 +79,7 @@ def plan_of(roles: Roles, target: Target) -> Plan:
         pack_right,
         pack_left and pack_right,
         pack_right and ragged,
+        pack_right and _streams(panel_bytes, target),
         _STEPS_AT_ONCE if _fuses(target) else 1,
         threads,
     )
@@ -90,6 +95,12 @@ def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
         fused=_fuses(target),
         packed_rows=pack_left,
     )
+
+
+def _streams(panel_bytes: int | None, target: Target) -> bool:
+    """Whether each vector of a panel is a line that the first cache does not have: vectors are as long as lines, and
+    the rest of the panel has passed by since the last tile."""
+    return target.vector_bytes >= _LINE_BYTES and (panel_bytes is None or panel_bytes >= 2 * target.l1_bytes)
 
 
 def _fuses(target: Target) -> bool:

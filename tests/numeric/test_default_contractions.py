@@ -152,6 +152,25 @@ def test_what_is_packed_next_is_asked_for() -> None:
     assert '%a_global {key = "prefetch", value = [["read", 0, [0, 64]], ["write", 0, [0, 16]]]}' in asked["km"]
 
 
+@pytest.mark.parametrize(
+    ("size", "dtype", "target", "asked"),
+    [
+        (1024, "float32", AVX512, True),
+        (1024, "float64", AVX512, True),
+        (512, "float32", AVX512, True),
+        (64, "float32", AVX512, False),  # panels stay in the first cache
+        (1024, "float32", "llvm -mcpu=haswell -mtriple=x86_64-linux", False),  # half a line with each load
+        (1024, "float32", "llvm -mcpu=apple-m1 -mtriple=arm64-apple-macosx", False),
+    ],
+)
+def test_panels_that_stream_from_the_second_cache_are_asked_for(
+    size: int, dtype: str, target: str, asked: bool
+) -> None:
+    sch = scheduled(Product(size, size, size, dtype=dtype).module(), target)
+    assert sch is not None
+    assert ('annotate %c {key = "prefetch", value = [["read", 1, [0, 0, 4]]]}' in str(sch.trace)) is asked
+
+
 def test_a_producer_is_computed_while_it_is_packed() -> None:
     A, W = te.placeholder((26, 5), "float32", name="A"), te.placeholder((5, 21), "int8", name="W")
     B = te.compute((5, 21), lambda i, j: W[i, j].astype("float32") * 0.5, name="B")
