@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerType, i32
 
 from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.schedule.defaults.contraction_roles import Roles
-from weft.schedule.defaults.contraction_tiles import panels_together, product, register_tile
+from weft.schedule.defaults.contraction_tiles import depth_of_panels, panels_together, product, register_tile
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.dot_instructions import DotInstruction, dot_instructions
 from weft.support.target import Target
@@ -50,6 +50,8 @@ class DotPlan:
     tile: RegisterTile
     together: int
     """Panels of the right factor that are packed before rows pass by them."""
+    depth: int | None
+    """Steps of the reduction that run before the next, in groups; None where the whole reduction runs at once."""
     pad_columns: bool
     pad_steps: bool
     threads: int
@@ -121,7 +123,10 @@ def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan 
     tile = _tile(roles, instruction, target)
     depth = roles.extents[roles.reduced[0]]
     panels = None if roles.columns is None else -(-roles.columns // tile.columns)
-    panel_bytes = None if depth is None else max(depth, 1) * tile.columns * instruction.bits // 8
+    # A group is as wide as a sum.
+    words = None if depth is None else max(-(-depth // instruction.group), 1)
+    cut = depth_of_panels(words, tile.columns, 4, target.l2_bytes)
+    panel_bytes = None if words is None else (cut or words) * tile.columns * 4
     threads = target.num_threads if work is None or work >= _WORK_OF_THREADS else 1
     batches = product(roles.extents[at] for at in roles.batch)
     sharing = 1 if batches is not None and batches >= threads else threads
@@ -129,8 +134,9 @@ def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan 
         form,
         tile,
         panels_together(panels, panel_bytes, target.l2_bytes, sharing),
+        cut,
         pad_columns=roles.columns is None or roles.columns % tile.columns != 0,
-        pad_steps=depth is None or depth % instruction.group != 0,
+        pad_steps=depth is None or depth % (instruction.group * (cut or 1)) != 0,
         threads=threads,
     )
 

@@ -71,16 +71,17 @@ class _DotTiling:
             self._turn_left(left_steps)
         fuse_consumers(sch, result)
         self._cut()
-        sch.compute_at(packed, self.panels)
-        sch.reverse_compute_at(result, self.panel)
+        sch.compute_at(packed, self.panels if self.deep is None else self.deep)
+        sch.reverse_compute_at(result, self.panel if self.deep is None else self.panels)
         near = self._pack(packed)
         if stage is not None:
             sch.compute_at(stage, near)
-        init = sch.decompose_reduction(block, self.steps)
+        init = sch.decompose_reduction(block, self.steps if self.deep is None else self.deep)
         *_, rows, vectors, lane, _ = sch.get_loops(block)
         signs = (plan.form.left.signed, plan.form.right.signed)
         # Before loops are vectorized: what is done then is tried on a copy first.
-        sch.tensorize(lane, dot_name(lanes, 32 // group, *signs))
+        name = dot_name(lanes, 32 // group, *signs)
+        sch.tensorize(lane, name if self.deep is None else f"{name}_global")
         sch.unroll(vectors)
         if self.row is not None:
             sch.unroll(rows)
@@ -113,15 +114,16 @@ class _DotTiling:
         if self.plan.pad_columns or self.plan.pad_steps:
             factors = [1] * len(roles.extents)
             factors[roles.column] = self.plan.tile.columns
-            factors[roles.reduced[0]] = self.plan.group
+            factors[roles.reduced[0]] = self.plan.group * (self.plan.depth or 1)
             sch.pad_einsum(block, factors)
             stage = self._writer_of(roles.right)
             fuse_producer(sch, stage)
             if self.plan.pad_columns:
                 (result,) = sch.get_consumers(block)
+        scope = "local" if self.plan.depth is None else "global"
         if result is None:
-            return stage, sch.cache_write(block, 0, "local")
-        sch.set_scope(block, 0, "local")
+            return stage, sch.cache_write(block, 0, scope)
+        sch.set_scope(block, 0, scope)
         return stage, result
 
     def _writer_of(self, factor: Factor) -> BlockHandle:
@@ -150,8 +152,13 @@ class _DotTiling:
             loops[roles.column], [None, plan.together, tile.vectors, tile.lanes]
         )
         self.batch = [loops[at] for at in roles.batch]
-        self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.group])
-        order = [*self.batch, self.panels, *(loops[at] for at in roles.rows)]
+        self.deep: LoopHandle | None = None
+        if plan.depth is None:
+            self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.group])
+        else:
+            self.deep, self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.depth, plan.group])
+        outer = [] if self.deep is None else [self.deep]
+        order = [*self.batch, self.panels, *outer, *(loops[at] for at in roles.rows)]
         inner: list[LoopHandle] = []
         self.row: LoopHandle | None = None
         if roles.row is not None:

@@ -249,3 +249,14 @@ def test_the_example_by_hand() -> None:
     sch = by_hand(12, 64, 16)
     a, b = te.placeholder((12, 16), "int8", name="A"), te.placeholder((16, 64), "int8", name="B")
     check_schedule(te.create_func([a, b, ops.matmul(a, b, out_dtype="int32", name="C")], name="product"), sch)
+
+
+@pytest.mark.parametrize("signs", ["ss", "us"])
+def test_a_long_reduction_runs_in_pieces(signs: str) -> None:
+    """A panel stays in the second cache; results are summed in memory."""
+    product = Product(8, 16, 401, signs=signs)
+    sch = scheduled(product, f"{VNNI} -l2-bytes=4096")
+    assert sch is not None
+    assert "s8u8_global" in str(sch.trace) or "u8s8_global" in str(sch.trace)
+    check_schedule(product.module(), sch)
+    check_against_numpy(Product(20, 70, 7001, signs=signs), VNNI)
