@@ -1,4 +1,5 @@
-"""Attention in one kernel: O = softmax(Q K^T / sqrt(d)) V for each head, where the scores never leave shared memory.
+"""Attention in one kernel: O = softmax(Q K^T / sqrt(d)) V for each head. The scores of some queries stay in shared
+memory, or are computed again where they are needed, so that any number of keys will do.
 
 python examples/gpu/attention.py [target]
 """
@@ -46,6 +47,66 @@ def attention(heads: Extent, n: int, d: int) -> weft.Schedule:
     return sch
 
 
+def attention_any(heads: Extent, n: Extent, d: int) -> weft.Schedule:
+    """The same for any number of keys, which only calls tell: a block of threads takes a query, and never holds more
+    than 128 weights. Scores are computed three times: for the largest, for the sum, and for the weights."""
+    Q, K, V = (te.placeholder((heads, n, d), "float32", name=name) for name in "QKV")
+    k, p, r = (te.reduce_axis((0, n), name=name) for name in "kpr")
+    scale = 1.0 / d**0.5
+
+    def score(name: str) -> te.Tensor:
+        q = te.reduce_axis((0, d), name="q")
+        return te.compute((heads, n, n), lambda h, i, j: te.sum(Q[h, i, q] * K[h, j, q], axis=q), name=name)
+
+    first, second, third = score("score_largest"), score("score_total"), score("score_weight")
+    largest = te.compute((heads, n), lambda h, i: te.max(first[h, i, k], axis=k), name="largest")
+    total = te.compute(
+        (heads, n), lambda h, i: te.sum(te.exp((second[h, i, p] - largest[h, i]) * scale), axis=p), name="total"
+    )
+    weight = te.compute((heads, n, n), lambda h, i, j: te.exp((third[h, i, j] - largest[h, i]) * scale), name="weight")
+    mixed = te.compute((heads, n, d), lambda h, i, c: te.sum(weight[h, i, r] * V[h, r, c], axis=r), name="mixed")
+    result = te.compute((heads, n, d), lambda h, i, c: mixed[h, i, c] / total[h, i], name="O")
+    sch = weft.Schedule(te.create_func([Q, K, V, result]))
+    h, i, c = sch.get_loops("O")
+    sch.bind(h, "blockIdx.y")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(sch.split(c, factors=[None, THREADS])[1], "threadIdx.x")
+    # 128 weights at a time, which all threads compute together and all threads use.
+    sch.compute_at("mixed", i, preserve_unit_loops=True)
+    sch.set_scope("mixed", 0, "shared")
+    *_, c, r = sch.get_loops("mixed")
+    (r0, r1), (c0, c1) = sch.split(r, factors=[None, THREADS]), sch.split(c, factors=[None, THREADS])
+    sch.reorder(r0, c0, c1, r1)
+    sch.bind(c1, "threadIdx.x")
+    sch.compute_at("weight", r0, preserve_unit_loops=True)
+    sch.set_scope("weight", 0, "shared")
+    _together(sch, "weight", "score_weight")
+    # Each thread takes every 128th key, and they combine what they have.
+    for block in ("total", "largest"):
+        _, thread = sch.split(sch.get_loops(block)[-1], factors=[None, THREADS])
+        part = sch.rfactor(thread, 2)
+        sch.compute_at(block, i)
+        sch.set_scope(block, 0, "shared")
+        sch.bind(sch.get_loops(block)[-1], "threadIdx.x")
+        sch.compute_at(part, i, preserve_unit_loops=True)
+        sch.set_scope(part, 0, "local")
+        thread, *steps = sch.get_loops(part)[
+            4:
+        ]  # below the head, the query, and a loop of one iteration for each of these
+        sch.bind(thread, "threadIdx.x")
+        sch.compute_at(f"score_{block}", [thread, *steps][-1])
+        sch.set_scope(f"score_{block}", 0, "local")
+    return sch
+
+
+def _together(sch: weft.Schedule, block: str, own: str) -> None:
+    """All threads compute a block, each with a value of `own` that it needs for that."""
+    _, thread = sch.split(sch.get_loops(block)[-1], factors=[None, THREADS])
+    sch.bind(thread, "threadIdx.x")
+    sch.compute_at(own, thread)
+    sch.set_scope(own, 0, "local")
+
+
 def _expected(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
     score = q @ k.transpose(0, 2, 1) / np.float32(q.shape[-1] ** 0.5)
     weight = np.exp(score - score.max(axis=-1, keepdims=True))
@@ -63,7 +124,18 @@ CASES = [
         odd=(5, 129, 33),
         most={"n": 255},
         static=frozenset({"n", "d"}),  # what a block keeps in shared memory is known when it is compiled
-    )
+    ),
+    Case(
+        "attention_any",
+        attention_any,
+        {"heads": 8, "n": 256, "d": 64},
+        lambda rng, heads, n, d: [2 * floats(rng, heads, n, d) for _ in range(3)],
+        _expected,
+        lambda heads, n, d: 8 * heads * n * n * d,
+        most={"n": 255},  # as many keys as anybody wants to wait for
+        odd=(5, 129, 33),
+        static=frozenset({"d"}),
+    ),
 ]
 
 if __name__ == "__main__":
