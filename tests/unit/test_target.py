@@ -115,3 +115,24 @@ def test_limits_of_kernels_follow_the_architecture() -> None:
     assert (small.max_shared_bytes, small.has_async_copy) == (64 << 10, False)
     assert (large.max_shared_bytes, large.has_async_copy) == (227 << 10, True)
     assert Target("llvm").gpu is None and not Target("c").has_kernels and Target("cuda").has_kernels
+
+
+@pytest.mark.parametrize(
+    ("text", "feature", "present"),
+    [
+        ("llvm -mcpu=cascadelake", "avx512vnni", True),
+        ("llvm -mcpu=cascadelake -mattr=-avx512vnni", "avx512vnni", False),
+        ("llvm -mcpu=haswell", "avx512vnni", False),
+        ("llvm -mcpu=haswell -mattr=+avxvnni", "avxvnni", True),
+        ("llvm -mcpu=neoverse-v1", "dotprod", True),
+        ("llvm -mcpu=cortex-a72", "dotprod", False),
+        ("llvm -mcpu=apple-m2", "i8mm", True),
+    ],
+)
+def test_features_of_cpus(text: str, feature: str, present: bool) -> None:
+    assert Target.parse(text).has_feature(feature) is present
+
+
+def test_unknown_features_are_refused() -> None:
+    with pytest.raises(CompileError, match="unknown feature 'dotprodd'"):
+        Target.parse("llvm -mcpu=neoverse-v1").has_feature("dotprodd")
