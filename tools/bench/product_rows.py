@@ -120,7 +120,6 @@ def integers(n: int) -> Problem:
         for_torch,
         lambda helper: [helper.make_node("MatMulInteger", ["x0", "x1"], ["y"])],
         goals=(Goal((NUMPY, TORCH), {1: 3.0, 2: 1.0}),),
-        schedule=by_hand_products.product("int32"),
     )
 
 
