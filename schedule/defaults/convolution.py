@@ -38,8 +38,8 @@ class DirectConvolutionRule:
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
-    Where a result sums one window of one channel, the border is not copied: tiles are whole rows, or equal parts of
-    them, and those at the edges have conditions.
+    Where a result sums one window of one channel, the border is not copied: tiles are a vector of each of a few rows,
+    or long rows whole, and those at the edges have conditions.
 
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
@@ -81,9 +81,12 @@ def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, 
     windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
     slow = windowed[0] if windowed else None
     columns = roles.extents[roles.column]
-    if is_inlined:
-        return _Plan(row_tile(columns, lanes, target.vector_registers), None, slow, 1, is_inlined)
     row = _row(roles)
+    if is_inlined:
+        rows = 1 if row is None else roles.extents[row]
+        row_bytes = columns * bytes_of(roles.data.element_type)
+        tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes)
+        return _Plan(tile, row if tile.rows > 1 else None, slow, 1, is_inlined)
     tile = tile_for(1 if row is None else roles.extents[row], columns, lanes, target.vector_registers)
     pieces = 1
     if slow is not None:
@@ -167,8 +170,8 @@ class _Tiling:
             self._place_border(border)
         sch.reverse_compute_at(result, around)
         init = sch.decompose_reduction(block, self.first_reduced)
-        for part in (block, init):
-            vectorize_sides(sch, part, self.sides)
+        vectorize_sides(sch, block, self.sides)
+        vectorize_sides(sch, init, len(sch.get_loops(init)) - depth)
         keep_in_registers(sch, result, depth, self.plan.tile.lanes)
         for loop in self.windows:
             sch.unroll(loop)

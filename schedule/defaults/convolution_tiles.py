@@ -12,6 +12,9 @@ _MOST_VECTORS: Final = 4
 _MOST_VECTORS_OF_FEW_ROWS: Final = 8
 """Wide and low tiles lost where there are rows for others: LLVM keeps vectors of the next step in registers as well."""
 _FEW_ROWS: Final = 2
+_SHORT_ROW: Final = 384
+"""Bytes of a row up to which several rows at once are faster: of longer ones, each is a stream of its own, and the
+processor follows few of them ahead of time."""
 _COST_OF_A_LOAD: Final = 0.5
 """Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
 _COST_OF_AN_ELEMENT: Final = 0.75
@@ -78,11 +81,15 @@ def filter_tile(
     return RegisterTile(pixels, vectors, lanes), shares
 
 
-def row_tile(columns: int, lanes: int, registers: int) -> RegisterTile:
-    """One row, or one of as few equal parts of it as registers take with the window's elements beside."""
+def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int) -> RegisterTile:
+    """A vector of each of a few rows, which share what their windows have in common. Where rows are long and full of
+    vectors: one row, or one of as few equal parts of it as registers take with the window's elements beside."""
     lanes = min(lanes, columns)
-    vectors = ceil(columns / lanes)
-    return RegisterTile(1, even_part(vectors, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
+    if row_bytes <= _SHORT_ROW:
+        return RegisterTile(min(max(registers // 8, 1), rows), 1, lanes)
+    if columns % lanes:
+        return RegisterTile(min(_FEW_ROWS, rows), 1, lanes)
+    return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 
 
 def even_part(extent: int, most: int) -> int:

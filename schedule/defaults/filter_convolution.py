@@ -153,8 +153,8 @@ class _Tiling:
         self._lay_out(weights)
         self._store(result)
         init = sch.decompose_reduction(block, self.first)
-        for part in (block, init):
-            vectorize_sides(sch, part, 3)
+        vectorize_sides(sch, block, 3)
+        vectorize_sides(sch, init, len(sch.get_loops(init)) - self.depth)
         if self.plan.shares_elements:
             sch.unroll(self.last)
         share_among_threads(sch, block, [pattern], self.target)
@@ -174,6 +174,7 @@ class _Tiling:
         self.first, self.last = reduced[0], reduced[-1]
         outer = [*batches, self.strips, *channels, filters, *pixels.values(), self.around]
         sch.reorder(*outer, *reduced, columns, vectors, lanes)
+        self.depth = len(outer)
 
     def _place_data(self, data: BlockHandle) -> None:
         """The data with their border, for the rows of a strip."""

@@ -255,8 +255,8 @@ class _Packing:
     def _registers(self, block: BlockHandle, result: BlockHandle) -> None:
         sch = self.sch
         init = sch.decompose_reduction(block, self.step)
-        for part in (block, init):
-            vectorize_sides(sch, part, 3)
+        vectorize_sides(sch, block, 3)
+        vectorize_sides(sch, init, len(sch.get_loops(init)) - self.depth)
         keep_in_registers(sch, result, self.depth, self.plan.tile.lanes)
 
     def _vectorize_windows(self, windows: BlockHandle) -> None:

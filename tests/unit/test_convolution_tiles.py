@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.convolution_tiles import even_part, filter_tile, pieces_for, strip_rows, tile_for
+from weft.schedule.defaults.convolution_tiles import even_part, filter_tile, pieces_for, row_tile, strip_rows, tile_for
 from weft.schedule.defaults.register_tile import RegisterTile, used
 
 
@@ -64,6 +64,15 @@ def test_tiles_of_filters_load_little() -> None:
     assert filter_tile(56, 64, 16, 32, 1, [0, 1, 2]) == (RegisterTile(8, 2, 16), True)
     # Eleven elements of a window leave no room for the elements of several pixels.
     assert filter_tile(56, 64, 16, 32, 1, list(range(0, 110, 10)))[1] is False
+
+
+def test_tiles_of_rows() -> None:
+    assert row_tile(56, 56, 16, 32, 224) == RegisterTile(4, 1, 16)
+    assert row_tile(56, 56, 8, 16, 224) == RegisterTile(2, 1, 8)
+    assert row_tile(3, 7, 16, 32, 28) == RegisterTile(3, 1, 7)
+    assert row_tile(112, 112, 16, 32, 448) == RegisterTile(1, 7, 16)
+    assert row_tile(100, 100, 16, 32, 400) == RegisterTile(2, 1, 16)
+    assert row_tile(1, 150, 16, 32, 600) == RegisterTile(1, 1, 16)
 
 
 def test_strips_of_rows() -> None:

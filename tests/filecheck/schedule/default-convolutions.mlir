@@ -282,14 +282,16 @@ func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: mem
   }
   func.return
 }
-// The border is part of the windows, a tile is a whole row.
+// The border is part of the windows, a tile is a vector of each of four rows.
 // CHECK-LABEL: @depthwise
 // CHECK:         tir.for %{{.*}} in 8 parallel {
-// CHECK-NEXT:      tir.for %h in 64 {
+// CHECK-NEXT:      tir.for %{{.*}} in 16 {
+// CHECK-NEXT:        tir.for %{{.*}} in 4 {
 // CHECK:               tir.block "Y_init"
 // CHECK:               tir.for %rh in 3 unrolled {
 // CHECK-NEXT:            tir.for %rw in 3 unrolled {
 // CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
+// CHECK-NEXT:                tir.for %{{.*}} in 1 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {
 // CHECK-NEXT:                  tir.block "Y_update"
 // CHECK-NOT:         tir.block "Y_pad"
