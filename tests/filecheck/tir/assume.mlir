@@ -61,6 +61,6 @@ func.func @guarded(%A: memref<?xf32>) {
 // CHECK-LABEL: @guarded
 // CHECK-NOT:     scf.if
 // CHECK-NOT:     minsi
-// CHECK:         memref.store
-// CHECK-NOT:     memref.store
+// CHECK:         vector.store
+// CHECK-NOT:     {{memref|vector}}.store
 // CHECK:         func.return
