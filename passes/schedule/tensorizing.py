@@ -19,6 +19,7 @@ from weft.analysis.matching import Box, Mismatch, match_body
 from weft.analysis.structure import buffers_written, function_of
 from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
+from weft.dialects.strides import strides_of
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -267,26 +268,36 @@ class Tensorize(MovingPrimitive):
         if not isinstance(type_, MemRefType) or not isinstance(found, MemRefType):
             return
         name = buffer_name(box.buffer)
-        shape, outer = list(type_.get_shape()), list(found.get_shape())[-_rank(parameter) :]
+        first = found.get_num_dims() - type_.get_num_dims()
+        shape, outer = type_.get_shape(), found.get_shape()[first:]
+        strides = (strides_of(found) or tuple(MemRefType(found.element_type, found.get_shape()).get_strides() or ()))[
+            first:
+        ]
         if isinstance(type_.layout, NoneAttr):
-            if shape[1:] != outer[1:] or STORAGE_ALIGN in _attributes(box.buffer):
+            if (
+                shape[1:] != outer[1:]
+                or strides != tuple(type_.get_strides() or ())
+                or STORAGE_ALIGN in _attributes(box.buffer)
+            ):
                 legal = f"an implementation that takes {buffer_name(parameter)} as strided<[?, 1]> and asks for strides"
                 detail = f"rows of {name} are not next to each other: it is {found}"
                 self.refuse(2, Violation(detail, legal=legal), block, block_text(block))
         elif isinstance(type_.layout, StridedLayoutAttr):
-            self._require_strides(block, type_.layout, outer, box.buffer, parameter)
+            self._require_strides(block, type_.layout, strides, box.buffer, parameter)
 
     def _require_strides(
-        self, block: BlockOp, layout: StridedLayoutAttr, extents: Sequence[int], buffer: SSAValue, parameter: SSAValue
+        self,
+        block: BlockOp,
+        layout: StridedLayoutAttr,
+        found: Sequence[int | None],
+        buffer: SSAValue,
+        parameter: SSAValue,
     ) -> None:
-        strides = layout.strides.data
-        stride = 1
-        for dimension in reversed(range(len(extents))):
-            wanted = strides[dimension]
-            known = wanted.data if not isinstance(wanted, NoneAttr) else None
-            fixed = dimension == len(extents) - 1 or not is_temporary(buffer)  # temporaries are compacted and aligned
-            if known is not None and (not fixed or known != stride):
-                what = f"is {stride}" if fixed else "is decided when it is placed"
-                detail = f"stride {dimension} of {buffer_name(buffer)} {what}, {buffer_name(parameter)} has {known}"
+        for dimension in reversed(range(len(found))):
+            wanted, stride = layout.get_strides()[dimension], found[dimension]
+            fixed = dimension == len(found) - 1 or not is_temporary(buffer)  # temporaries are compacted and aligned
+            if wanted is not None and (not fixed or wanted != stride):
+                known = "is decided when it is placed" if not fixed else "is decided by callers"
+                what = f"is {stride}" if fixed and stride is not None else known
+                detail = f"stride {dimension} of {buffer_name(buffer)} {what}, {buffer_name(parameter)} has {wanted}"
                 self.refuse(2, detail, block, block_text(block))
-            stride *= extents[dimension]

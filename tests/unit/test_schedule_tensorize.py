@@ -154,6 +154,21 @@ def test_2_buffers_fit() -> None:
             sch.tensorize(i1, name)
 
 
+@pytest.mark.parametrize("stride", ["2", "?"])
+def test_2_pointers_take_elements_that_are_next_to_each_other(stride: str) -> None:
+    view = f"memref<64xf32, strided<[{stride}]>>"
+    text = TILES.replace("%A: memref<64xf32>", f"%A: {view}").replace("%A[%x] : memref<64xf32>", f"%A[%x] : {view}")
+    refused(
+        lambda: schedule(text=text).tensorize("T", "pointer8"), 2, f"rows of A are not next to each other: it is {view}"
+    )
+    schedule(text=text).tensorize("T", "copy8")
+    dense = BY_POINTER.replace("memref<8xf32>", "memref<8xf32, strided<[1], offset: ?>>")
+    weft.register_tensor_intrinsic("dense8", weft.parse(COPY), weft.parse(dense), override=True)
+    message = "stride 0 of A is decided by callers, A has 1" if stride == "?" else "stride 0 of A is 2, A has 1"
+    refused(lambda: schedule(text=text).tensorize("T", "dense8"), 2, message)
+    schedule().tensorize("T", "dense8")
+
+
 def test_3_different_buffers() -> None:
     sch = schedule("%A[%x]", "%C[%x]")
     refused(lambda: sch.tensorize("T", "copy8"), 3, "C is both C and A")
