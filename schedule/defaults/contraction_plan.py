@@ -98,9 +98,9 @@ def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is a line that the first cache does not have: vectors are as long as lines, and
-    the rest of the panel has passed by since the last tile."""
-    return target.vector_bytes >= _LINE_BYTES and (panel_bytes is None or panel_bytes >= 2 * target.l1_bytes)
+    """Whether each vector of a panel is known to be a line that the first cache does not have: vectors are as long as
+    lines, and the rest of the panel has passed by since the last tile."""
+    return target.vector_bytes >= _LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 
 
 def _fuses(target: Target) -> bool:

@@ -50,9 +50,10 @@ def _merit(tile: RegisterTile, rows: int | None, columns: int | None) -> tuple[f
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
     """How many steps of the reduction run before the next: so many that a panel of `columns` takes a quarter of the
-    second cache. None where all of them may, and where their number is not known: results stay in registers then."""
+    second cache. None where half of it holds the panel of all steps, and where their number is not known: results stay
+    in registers then."""
     most = max(l2_bytes // (4 * columns * element_bytes), 64)
-    if depth is None or 2 * depth <= 3 * most:
+    if depth is None or depth <= 2 * most:
         return None
     pieces = -(-depth // most)
     return -(-depth // (8 * pieces)) * 8

@@ -50,9 +50,9 @@ def test_tiles_fit(rows: int | None, columns: int | None, lanes: int, registers:
 
 def test_a_reduction_is_cut_when_a_panel_leaves_the_cache() -> None:
     assert depth_of_panels(1024, 64, 4, 1 << 20) is None
-    assert depth_of_panels(1500, 64, 4, 1 << 20) is None
-    assert depth_of_panels(2048, 64, 4, 1 << 20) == 1024
+    assert depth_of_panels(2048, 64, 4, 1 << 20) is None
     assert depth_of_panels(2050, 64, 4, 1 << 20) == 688
+    assert depth_of_panels(4096, 64, 4, 1 << 20) == 1024
     assert depth_of_panels(None, 64, 4, 1 << 20) is None
 
 
