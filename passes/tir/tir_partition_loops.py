@@ -8,21 +8,30 @@ from xdsl.context import Context
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.analysis.index import Index, RangeOf
-from weft.analysis.threads import runs_over_threads
+from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.tir.guards import Constraint, comparisons, decide_ifs, replace_by_truth
+from weft.passes.tir.loop_edges import (
+    Edge,
+    differs_between_lanes,
+    edge_of,
+    is_in_small_parts,
+    opposite,
+    row_loop_of,
+    vectorized_loop_around,
+)
 from weft.passes.tir.nest import (
+    compare_before,
     defining_block,
-    divided_up,
+    detached_ops,
+    if_around,
     index_before,
     insert_before,
-    is_defined_inside,
     is_free_of_effects,
     range_of,
     range_of_difference,
@@ -50,6 +59,16 @@ class PartitionLoopsPass(ModulePass):
     The remaining parts (before and after the main one) are treated alike; a part where the condition is false and that
     holds nothing else vanishes. Extents may be dynamic. Order of iterations and meaning stay the same. Copies are made
     while the function stays below `growth` times its size; conditions that are left stay as they are.
+
+    A loop whose body is mostly something else is not cut where a loop further in can be: one over rows, that holds
+    all of what the condition decides and has a side of it in each part. Its bounds then depend on the loops around it.
+
+    ```mlir
+    tir.for %s in 14 { tir.for %r in 6 { ROW where %s * 4 + %r >= 1, else ZEROS } MUCH }
+    // becomes
+    tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
+    ```
+    A loop that then runs at most once becomes a condition.
     """
 
     name = "tir-partition-loops"
@@ -72,17 +91,6 @@ class _Bounds:
     """What is known of each comparison in the main part."""
     exclusive: bool
     """Outside the main part the loop does nothing."""
-
-
-@dataclass
-class _Edge:
-    """Where one comparison changes in a loop: it is `value` for all iterations from `low` on and below `high`."""
-
-    low: Index | None
-    high: Index | None
-    value: bool
-    exact: bool
-    """On the other side it is surely the opposite."""
 
 
 def _size(op: Operation) -> int:
@@ -109,6 +117,10 @@ class _Partitioner:
     def run(self) -> None:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
+        # Afterwards, for loops around them would be cut for these conditions.
+        for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
+            if loop.kind.data is LoopKind.SERIAL and _runs_at_most_once(loop):
+                _replace_by_if(loop)
 
     def visit_block(self, block: Block) -> None:
         for op in list(block.ops):
@@ -124,6 +136,9 @@ class _Partitioner:
             self.visit_block(loop.body.block)
             return
         if not bounds.exclusive:
+            if self._cut_rows(loop, list(bounds.proved)):
+                self.visit_loop(loop)
+                return
             self.budget -= 2 * _size(loop)
         pieces = apply_bounds(loop, bounds)
         self._look_again()
@@ -138,20 +153,20 @@ class _Partitioner:
         if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
-        vector = _vectorized_loop_around(loop)
+        vector = vectorized_loop_around(loop)
         for op in operations_in(loop.body):
             if type(op) is not scf.IfOp:
                 continue
             alone = _is_alone(loop, op)
             for comparison, constraint in self.comparisons(op.cond):
-                edge = _edge_of(loop, constraint, self.ranges)
+                edge = edge_of(loop, constraint, self.ranges)
                 if edge is None or comparison in bounds.proved or not loop.is_ancestor(comparison):
                     continue
-                if vector is not None and _differs_between_lanes(edge, vector):
+                if vector is not None and differs_between_lanes(edge, vector):
                     continue
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and edge.exact and not self._worth_copying(loop, edge):
-                    edge = _opposite(edge)
+                    edge = opposite(edge)
                 if vanishes or self._worth_copying(loop, edge):
                     bounds.lows += [edge.low] if edge.low is not None else []
                     bounds.highs += [edge.high] if edge.high is not None else []
@@ -159,7 +174,22 @@ class _Partitioner:
                     bounds.exclusive = bounds.exclusive and vanishes
         return bounds if bounds.proved else None
 
-    def _worth_copying(self, loop: ForOp, edge: _Edge) -> bool:
+    def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
+        """Cut loops over rows in a small part of `loop` instead of `loop`, so that the rest of it is not copied."""
+        rows = [row_loop_of(loop, comparison, self.ranges) for comparison in comparisons]
+        sizes = [_size(found[0]) for found in rows if found is not None]
+        if len(sizes) < len(rows) or sum(sizes) > self.budget or not is_in_small_parts(loop, comparisons):
+            return False
+        for comparison in comparisons:
+            # Cuts before this one may have decided the comparison, and put another loop around it.
+            found = None if comparison.parent is None else row_loop_of(loop, comparison, self.ranges)
+            if found is not None:
+                self.budget -= _size(found[0])
+                cut_in_two(found[0], found[1], comparison)
+                self._look_again()
+        return True
+
+    def _worth_copying(self, loop: ForOp, edge: Edge) -> bool:
         """Whether the comparison is known in at least half of the loop, and the copies are not too large."""
         if 2 * _size(loop) > self.budget:
             return False
@@ -180,24 +210,6 @@ def _is_symbol(value: SSAValue) -> bool:
     return home is not None and isinstance(home.parent_op(), FuncOp)
 
 
-def _vectorized_loop_around(loop: ForOp) -> ForOp | None:
-    parent = loop.parent_op()
-    while parent is not None:
-        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
-            return parent
-        parent = parent.parent_op()
-    return None
-
-
-def _differs_between_lanes(edge: _Edge, vector: ForOp) -> bool:
-    """Whether lanes would run different numbers of iterations: then a mask is better than a cut."""
-    values = [v for bound in (edge.low, edge.high) if bound is not None for v in bound.values()]
-    return any(
-        value is vector.induction_variable or (isinstance(value, OpResult) and is_defined_inside(value, vector))
-        for value in values
-    )
-
-
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
     """Whether `loop` does nothing when `condition` is false, and it has no else part."""
     if condition.results or condition.false_region.blocks:
@@ -211,66 +223,6 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
             return False
         inner = parent
     return True
-
-
-def _opposite(edge: _Edge) -> _Edge:
-    """The other side of an exact edge: what holds in a few first or last iterations only does not hold in the rest."""
-    if edge.low is not None and edge.high is not None:
-        return edge
-    return _Edge(edge.high, edge.low, not edge.value, True)
-
-
-def _edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> _Edge | None:
-    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs."""
-    variable = loop.induction_variable
-    index = constraint.index
-    factor = index.coefficient(variable)
-    rest = index - Index({variable: factor})
-    if factor == 0 or rest.depends_on([variable]):
-        return None
-    inner = Index({atom: f for atom, f in rest.terms.items() if _is_inner(Index({atom: 1}), loop)})
-    outer = rest - inner
-    low, high = inner.range(ranges)
-    if constraint.equality:
-        return _edge_of_equality(loop, constraint, factor, outer, (low, high))
-    if low is None or constraint.negated:
-        return None
-    exact = low == high
-    if factor > 0:
-        return _Edge(divided_up(-(outer + low), factor), None, True, exact)
-    return _Edge(None, (outer + low) // -factor + 1, True, exact)
-
-
-def _edge_of_equality(
-    loop: ForOp, constraint: Constraint, factor: int, outer: Index, inner: tuple[int | None, int | None]
-) -> _Edge | None:
-    """An equality can hold for a few iterations only: it is false after them, when they are the first, or before."""
-    low, high = inner
-    extent = loop.extent
-    if low is None or high is None or not outer.is_constant or not isinstance(extent, int):
-        return None
-    # factor * i lies in least .. most; counted with a positive factor.
-    least, most = -(outer.constant + high), -(outer.constant + low)
-    if factor < 0:
-        factor, least, most = -factor, -most, -least
-    first, last = -(-least // factor), most // factor
-    if last < first or last < 0 or first >= extent:
-        return None
-    if first <= 0:
-        return _Edge(Index({}, last + 1), None, constraint.negated, False)
-    if last >= extent - 1:
-        return _Edge(None, Index({}, first), constraint.negated, False)
-    return None
-
-
-def _is_inner(index: Index, loop: ForOp) -> bool:
-    """Whether an index varies inside of the loop; threads all run the same iterations of it, so it does if they do."""
-    return any(is_defined_inside(value, loop) or _is_thread(value) for value in index.values())
-
-
-def _is_thread(value: SSAValue) -> bool:
-    loop = value.block.parent_op() if isinstance(value, BlockArgument) else None
-    return isinstance(loop, ForOp) and runs_over_threads(loop)
 
 
 def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
@@ -294,6 +246,30 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
             decide_ifs(piece)
             pieces.extend(_settle(piece))
     return pieces
+
+
+def cut_in_two(loop: ForOp, edge: Edge, comparison: arith.CmpiOp) -> None:
+    """Cut `loop` at an exact edge of `comparison`, which is decided in both parts."""
+    parent = loop.parent
+    bound = edge.low if edge.low is not None else edge.high
+    if parent is None or bound is None:
+        return
+    zero, extent = Index({}), Index.of(loop.extent)
+    at = _extreme([_extreme([bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
+    other = copy_of(loop)
+    twin = operations_in(other)[operations_in(loop).index(comparison)]
+    replace_by_truth(twin, not edge.value)
+    replace_by_truth(comparison, edge.value)
+    if edge.low is not None:
+        parent.insert_op_before(other, loop)
+        pieces = _limit(other, zero, at), _limit(loop, at, extent)
+    else:
+        parent.insert_op_after(other, loop)
+        pieces = _limit(loop, zero, at), _limit(other, at, extent)
+    for piece in pieces:
+        if piece is not None:
+            decide_ifs(piece)
+            _settle(piece)
 
 
 def _extreme(
@@ -383,6 +359,19 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
     return [op for op in ops if isinstance(op, ForOp)] + [
         block for op in ops if isinstance(op, scf.IfOp) for region in op.regions for block in region.blocks
     ]
+
+
+def _runs_at_most_once(loop: ForOp) -> bool:
+    return loop.dynamic_extent is not None and Index.of(loop.dynamic_extent).range(range_of)[1] == 1
+
+
+def _replace_by_if(loop: ForOp) -> None:
+    """Let a condition say whether the only iteration of `loop` runs."""
+    condition = compare_before("sgt", Index.of(loop.extent), Index({}), loop)
+    loop.induction_variable.replace_all_uses_with(index_before(Index({}), loop))
+    insert_before(loop, [if_around(condition, detached_ops(loop.body.block))])
+    loop.detach()
+    loop.erase()
 
 
 def erase_idle_loops(root: ForOp) -> None:
