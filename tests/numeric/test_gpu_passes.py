@@ -130,6 +130,7 @@ PROGRAMS: dict[str, list[tuple[str, list[Any], list[tuple[int, NDArray[Any]]]]]]
         ("two_nests", [A32, empty(4, 6)], [(1, A32.reshape(4, 8)[:, ::-1][:, :6])]),
         ("axes", [empty(96)], [(0, filled((96,)))]),
         ("first_thread", [empty(3), empty(3, 4)], [(0, filled((3,))), (1, filled((3, 4)))]),
+        ("one_iteration", [filled((1, 1), -1.0)], [(0, filled((1, 1), 0.0))]),
     ],
     "assign-spaces": [("spaces", [A32, empty(32)], [(1, A32[::-1])])],
     "lower-thread-reductions": [
