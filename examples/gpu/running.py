@@ -50,7 +50,8 @@ class Case:
     def fitting(self, *numbers: int) -> dict[str, int]:
         """Numbers for the sizes, in order, cut down and rounded up to what the schedule takes."""
         given = zip(self.sizes, numbers, strict=False)
-        sizes = {n: min(max(size, self.least.get(n, 1)), self.most.get(n, size)) for n, size in given}
+        sizes = {name: max(size, self.least.get(name, 1)) for name, size in given}
+        sizes = {name: min(size, self.most.get(name, size)) for name, size in sizes.items()}
         return {
             name: -(-size // self.divisors.get(name, 1)) * self.divisors.get(name, 1) for name, size in sizes.items()
         }
