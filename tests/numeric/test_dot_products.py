@@ -254,9 +254,9 @@ def test_the_example_by_hand() -> None:
 @pytest.mark.parametrize("signs", ["ss", "us"])
 def test_a_long_reduction_runs_in_pieces(signs: str) -> None:
     """A panel stays in the second cache; results are summed in memory."""
-    product = Product(8, 16, 401, signs=signs)
+    product = Product(8, 16, 801, signs=signs)
     sch = scheduled(product, f"{VNNI} -l2-bytes=4096")
     assert sch is not None
     assert "s8u8_global" in str(sch.trace) or "u8s8_global" in str(sch.trace)
     check_schedule(product.module(), sch)
-    check_against_numpy(Product(20, 70, 7001, signs=signs), VNNI)
+    check_against_numpy(Product(20, 70, 9001, signs=signs), VNNI)
