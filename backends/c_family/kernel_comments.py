@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr
-
+from weft.backends.c_family.emitter import constant_value
 from weft.dialects.low_kernel import LaunchOp
+from weft.dialects.traversal import operations_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
     """Kernel -> blocks along x, y and z of its launches, None where that is not one number."""
     found: dict[str, tuple[int | None, ...]] = {}
-    for op in module.walk():
+    for op in operations_in(module):
         if isinstance(op, LaunchOp):
             name, grid = op.kernel.string_value(), tuple(map(_constant, op.grid))
             known = found.setdefault(name, grid)
@@ -35,9 +34,8 @@ def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
 
 
 def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    given = owner.value if isinstance(owner, ConstantOp) else None
-    return given.value.data if isinstance(given, IntegerAttr) else None
+    number = constant_value(value)
+    return number if isinstance(number, int) else None
 
 
 def kernel_comment(name: str, kernel: KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:

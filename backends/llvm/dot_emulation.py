@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from weft.backends.llvm.types import lane_list
 from weft.support.dot_instructions import DotInstruction, dot_instructions
 from weft.support.machine import host_cpu, host_features
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from weft.support.target import Target
 
 
@@ -41,12 +40,8 @@ def emulation(instruction: DotInstruction, name: str) -> str:
     lines.append(f"  %p = mul {wide} %a.wide, %b.wide")
     total = "%c" if instruction.adds else "zeroinitializer"
     for step in range(group):
-        places = _places(range(step, lanes * group, group))
-        lines.append(f"  %p{step} = shufflevector {wide} %p, {wide} poison, <{lanes} x i32> {places}")
+        places = lane_list(range(step, lanes * group, group))
+        lines.append(f"  %p{step} = shufflevector {wide} %p, {wide} poison, {places}")
         lines.append(f"  %s{step} = add {sums} {total}, %p{step}")
         total = f"%s{step}"
     return "\n".join([*lines, f"  ret {sums} {total}", "}", ""])
-
-
-def _places(lanes: Sequence[int]) -> str:
-    return f"<{', '.join(f'i32 {lane}' for lane in lanes)}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from weft.backends.llvm.types import lane_list
 from weft.dialects.low_dots import DotOp, is_signed
 from weft.support.dot_instructions import dot_instructions
 from weft.support.errors import CompileError
@@ -28,10 +29,8 @@ def emit_dot(emitter: FunctionEmitter, op: Operation) -> None:
     sums, lanes = emitter.type_of(dot.acc, op), emitter.type_of(dot.rhs, op)
     if dot.is_one_group:
         group = emitter.type_of(dot.lhs, op)
-        places = ", ".join(f"i32 {at % dot.group}" for at in range(lanes.lanes))
-        left = emitter.emit(
-            f"shufflevector {group.text} {left}, {group.text} poison, <{lanes.lanes} x i32> <{places}>", "groups"
-        )
+        places = lane_list([at % dot.group for at in range(lanes.lanes)])
+        left = emitter.emit(f"shufflevector {group.text} {left}, {group.text} poison, {places}", "groups")
     if signs != (instruction.left_signed, instruction.right_signed):
         left, right = right, left
     name = f"llvm.{instruction.name}"

@@ -19,13 +19,13 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.dialects import low_lanes
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
+from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import erase_if_unused
 from weft.support.dot_instructions import DotInstruction, dot_instructions
 from weft.support.errors import InternalError
@@ -63,8 +63,7 @@ class LowerDotsPass(ModulePass):
     target: str
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [function for function in op.ops if isinstance(function, FuncOp)]
-        found = [inner for function in functions for inner in function.walk() if isinstance(inner, _OPS)]
+        found = [inner for inner in operations_in(op) if isinstance(inner, DotOp | TileDotOp | TileInterleaveOp)]
         if not found:
             return
         instructions = dot_instructions(Target.parse(self.target))
@@ -76,9 +75,6 @@ class LowerDotsPass(ModulePass):
                     _legalize(_loaded(inner), instructions)
                 case DotOp():
                     _legalize(inner, instructions)
-
-
-_OPS: Final = (DotOp, TileDotOp, TileInterleaveOp)
 
 
 class _Builder:

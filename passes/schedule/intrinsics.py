@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, memref, ptr
@@ -60,6 +61,7 @@ def find_intrinsic(name: str) -> TensorIntrinsic:
     return _INTRINSICS[name]
 
 
+@cache
 def _own_intrinsics() -> Mapping[str, tuple[str, str]]:
     """Those that weft has: name -> the text of the description and of the implementation."""
     return {**tensor_core_intrinsics(), **dot_intrinsics()}

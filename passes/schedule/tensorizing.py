@@ -19,7 +19,6 @@ from weft.analysis.matching import Box, Mismatch, match_body
 from weft.analysis.structure import buffers_written, function_of
 from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.strides import strides_of
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -270,9 +269,7 @@ class Tensorize(MovingPrimitive):
         name = buffer_name(box.buffer)
         first = found.get_num_dims() - type_.get_num_dims()
         shape, outer = type_.get_shape(), found.get_shape()[first:]
-        strides = (strides_of(found) or tuple(MemRefType(found.element_type, found.get_shape()).get_strides() or ()))[
-            first:
-        ]
+        strides = tuple(found.get_strides() or ())[first:]
         if isinstance(type_.layout, NoneAttr):
             if (
                 shape[1:] != outer[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -29,6 +30,8 @@ _STEPS_OF_A_PANEL_AHEAD: Final = 4
 """The same while it is used: some 50 cycles, in which the second cache answers."""
 _ELEMENTS_AHEAD: Final = 64
 """The same along lines of memory."""
+_BUSY: Final = 0.8
+"""Which share of the time threads are busy at least."""
 
 
 class ContractionRule:
@@ -246,16 +249,28 @@ class _Tiling:
             return
         if left is not None:
             sch.parallel(sch.get_loops(left)[0])
-        batches = product(roles.extents[at] for at in roles.batch)
-        if self.batch and (batches is None or balance(batches, plan.threads) > 0.8):
-            sch.parallel(sch.fuse(*self.batch) if len(self.batch) > 1 else self.batch[0])
-            return
-        columns = roles.columns
-        pieces = None if columns is None else -(-columns // plan.panel_columns)
-        if self.row is None or pieces is None or balance(pieces, plan.threads) > 0.8:
-            sch.parallel(self.panels)
-        else:
-            sch.parallel(self.row)
+        share_tiles(sch, roles, self.batch, self.panels, self.row, plan.panel_columns, plan.threads)
+
+
+def share_tiles(
+    sch: Schedule,
+    roles: Roles,
+    batch: Sequence[LoopHandle],
+    panels: LoopHandle,
+    row: LoopHandle | None,
+    panel_columns: int,
+    threads: int,
+) -> None:
+    """Let threads take batches, panels of so many columns, or rows of tiles: the first that keep all of them busy."""
+    batches = product(roles.extents[at] for at in roles.batch)
+    if batch and (batches is None or balance(batches, threads) > _BUSY):
+        sch.parallel(sch.fuse(*batch) if len(batch) > 1 else batch[0])
+        return
+    pieces = None if roles.columns is None else -(-roles.columns // panel_columns)
+    if row is None or pieces is None or balance(pieces, threads) > _BUSY:
+        sch.parallel(panels)
+    else:
+        sch.parallel(row)
 
 
 def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:

@@ -9,10 +9,10 @@ from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, stored_buffer
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
-from weft.schedule.defaults.contraction import fuse_consumers, fuse_producer
+from weft.schedule.defaults.contraction import fuse_consumers, fuse_producer, share_tiles
 from weft.schedule.defaults.contraction_roles import Factor, Roles, roles_of
-from weft.schedule.defaults.contraction_tiles import balance, product
 from weft.schedule.defaults.dot_product_plan import DotPlan, dot_plan_of
+from weft.schedule.defaults.layouts import moved_last
 from weft.schedule.defaults.rules import loop_of, op_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -89,7 +89,9 @@ class _DotTiling:
             self._rows_of_stage(stage)
         for part in (init, result):
             self._registers(part, lanes)
-        self._threads()
+        if plan.threads > 1:
+            columns = plan.tile.columns * plan.together
+            share_tiles(sch, self.roles, self.batch, self.panels, self.row, columns, plan.threads)
 
     def _dimension_of(self, factor: Factor, iterator: int) -> int:
         """The dimension of a factor that an iterator alone indexes."""
@@ -137,11 +139,7 @@ class _DotTiling:
     def _turn_left(self, steps: int) -> None:
         """Let the steps be the fastest dimension of the left factor."""
         copy = self.sch.cache_read(self.block, self.roles.left.position, "global")
-
-        def turned(*indices: int) -> tuple[object, ...]:
-            return (*(index for at, index in enumerate(indices) if at != steps), indices[steps])
-
-        self.sch.transform_layout(copy, ("write", 0), turned)
+        self.sch.transform_layout(copy, ("write", 0), moved_last(steps))
 
     def _cut(self) -> None:
         """Split the loops and put them into order."""
@@ -219,18 +217,3 @@ class _DotTiling:
         sch.unroll(loops[-2])
         if self.row is not None:
             sch.unroll(loops[-3])
-
-    def _threads(self) -> None:
-        sch, plan, roles = self.sch, self.plan, self.roles
-        if plan.threads == 1:
-            return
-        batches = product(roles.extents[at] for at in roles.batch)
-        if self.batch and (batches is None or balance(batches, plan.threads) > 0.8):
-            sch.parallel(sch.fuse(*self.batch) if len(self.batch) > 1 else self.batch[0])
-            return
-        columns = roles.columns
-        pieces = None if columns is None else -(-columns // (plan.tile.columns * plan.together))
-        if self.row is None or pieces is None or balance(pieces, plan.threads) > 0.8:
-            sch.parallel(self.panels)
-        else:
-            sch.parallel(self.row)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Final
@@ -14,8 +13,9 @@ from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution import border_of, is_windowed, vectorize_sides
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, group_of, roles_of
 from weft.schedule.defaults.convolution_tiles import filter_tile, strip_rows
+from weft.schedule.defaults.layouts import moved_last, panels
 from weft.schedule.defaults.machine import lanes_for, pays_threads
-from weft.schedule.defaults.packed_convolution import lays_out_windows, panels
+from weft.schedule.defaults.packed_convolution import lays_out_windows
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
@@ -207,7 +207,7 @@ class _Tiling:
         sch, roles, tile = self.sch, self.roles, self.plan.tile
         (filters,) = roles.result.dimensions_of(roles.iterators[self.plan.filters])
         (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
-        sch.transform_layout(self.block, ("write", 0), _moved_last(filters))
+        sch.transform_layout(self.block, ("write", 0), moved_last(filters))
         pattern = pattern_of(op_of(sch, result))
         shifts = [tile.rows * (at == column) for at in range(len(pattern.block.iter_vars))]
         sch.annotate(result, PREFETCH, [["write", 0, shifts]])
@@ -221,12 +221,3 @@ class _Tiling:
         sch.vectorize(lanes)
         sch.unroll(columns)
         sch.unroll(vectors)
-
-
-def _moved_last(at: int) -> Callable[..., tuple[int, ...]]:
-    """A map that puts an index behind the others."""
-
-    def moved(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], *indices[at + 1 :], indices[at])
-
-    return moved

@@ -13,6 +13,7 @@ from weft.schedule.defaults.contraction import fuse_consumers
 from weft.schedule.defaults.convolution import border_of, keep_in_registers, split_groups, vectorize_sides
 from weft.schedule.defaults.convolution_roles import ConvolutionRoles, roles_of
 from weft.schedule.defaults.convolution_tiles import even_part, tile_for
+from weft.schedule.defaults.layouts import panels
 from weft.schedule.defaults.machine import lanes_for
 from weft.schedule.defaults.register_tile import RegisterTile, used
 from weft.schedule.defaults.rules import extent_of, op_of
@@ -273,15 +274,6 @@ class _Packing:
             if copies <= _COPIES:
                 sch.unroll(loop)
         sch.vectorize(lanes)
-
-
-def panels(at: int, width: int) -> Callable[..., tuple[int, ...]]:
-    """A map that makes two indices of the one at `at`: the panel, and last the place in it."""
-
-    def split(*indices: int) -> tuple[int, ...]:
-        return (*indices[:at], indices[at] // width, *indices[at + 1 :], indices[at] % width)
-
-    return split
 
 
 def _join(places: list[int], roles: ConvolutionRoles) -> Callable[..., tuple[int, ...]]:
