@@ -75,8 +75,7 @@ class ScriptEmitter(ElementEmitter):
         self._saved: list[dict[object, SSAValue]] | None = None
         """What was remembered before a trial, once that forgets some of it."""
         self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
-        """Where expressions were written, by identity; it also keeps them alive, for what is written is remembered by
-        identity too."""
+        """Where expressions were written, by identity, and they: their identities are no one else's."""
 
     def note(self, expr: Expr, place: SourceLocation | None = None) -> Expr:
         """Keep `expr`, and where it was written, unless that is known."""

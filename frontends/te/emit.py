@@ -74,6 +74,7 @@ class ElementEmitter:
         self._extents: dict[object, SSAValue] = {}
         self._blocks: list[Block] = [entry]
         self._written: list[dict[object, SSAValue]] = [{}]
+        self._alive: dict[int, Expr | Reduction] = {}
 
     # Scopes
 
@@ -119,6 +120,11 @@ class ElementEmitter:
         self._written[-1][key] = value
         return value
 
+    def _identity_of(self, expr: Expr | Reduction) -> int:
+        """A key for `expr`, which is kept alive: Python gives the identity of an object that is gone to a new one."""
+        self._alive[id(expr)] = expr
+        return id(expr)
+
     # Constants and extents stand at the top of the function.
 
     def constant(self, number: Number, type: Attribute) -> SSAValue:
@@ -145,13 +151,19 @@ class ElementEmitter:
         """An extent, written once into the entry block."""
         if isinstance(extent, int):
             return extent
-        key = _extent_key(extent)
+        key = self._extent_key(extent)
         if key not in self._extents:
             blocks, written = self._blocks, self._written
             self._blocks, self._written = blocks[:1], written[:1]
             self._extents[key] = self.index(extent)
             self._blocks, self._written = blocks, written
         return self._extents[key]
+
+    def _extent_key(self, extent: Expr) -> object:
+        """Equal for extents that are equal by form."""
+        if isinstance(extent, Binary):
+            return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
+        return extent.value if isinstance(extent, Const) else self._identity_of(extent)
 
     # Expressions
 
@@ -162,7 +174,7 @@ class ElementEmitter:
             return self.constant(float(expr.value) if is_float(target) else expr.value, type_of(target))
         if not expr.is_index:
             return self._native(expr)
-        key = (id(expr), target)
+        key = (self._identity_of(expr), target)
         known = self._known(key)
         if known is not None:
             return known
@@ -170,7 +182,7 @@ class ElementEmitter:
 
     def index(self, expr: Expr) -> SSAValue:
         """The value of an integer expression as an index."""
-        key = (id(expr), "index")
+        key = (self._identity_of(expr), "index")
         known = self._known(key)
         if known is not None:
             return known
@@ -222,7 +234,7 @@ class ElementEmitter:
 
     def _index_leaf(self, expr: Expr) -> SSAValue:
         """An index that is no affine form of others."""
-        key = (id(expr), "leaf")
+        key = (self._identity_of(expr), "leaf")
         known = self._known(key)
         if known is not None:
             return known
@@ -247,7 +259,7 @@ class ElementEmitter:
             elif missing := [part for part in _operands(top) if self._known(id(part)) is None]:
                 pending += reversed(missing)
             else:
-                self._remember(id(top), self._write(pending.pop()))
+                self._remember(self._identity_of(top), self._write(pending.pop()))
         value = self._known(id(expr))
         if value is None:
             raise InternalError(f"{expr} was not written")
@@ -330,7 +342,7 @@ class ElementEmitter:
 
     def _reduction(self, reduction: Reduction) -> Sequence[SSAValue]:
         """The results of a reduction; the op is written once a scope."""
-        keys = [(id(reduction), position) for position in range(len(reduction.values))]
+        keys = [(self._identity_of(reduction), position) for position in range(len(reduction.values))]
         known = self._known(keys[0])
         if known is not None:
             return known.owner.results if isinstance(known.owner, Operation) else ()
@@ -354,7 +366,7 @@ class ElementEmitter:
             argument.name_hint = role
         with self.inside(block):
             for accumulator, argument in zip(accumulators, block.args, strict=True):
-                self._remember(id(accumulator), argument)
+                self._remember(self._identity_of(accumulator), argument)
             self.finish(YieldOp(*(self.value(expr) for expr in custom.combined)))
         return Region(block)
 
@@ -393,13 +405,6 @@ def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
     if value not in operands:
         operands.append(value)
     return AffineExpr.dimension(operands.index(value))
-
-
-def _extent_key(extent: Expr) -> object:
-    """Equal for extents that are equal by form."""
-    if isinstance(extent, Binary):
-        return extent.kind, _extent_key(extent.left), _extent_key(extent.right)
-    return extent.value if isinstance(extent, Const) else id(extent)
 
 
 def _constant_hint(number: Number, type: Attribute) -> str:

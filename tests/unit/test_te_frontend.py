@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block
+from xdsl.ir.affine import AffineExpr
 
 import weft
 from weft import te
+from weft.frontends.te.emit import ElementEmitter
 from weft.support.errors import CompileError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -382,3 +386,16 @@ def test_shared_parts_do_not_blow_up() -> None:
 
     text = str(te.create_te_func([A, te.compute((4,), doubled, name="C")]))
     assert text.count("arith.addf") == 60
+
+
+def test_expressions_that_are_gone_are_not_taken_for_new_ones() -> None:
+    n = te.var("n")
+    entry = Block(arg_types=[IndexType()])
+    emitter = ElementEmitter(entry, {}, {n: entry.args[0]})
+    for factor in range(2, 20):
+        value = emitter.index(n * factor)  # dies here, and Python may build the next one in its place
+        assert isinstance(value.owner, ApplyOp)
+        assert value.owner.map.data.results[0] == AffineExpr.dimension(0) * factor
+    for count in range(1, 20):
+        emitter.value((n * n * count).astype("float32"))
+        assert sum(op.name == "arith.sitofp" for op in entry.ops) == count
