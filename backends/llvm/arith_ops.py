@@ -129,6 +129,11 @@ def emit_float_intrinsic(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_negation(emitter: FunctionEmitter, op: Operation) -> None:
+    type_ = emitter.type_of(op.results[0], op)
+    if type_.element == "bfloat":
+        (text,) = emitter.texts(op)
+        emitter.define(op.results[0], f"xor {type_.text} {text}, {type_.splat('-32768')}")
+        return
     flags = emitter.module.flags_of(op, "")
     float_op(emitter, op, lambda type_, texts: f"fneg {flags}{type_.text} {texts[0]}", widened=())
 

@@ -2,9 +2,9 @@
 
 `float` has more than twice the bits (24 >= 2 * 11 + 2), so that the first rounding of `+ - * /` and of the square root
 does no harm (Figueroa 1995). For `half` LLVM does this well by itself. For `bfloat` it does not: x86's conversion
-instruction takes subnormal numbers for zero, and without it every lane becomes a call. So both ways between `bfloat`
-and `float` are written here in integer instructions, which LLVM cannot take back, and it sees `bfloat` in memory and
-moves only.
+instruction takes subnormal numbers for zero, without it every lane becomes a call, and for a Zen 4 code generation
+dies of some shuffles of them (LLVM 22). So a value of it is the integer that its bits make, and both ways to `float`
+are written here in integer instructions; LLVM sees a `bfloat` where a function takes or gives one, and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ def widen(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
     if type_.element == "half":
         return emit(f"fpext {type_.text} {text} to {wide.text}", "wide")
     i16, i32 = type_.of("i16"), type_.of("i32")
-    bits = emit(f"bitcast {type_.text} {text} to {i16.text}", "bits")
-    zeros = emit(f"zext {i16.text} {bits} to {i32.text}", "bits")
+    zeros = emit(f"zext {i16.text} {text} to {i32.text}", "bits")
     high = emit(f"shl {i32.text} {zeros}, {i32.splat('16')}", "bits")
     return emit(f"bitcast {i32.text} {high} to {wide.text}", "wide")
 
@@ -45,8 +44,7 @@ def narrow(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
     quiet = emit(f"or {i32.text} {high}, {i32.splat('64')}", "quiet")
     is_nan = emit(f"fcmp uno {wide.text} {text}, {text}", "is.nan")
     chosen = emit(f"select {type_.of('i1').text} {is_nan}, {i32.text} {quiet}, {i32.text} {rounded}", "chosen")
-    short = emit(f"trunc {i32.text} {chosen} to {i16.text}", "short")
-    return f"bitcast {i16.text} {short} to {type_.text}"
+    return f"trunc {i32.text} {chosen} to {i16.text}"
 
 
 def to_odd_float(emitter: FunctionEmitter, double: ValueType, text: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
     from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter, Rules
+    from weft.backends.llvm.types import ValueType
 
 
 _TRUTH: Final = bytes([0] + [1] * 255)
@@ -30,22 +31,33 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     nothing."""
     call = cast("func.CallOp", op)
     name = call.callee.string_value()
-    types = [emitter.type_of(argument, op).text for argument in call.arguments]
+    texts = [_as_passed(emitter, emitter.type_of(a, op), emitter.text(a)) for a in call.arguments]
     outside = emitter.module.outside.get(name)
     if outside is None:
         if call.results:
             raise CompileError.at(op, f"functions at low level return nothing, but @{name} gives results")
-        arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, emitter.texts(op), strict=True))
+        types = [emitter.type_of(argument, op).element for argument in call.arguments]
+        arguments = ", ".join(f"{type_} {text}" for type_, text in zip(types, texts, strict=True))
         emitter.line(f"call void @{quoted(symbol_name(name))}({arguments})")
         return
     parameters, result = outside_types(emitter.module, outside)
-    arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, emitter.texts(op), strict=True))
+    arguments = ", ".join(f"{type_} {text}" for type_, text in zip(parameters, texts, strict=True))
     emitter.module.declare(name, f"declare {result} @{quoted(name)}({', '.join(parameters)})")
     instruction = f"call {result} @{quoted(name)}({arguments})"
-    if call.results:
-        emitter.define(call.results[0], instruction)
-    else:
+    if not call.results:
         emitter.line(instruction)
+        return
+    given = emitter.type_of(call.results[0], op)
+    if given.element != given.text:
+        instruction = f"bitcast {given.element} {emitter.emit(instruction, 'given')} to {given.text}"
+    emitter.define(call.results[0], instruction)
+
+
+def _as_passed(emitter: FunctionEmitter, type_: ValueType, text: str) -> str:
+    """An argument as functions take it."""
+    if type_.element == type_.text:
+        return text
+    return emitter.emit(f"bitcast {type_.text} {text} to {type_.element}", "passed")
 
 
 _EXTENSIONS: Final = {"i1": "zeroext", "i8": "signext", "i16": "signext"}
@@ -68,11 +80,11 @@ def outside_types(emitter: ModuleEmitter, function: func.FuncOp) -> tuple[list[s
                 f"@{function.sym_name.data} is outside of the module: it takes numbers and pointers "
                 f"(low.access_ptr), got {type_}",
             )
-        parameters.append(" ".join(filter(None, (found.text, _EXTENSIONS.get(found.element)))))
+        parameters.append(" ".join(filter(None, (found.element, _EXTENSIONS.get(found.element)))))
     if not results:
         return parameters, "void"
     result = emitter.types.of(results[0], function)
-    return parameters, " ".join(filter(None, (_EXTENSIONS.get(result.element), result.text)))
+    return parameters, " ".join(filter(None, (_EXTENSIONS.get(result.element), result.element)))
 
 
 def emit_get_global(emitter: FunctionEmitter, op: Operation) -> None:

@@ -1,7 +1,7 @@
 """Constants as LLVM writes them.
 
 A short exact decimal reads best; any other floating-point value is written by its bits, which LLVM wants as those of a
-double for `float` and `double`, and behind `0xH` and `0xR` for `half` and `bfloat`.
+double for `float` and `double`, and behind `0xH` for `half`. A `bfloat` is the integer that its bits make.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 def float_text(value: float, element: str) -> str:
     """The literal of a value that `element` can represent."""
+    if element == "bfloat":
+        (bits,) = struct.unpack("<I", struct.pack("<f", value))
+        return str(bits >> 16)
     negative_zero = value == 0.0 and math.copysign(1.0, value) < 0
     if abs(value) <= 256.0 and (value * 16.0).is_integer() and not negative_zero:
         return repr(value)
     if element == "half":
         return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
-    if element == "bfloat":
-        return f"0xR{struct.unpack('<I', struct.pack('<f', value))[0] >> 16:04X}"
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
@@ -42,7 +43,7 @@ def vector_text(values: Sequence[float], type_: ValueType) -> str:
     texts = [scalar_text(value, type_.element) for value in values]
     if texts.count(texts[0]) == len(texts):
         return type_.splat(texts[0])
-    return f"<{', '.join(f'{type_.element} {text}' for text in texts)}>"
+    return f"<{', '.join(f'{type_.scalar} {text}' for text in texts)}>"
 
 
 def byte_text(data: bytes) -> str:

@@ -110,7 +110,7 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
             raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
         is_buffer = isinstance(argument.type, MemRefType)
         attributes = f" {buffer_attributes(emitter, argument, function)}" if is_buffer else ""
-        parameters.append(f"{type_.text}{attributes} {emitter.name_of(argument, 'arg')}")
+        parameters.append(f"{type_.element}{attributes} {emitter.take_argument(argument, type_)}")
     emitter.block_ops(function.body.block)
     head = f"define void @{quoted(emitter.symbol)}({', '.join(parameters)}) nounwind {{"
     return f"; {described(function)}\n{head}\n{emitter.body_text()}\n}}"

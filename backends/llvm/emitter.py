@@ -145,6 +145,13 @@ class FunctionEmitter:
         self.values[value] = name
         return name
 
+    def take_argument(self, value: SSAValue, type_: ValueType) -> str:
+        """The name of a parameter that brings `value`."""
+        name = self.name_of(value, "arg")
+        if type_.element != type_.text:
+            self.bind(value, self.emit(f"bitcast {type_.element} {name} to {type_.text}", "bits"))
+        return name
+
     def bind(self, value: SSAValue, text: str) -> None:
         """Let `text`, which is defined already, stand for `value`."""
         self.values[value] = text

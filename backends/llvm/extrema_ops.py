@@ -5,7 +5,11 @@ wraps it in blends that wait for each other. For vectors on x86 these forms wait
 
     minimumf(a, b) = minps(a, b) | minps(b, a)       equal results stay, zeros become -0, a NaN stays one
     maximumf(a, b) = maxps(a, b) & maxps(b, a), NaN where a and b do not compare
+    maximumf(a, b) = rangeps(a, b), NaN where a and b do not compare
     maximumf(x, 0) = maxps(0, x) + 0                 -0 + 0 is 0
+
+`rangeps`, of AVX-512DQ, knows the order of zeros and gives the number where the other operand is NaN. It would spare a
+minimum no instruction, and what comes next would wait for a mask.
 
 Other constants take LLVM one instruction. Scalars are left to it also: it vectorizes loops of the intrinsics.
 """
@@ -18,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects import arith
 
 from weft.backends.llvm.arith_ops import float_op
+from weft.backends.llvm.math_ops import each_part
 from weft.backends.llvm.types import lane_list, value_type
 
 if TYPE_CHECKING:
@@ -63,10 +68,42 @@ def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _maximum(emitter: FunctionEmitter, type_: ValueType, lhs: str, rhs: str) -> str:
-    both = emitter.emit(_combined(emitter, type_, "ogt", "and", lhs, rhs), "both")
+    width = _range_lanes(emitter, type_)
+    if width:
+        greater = each_part(emitter, type_, width, [lhs, rhs], _range_maximum)
+    else:
+        greater = _combined(emitter, type_, "ogt", "and", lhs, rhs)
+    both = emitter.emit(greater, "both")
     unordered = emitter.emit(f"fcmp uno {type_.text} {lhs}, {rhs}", "unordered")
     nan = type_.splat("0x7FF8000000000000")
     return f"select <{type_.lanes} x i1> {unordered}, {type_.text} {nan}, {type_.text} {both}"
+
+
+_RANGE: Final = {"float": "ps", "double": "pd"}
+"""Element -> suffix of the instructions of AVX-512DQ that choose of two numbers."""
+_GREATER: Final = 0b0101
+"""How they choose: the greater one (bits 0 and 1), with its own sign (bits 2 and 3)."""
+
+
+def _range_lanes(emitter: FunctionEmitter, type_: ValueType) -> int:
+    """Lanes of the registers that hold a vector of `type_` for `vrange`; 0 where the CPU lacks it, or where the vector
+    does not fill them: LLVM cuts and pads such vectors as it finds best."""
+    target = emitter.module.target
+    whole = type_.lanes * type_.bytes
+    size = min(whole, target.vector_bytes)
+    has_it = size in (16, 32, 64) and whole % size == 0 and all(map(target.has_feature, ("avx512dq", "avx512vl")))
+    return size // type_.bytes if has_it else 0
+
+
+def _range_maximum(type_: ValueType, texts: list[str]) -> str:
+    """The greater number of two, with +0 above -0, and the number where the other is NaN."""
+    bits = type_.lanes * type_.bits
+    lhs, rhs = map(type_.typed, texts)
+    rounding = ", i32 4" if bits == 512 else ""  # as it is set: nothing is rounded
+    return (
+        f"call {type_.text} @llvm.x86.avx512.mask.range.{_RANGE[type_.element]}.{bits}"
+        f"({lhs}, {rhs}, i32 {_GREATER}, {type_.text} zeroinitializer, i{max(type_.lanes, 8)} -1{rounding})"
+    )
 
 
 def _minimum(emitter: FunctionEmitter, type_: ValueType, lhs: str, rhs: str) -> str:
@@ -85,17 +122,18 @@ def reduces_by_halves(emitter: FunctionEmitter, name: str, type_: ValueType, fla
 
 
 def reduced_by_halves(emitter: FunctionEmitter, name: str, type_: ValueType, text: str) -> str:
-    """The instruction that gives the maximum or minimum of all lanes: of the halves of a vector, until one is left."""
-    while type_.lanes > 2:
-        half = value_type(type_.element, type_.lanes // 2)
-        lists = [lane_list(range(start, start + half.lanes)) for start in (0, half.lanes)]
+    """The instruction that gives the maximum or minimum of all lanes: of the halves of a vector, until one lane is
+    left. What is narrower than any register stands in the first lanes of one."""
+    count = type_.lanes
+    while count > 1:
+        count //= 2
+        half = value_type(type_.element, max(count, 16 // type_.bytes))
+        lists = [lane_list([*range(at, at + count), *[-1] * (half.lanes - count)]) for at in (0, count)]
         halves = [
             emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lanes}", "half") for lanes in lists
         ]
         text, type_ = emitter.emit(_OF_LANES[name](emitter, half, *halves), "halves"), half
-    swapped = emitter.emit(f"shufflevector {type_.text} {text}, {type_.text} poison, {lane_list([1, 0])}", "swapped")
-    pair = emitter.emit(_OF_LANES[name](emitter, type_, text, swapped), "pair")
-    return f"extractelement {type_.text} {pair}, i64 0"
+    return f"extractelement {type_.text} {text}, i64 0"
 
 
 def _emit_intrinsic(emitter: FunctionEmitter, op: Operation, name: str) -> None:

@@ -9,6 +9,9 @@ repeated, what stays in registers. A module that says so (`Leftover`) is compile
     } }
     scf.for %k { %b = vector.load %B[%i * 16] ... }     invariants: LLVM can load before the loop
     scf.for %k { memref.store %zero, %C[%i + %k] }      invariants: LLVM fills and copies by calls
+    scf.for %k { scf.for %i {low.unroll} {              invariants: a transposition, as it was scheduled
+      %b = memref.load %B[%i * 64 + %k]
+      memref.store %b, %P[%k * 16 + %i] } }
     scf.for %k { %s = arith.addf ... }                  loops: a scalar loop, which LLVM may turn into vectors
     scf.for %k { %x = memref.load %A[%k]                nothing: a sum of floats in order, which LLVM cannot turn into
       ... arith.addf %old, %x                           vectors, and %t becomes a register
@@ -138,13 +141,13 @@ class _Function:
         self._depths.update(dict.fromkeys(carried, inside))
         has_vectors = self._block(body, inside)
         if not has_vectors and not self._only_adds_in_order(body, inside):
-            moves = not unrolled and self._only_moves(body, inside)
+            moves = self._only_moves(body, inside, anywhere=unrolled)
             self._found = _most(self._found, Leftover.INVARIANTS if moves else Leftover.LOOPS)
         return has_vectors
 
-    def _only_moves(self, body: Block, depth: int) -> bool:
+    def _only_moves(self, body: Block, depth: int, *, anywhere: bool) -> bool:
         """Whether a scalar loop stores to consecutive elements what it loads from some, or a value that stays, or only
-        holds loops that do."""
+        holds loops that do. One that is unrolled may move elements that lie `anywhere`: its schedule says how."""
         for op in body.ops:
             if op.regions:
                 # Loops in it have had their say.
@@ -154,10 +157,10 @@ class _Function:
                 value = op.value.owner
                 if not isinstance(value, memref.LoadOp) and self._depths.get(op.value, 0) == depth:
                     return False
-                if not self._is_consecutive(op.indices[0], body.args[0], depth):
+                if not anywhere and not self._is_consecutive(op.indices[0], body.args[0], depth):
                     return False
             elif isinstance(op, memref.LoadOp):
-                if not self._is_consecutive(op.indices[0], body.args[0], depth):
+                if not anywhere and not self._is_consecutive(op.indices[0], body.args[0], depth):
                     return False
             elif op.results and not isinstance(op.results[0].type, IndexType):
                 return False

@@ -112,31 +112,15 @@ def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> None:
     suffix, width, mask = _SCALEF[emitter.type_of(op.results[0], op).element]
     is_wide = emitter.module.target.has_avx512
 
+    def scaled(part: ValueType, texts: list[str]) -> str:
+        p, n = map(part.typed, texts)
+        name = f"llvm.x86.avx512.mask.scalef.{suffix}"
+        return f"call {part.text} @{name}({p}, {n}, {part.text} zeroinitializer, {mask}, i32 4)"
+
     def instruction(type_: ValueType, texts: list[str]) -> str:
         if not is_wide or not type_.lanes or type_.lanes % width:
             return _portable_ldexp(emitter, type_, *texts)
-        part = value_type(type_.element, width)
-        result, line = "poison", ""
-        for start in range(0, type_.lanes, width):
-            p, n = (
-                emitter.emit(
-                    f"call {part.text} @llvm.vector.extract.{part.suffix}.{type_.suffix}"
-                    f"({type_.text} {text}, i64 {start})",
-                    "part",
-                )
-                for text in texts
-            )
-            scaled = emitter.emit(
-                f"call {part.text} @llvm.x86.avx512.mask.scalef.{suffix}({part.text} {p}, {part.text} {n}, "
-                f"{part.text} zeroinitializer, {mask}, i32 4)",
-                "scaled",
-            )
-            line = (
-                f"call {type_.text} @llvm.vector.insert.{type_.suffix}.{part.suffix}"
-                f"({type_.text} {result}, {part.text} {scaled}, i64 {start})"
-            )
-            result = "" if start + width == type_.lanes else emitter.emit(line, "lanes")
-        return line
+        return each_part(emitter, type_, width, texts, scaled)
 
     float_op(emitter, op, instruction)
 
@@ -158,8 +142,32 @@ def each_lane(emitter: FunctionEmitter, type_: ValueType, texts: list[str], call
     for lane in range(type_.lanes):
         scalars = [emitter.emit(f"extractelement {type_.text} {text}, i64 {lane}", "lane") for text in texts]
         called = emitter.emit(call(scalars), "called")
-        instruction = f"insertelement {type_.text} {result}, {type_.element} {called}, i64 {lane}"
+        instruction = f"insertelement {type_.text} {result}, {type_.scalar} {called}, i64 {lane}"
         if lane + 1 < type_.lanes:
+            result = emitter.emit(instruction, "lanes")
+    return instruction
+
+
+def each_part(
+    emitter: FunctionEmitter,
+    type_: ValueType,
+    width: int,
+    texts: list[str],
+    call: Callable[[ValueType, list[str]], str],
+) -> str:
+    """The instruction that gives the results of `call` (type and texts of `width` lanes) in all lanes of `type_`, whose
+    number `width` divides."""
+    part = value_type(type_.element, width)
+    if part is type_:
+        return call(part, texts)
+    result, instruction = "poison", ""
+    for start in range(0, type_.lanes, width):
+        extract = f"call {part.text} @llvm.vector.extract.{part.suffix}.{type_.suffix}"
+        parts = [emitter.emit(f"{extract}({type_.text} {text}, i64 {start})", "part") for text in texts]
+        called = emitter.emit(call(part, parts), "called")
+        insert = f"call {type_.text} @llvm.vector.insert.{type_.suffix}.{part.suffix}"
+        instruction = f"{insert}({type_.text} {result}, {part.text} {called}, i64 {start})"
+        if start + width < type_.lanes:
             result = emitter.emit(instruction, "lanes")
     return instruction
 

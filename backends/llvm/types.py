@@ -5,7 +5,8 @@
 | `index` | `i64` | `i64` |
 | `i1` | `i1` | `i8`, 0 or 1 |
 | `i8` `i16` `i32` `i64` | the same | the same |
-| `f16` `bf16` `f32` `f64` | `half` `bfloat` `float` `double` | the same |
+| `f16` `f32` `f64` | `half` `float` `double` | the same |
+| `bf16` | `i16`, its bits; `bfloat` where a function takes or gives one | `i16` |
 | `vector<8xT>` | `<8 x T>` | `<8 x memory of T>` |
 | `memref<...xT>` | `ptr` | |
 """
@@ -43,7 +44,9 @@ class ValueType:
     """A scalar (`lanes` 0) or a vector of `lanes` scalars."""
 
     element: str
-    """LLVM type of a scalar, such as `i32` or `float`."""
+    """What LLVM calls a scalar, such as `i32` or `float`: also the type that functions pass it by."""
+    scalar: str
+    """LLVM type of a scalar value: differs for `bfloat`."""
     lanes: int
     bits: int
     """Width of a scalar."""
@@ -66,7 +69,7 @@ class ValueType:
 
     def splat(self, text: str) -> str:
         """The literal `text` in every lane."""
-        return f"splat ({self.element} {text})" if self.lanes else text
+        return f"splat ({self.scalar} {text})" if self.lanes else text
 
     def typed(self, text: str) -> str:
         """`text` as an operand that shows its type."""
@@ -76,7 +79,7 @@ class ValueType:
 _SCALARS: Final = {
     **{f"i{bits}": (bits, False, f"i{bits}") for bits in (1, 8, 16, 32, 64)},
     "half": (16, True, "f16"),
-    "bfloat": (16, True, "bf16"),
+    "bfloat": (16, True, "i16"),
     "float": (32, True, "f32"),
     "double": (64, True, "f64"),
     "ptr": (64, False, "p0"),
@@ -91,12 +94,20 @@ def value_type(element: str, lanes: int = 0) -> ValueType:
 @cache  # by position: the same call with a default or a keyword would be another entry
 def _value_type(element: str, lanes: int) -> ValueType:
     bits, is_float, suffix = _SCALARS[element]
-    memory = "i8" if element == "i1" else element
+    scalar = "i16" if element == "bfloat" else element
+    memory = "i8" if element == "i1" else scalar
     if lanes:
         return ValueType(
-            element, lanes, bits, is_float, f"<{lanes} x {element}>", f"<{lanes} x {memory}>", f"v{lanes}{suffix}"
+            element,
+            scalar,
+            lanes,
+            bits,
+            is_float,
+            f"<{lanes} x {scalar}>",
+            f"<{lanes} x {memory}>",
+            f"v{lanes}{suffix}",
         )
-    return ValueType(element, 0, bits, is_float, element, memory, suffix)
+    return ValueType(element, scalar, 0, bits, is_float, scalar, memory, suffix)
 
 
 POINTER: Final = value_type("ptr")

@@ -33,7 +33,7 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
     elif not text.startswith("%"):
         emitter.bind(result, type_.splat(text))
     else:
-        lane = emitter.emit(f"insertelement {type_.text} poison, {type_.element} {text}, i64 0", "lane")
+        lane = emitter.emit(f"insertelement {type_.text} poison, {type_.scalar} {text}, i64 0", "lane")
         emitter.define(
             result,
             f"shufflevector {type_.text} {lane}, {type_.text} poison, <{type_.lanes} x i32> zeroinitializer",
@@ -145,7 +145,7 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = _fill_up(emitter, left, lhs, width), _fill_up(emitter, right, rhs, width)
     lanes = [lane if lane < left.lanes else lane - left.lanes + width for lane in lanes]
     emitter.type_of(op.results[0], op)
-    type_ = f"<{width} x {left.element}>"
+    type_ = f"<{width} x {left.scalar}>"
     emitter.define(op.results[0], f"shufflevector {type_} {lhs}, {type_} {rhs}, {lane_list(lanes)}")
 
 
@@ -191,7 +191,7 @@ def emit_insert(emitter: FunctionEmitter, op: Operation) -> None:
     if position is None:
         emitter.bind(op.results[0], source)
     else:
-        emitter.define(op.results[0], f"insertelement {type_.text} {dest}, {type_.element} {source}, i64 {position}")
+        emitter.define(op.results[0], f"insertelement {type_.text} {dest}, {type_.scalar} {source}, i64 {position}")
 
 
 def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:

@@ -84,11 +84,15 @@ func.func @f({", ".join(arguments)}, %R: memref<?x{output}>, %n: index)
 
 
 def run(op: str, inputs: Sequence[str], output: str, lanes: int, *arrays: Array) -> Array:
+    return run_on(HOST, op, inputs, output, lanes, *arrays)
+
+
+def run_on(target: Target, op: str, inputs: Sequence[str], output: str, lanes: int, *arrays: Array) -> Array:
     size = len(arrays[0])
-    padding = -size % LANES
+    padding = -size % (lanes or 1)
     padded = [np.concatenate([array, array[:1].repeat(padding)]) for array in arrays]
     result = np.zeros(size + padding, DTYPES[output])
-    compile_text(elementwise(op, inputs, output, lanes))["f"](*padded, result)
+    compile_text(elementwise(op, inputs, output, lanes), target)["f"](*padded, result)
     return result[:size]
 
 
@@ -357,6 +361,27 @@ def test_float_op(op: str, type_: str, lanes: int) -> None:
     a, b = pairs(float_values(type_))
     actual = run(f"%r = arith.{op} %a, %b : {{R}}", [type_, type_], type_, lanes, a, b)
     assert_same(as_float(type_, actual), computed(type_, FLOAT_OPS[op], a, b))
+
+
+NANS = {
+    "f32": np.array([0x7FC00000, 0xFFC00000, 0x7F800001, 0xFFBFFFFF], np.uint32),
+    "f64": np.array([0x7FF8 << 48, 0xFFF8 << 48, (0x7FF0 << 48) + 1, (0xFFF8 << 48) - 1], np.uint64),
+}
+"""Quiet and signalling, of both signs."""
+
+
+@pytest.mark.parametrize("features", ["", "-avx512dq"])
+@pytest.mark.parametrize("lanes", [2, 3, 4, 8, 16, 24, 32])
+@pytest.mark.parametrize("type_", NANS)
+@pytest.mark.parametrize("op", ["maximumf", "minimumf"])
+def test_extrema_of_all_pairs(op: str, type_: str, lanes: int, features: str) -> None:
+    """Every form that instructions of this machine give to vectors of a length."""
+    if features and HOST.architecture != "x86_64":
+        pytest.skip("a feature of x86")
+    a, b = pairs(np.concatenate([float_values(type_), NANS[type_].view(DTYPES[type_])]))
+    target = Target("llvm", features=features)
+    actual = run_on(target, f"%r = arith.{op} %a, %b : {{R}}", [type_, type_], type_, lanes, a, b)
+    assert_same(actual, computed(type_, FLOAT_OPS[op], a, b))
 
 
 @SHAPES

@@ -40,3 +40,28 @@ func.func @caller(%X: memref<2xf32>, %Y: memref<2xf32>) attributes {
   memref.dealloc %T : memref<2xf32>
   func.return
 }
+
+// The bits of a bf16 are an integer, but where functions take one or give one: C passes those as floats.
+func.func private @outside(bf16) -> bf16
+
+// CHECK-LABEL: define void @scaled_twice(ptr {{[^%]*}} %A, bfloat %s)
+// CHECK: %bits = bitcast bfloat %s to i16
+func.func @scaled_twice(%A: memref<4xbf16>, %s: bf16) attributes {
+    low.params = [#low.param<"A", memref<4xbf16>, readwrite, []>, #low.param<"s", bf16, read, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %minus = arith.negf %s : bf16
+  // CHECK: %[[MINUS:.*]] = xor i16 %bits, -32768
+  // CHECK: %[[PASSED:.*]] = bitcast i16 %[[MINUS]] to bfloat
+  // CHECK: %[[GIVEN:.*]] = call bfloat @outside(bfloat %[[PASSED]])
+  // CHECK: bitcast bfloat %[[GIVEN]] to i16
+  %r = func.call @outside(%minus) : (bf16) -> bf16
+  // CHECK: store <4 x i16> splat (i16 16256), ptr %A
+  %ones = arith.constant dense<1.0> : vector<4xbf16>
+  vector.store %ones, %A[%c0] : memref<4xbf16>, vector<4xbf16>
+  memref.store %r, %A[%c0] : memref<4xbf16>
+  // CHECK: bitcast i16 16256 to bfloat
+  // CHECK: call void @scaled_twice(ptr %A, bfloat %{{.*}})
+  %one = arith.constant 1.0 : bf16
+  func.call @scaled_twice(%A, %one) : (memref<4xbf16>, bf16) -> ()
+  func.return
+}

@@ -238,6 +238,28 @@ func.func @unrolled(%A: memref<1024xf32>, %zero: f32) {
 
 // -----
 
+// A transposition whose inner loop is unrolled is as it was scheduled.
+// CHECK-LABEL: define void @turned(
+// CHECK:       !{!"invariants"}
+func.func @turned(%A: memref<64xf32>, %B: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %j = %c0 to %c8 step %c1 {
+      %row = arith.muli %j, %c8 : index
+      %from = arith.addi %row, %i : index
+      %column = arith.muli %i, %c8 : index
+      %to = arith.addi %column, %j : index
+      %a = memref.load %A[%from] : memref<64xf32>
+      memref.store %a, %B[%to] : memref<64xf32>
+    } {low.unroll}
+  }
+  func.return
+}
+
+// -----
+
 // One scalar loop in a module is enough.
 // CHECK-LABEL: define void @second(
 // CHECK-NOT:   weft.leftover
