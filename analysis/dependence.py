@@ -196,6 +196,41 @@ def _conflict_between(
     return Conflict(first, second, point, is_exact(first) and is_exact(second))
 
 
+def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
+    """Loops of which two instances that touch one element are always in the same iteration, as far as the subscripts
+    show at a glance: they are alike, and the iterations of these loops are the digits of a subscript."""
+    if first.indices is None or first.indices != second.indices:
+        return frozenset()
+    extents: dict[SSAValue, int | SSAValue] = {
+        loop.induction_variable: loop.extent for loop in first.loops if loop in second.loops
+    }
+    same: set[SSAValue] = set()
+    while found := [value for index in first.indices for value in _digits(index, extents, same)]:
+        same.update(found)
+    return frozenset(loop for loop in first.loops if loop.induction_variable in same)
+
+
+def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:
+    """The loop values in `index` that it determines: the weight of each is more than what all with smaller weights can
+    make up for. Values that are the `same` anyhow weigh nothing."""
+    weights: list[tuple[int, SSAValue]] = []
+    for atom, weight in index.terms.items():
+        if not isinstance(atom, SSAValue):
+            return []
+        if atom in extents and atom not in same:
+            weights.append((abs(weight), atom))
+        elif atom not in same and not is_fixed(atom):
+            return []
+    digits: list[SSAValue] = []
+    reach: int | None = 0
+    for weight, value in sorted(weights, key=lambda pair: pair[0]):
+        # What is smaller is no digit either where a weight is within reach.
+        digits = [*digits, value] if reach is not None and weight > reach else []
+        extent = extents[value]
+        reach = None if reach is None or not isinstance(extent, int) else reach + weight * max(extent - 1, 0)
+    return digits
+
+
 def conflicting_pairs(found: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
     """Unordered pairs of accesses to one buffer of which at least one writes; each with itself when it writes."""
     by_buffer: dict[SSAValue, list[Access]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.ir import SSAValue
 
@@ -13,6 +13,7 @@ from weft.analysis.dependence import (
     conflicting_pairs,
     is_accumulation,
     is_reduction_step,
+    loops_of_element,
     undecided,
 )
 from weft.analysis.privacy import has_own
@@ -59,6 +60,8 @@ def _privacy(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | N
 
 
 def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
+    if loop in loops_of_element(first, second):
+        return None
     shared = first.loops[: first.loops.index(loop)]
     pairs = ((first, second),) if first is second else ((first, second), (second, first))
     for earlier, later in pairs:
@@ -101,26 +104,32 @@ def reordered_conflict(old: Sequence[ForOp], new: Sequence[ForOp]) -> Conflict |
         if is_accumulation(first, second):
             continue
         outer = first.loops[: first.loops.index(outside)]
+        same = loops_of_element(first, second)
         pairs = ((first, second),) if first is second else ((first, second), (second, first))
         for earlier, later in pairs:
-            conflict = _inverted(earlier, later, outer, old, new)
+            conflict = _inverted(earlier, later, outer, old, new, same)
             if conflict is not None:
                 return conflict
     return None
 
 
 def _inverted(
-    earlier: Access, later: Access, outer: Sequence[ForOp], old: Sequence[ForOp], new: Sequence[ForOp]
+    earlier: Access,
+    later: Access,
+    outer: Sequence[ForOp],
+    old: Sequence[ForOp],
+    new: Sequence[ForOp],
+    same: Collection[ForOp],
 ) -> Conflict | None:
     """`earlier` runs first in the old order and last in the new one.
 
     The old order is decided at level p (all loops outside p equal), the new one at level q: then q stands inside p in
-    the old order and outside p in the new one.
+    the old order and outside p in the new one. Neither is one of which both are in the `same` iteration.
     """
     place = {loop: at for at, loop in enumerate(new)}
     for p_at, p in enumerate(old):
         for q in old[p_at + 1 :]:
-            if place[q] > place[p]:
+            if place[q] > place[p] or p in same or q in same:
                 continue
             shared = [*outer, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)]
 

@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict, is_accumulation, is_temporary
+from weft.analysis.dependence import Conflict, conflicting_pairs, is_accumulation, is_temporary, loops_of_element
 from weft.analysis.independence import carried_conflict, dependent_iterations, reordered_conflict
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
@@ -100,6 +100,62 @@ def test_iterations_that_depend_on_each_other(chunk: int):
                 "first iteration": first.iteration(),
                 "second iteration": second.iteration(),
             }
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_loops_that_an_element_determines(chunk: int):
+    told = 0
+    for program, function, runs in programs(chunk):
+        for first, second in conflicting_pairs(accesses(function)):
+            same = loops_of_element(first, second)
+            told += len(same)
+            for events in (result.events for result in runs):
+                pairs = itertools.product(
+                    (e for e in events if e.op is first.op), (e for e in events if e.op is second.op)
+                )
+                for one, other in pairs:
+                    if one.element == other.element:
+                        differing = [loop for loop in same if one.value_of(loop) != other.value_of(loop)]
+                        assert not differing, (program.seed, one, other)
+    assert told
+
+
+def digits_of(subscripts: str, extents: str) -> list[str]:
+    """The loops that an element `X[subscripts]` determines, in a nest over i, j and k with these extents."""
+    i, j, k = extents.split()
+    maps = [f"affine_map<(i, j, k)[n] -> ({subscript})>" for subscript in subscripts.split(", ")]
+    text = f"""
+    func.func @f(%X: memref<64x64xi64>, %n: index) {{
+      %c = arith.constant 1 : i64
+      tir.for %i in {i} {{ tir.for %j in {j} {{ tir.for %k in {k} {{
+        %a = affine.apply {maps[0]}(%i, %j, %k)[%n]
+        %b = affine.apply {maps[1]}(%i, %j, %k)[%n]
+        memref.store %c, %X[%a, %b] : memref<64x64xi64>
+      }} }} }}
+      func.return
+    }}"""
+    (store,) = accesses(function_of_text(text))
+    same = loops_of_element(store, store)
+    return [loop.induction_variable.name_hint or "" for loop in store.loops if loop in same]
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "extents", "determined"),
+    [
+        ("i, j", "4 4 4", ["i", "j"]),
+        ("i * 4 + j, 0", "4 4 4", ["i", "j"]),
+        ("i * 4 + j, 0", "4 5 4", []),
+        ("i * 12 + j * 2 + k, 0", "4 4 4", ["i"]),
+        ("i * 12 + j * 2 + k, j", "4 4 4", ["i", "j", "k"]),
+        ("i * 8 - j, 0", "4 8 4", ["i", "j"]),
+        ("i + n, j floordiv 2", "4 4 4", ["i"]),
+        ("i * 4 + j, 0", "%n 4 4", ["i", "j"]),
+        ("i * 4 + j, 0", "4 %n 4", []),
+        ("i + j, j", "4 4 4", ["i", "j"]),
+    ],
+)
+def test_digits_of_subscripts(subscripts: str, extents: str, determined: list[str]):
+    assert digits_of(subscripts, extents) == determined
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)
