@@ -15,6 +15,7 @@ from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
+from weft.passes.tir.idle_lanes import leave_out_idle_lanes
 from weft.passes.tir.lane_accumulators import accumulate_in_lanes
 from weft.passes.tir.lane_analysis import analyse
 from weft.passes.tir.lanes import Vectorizer
@@ -53,6 +54,7 @@ class LowerVectorizedPass(ModulePass):
       and a broadcast, others `low.gather` and `low.scatter`.
     - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds. Those
       that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`uniform_conditions`).
+    - Half of the lanes are enough where none of the others does anything (`idle_lanes`).
     - Inner loops stay, around vector operations.
     - `x[p] = combine(x[p], v)` with one place for all lanes becomes a `vector.reduction`, where the order does not
       matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves
@@ -76,6 +78,7 @@ class LowerVectorizedPass(ModulePass):
 
 def vectorize(loop: ForOp) -> None:
     """Replace one vectorised loop, in which no other one is left."""
+    leave_out_idle_lanes(loop)
     count = loop.extent
     if not isinstance(count, int) or count <= 1:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)

@@ -56,9 +56,13 @@ class PartitionLoopsPass(ModulePass):
     tir.for %i0 in 31 { tir.for %i1 in 4 { BODY } }
     tir.for %i1 in 2 { BODY(31, %i1) }
     ```
-    The remaining parts (before and after the main one) are treated alike; a part where the condition is false and that
-    holds nothing else vanishes. Extents may be dynamic. Order of iterations and meaning stay the same. Copies are made
-    while the function stays below `growth` times its size; conditions that are left stay as they are.
+    The remaining parts (before and after the main one) are treated alike, and cut again where they are of several
+    iterations; a part where the condition is false and that holds nothing else vanishes. Extents may be dynamic. Order
+    of iterations and meaning stay the same. Copies are made while the function stays below `growth` times its size;
+    conditions that are left stay as they are.
+
+    Unrolled loops are not cut for a condition that chooses a value, as padding does, where the bound is a constant:
+    each of their iterations knows its outcome.
 
     A loop whose body is mostly something else is not cut where a loop further in can be: one over rows, that holds
     all of what the condition decides and has a side of it in each part. Its bounds then depend on the loops around it.
@@ -164,6 +168,8 @@ class _Partitioner:
                     continue
                 if vector is not None and differs_between_lanes(edge, vector):
                     continue
+                if op.results and _is_known_unrolled(loop, edge):
+                    continue
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and edge.exact and not self._worth_copying(loop, edge):
                     edge = opposite(edge)
@@ -210,6 +216,12 @@ def _is_symbol(value: SSAValue) -> bool:
     return home is not None and isinstance(home.parent_op(), FuncOp)
 
 
+def _is_known_unrolled(loop: ForOp, edge: Edge) -> bool:
+    """Whether each copy of the body of an unrolled loop lies on one side of an edge, by constants alone."""
+    bounds = [bound for bound in (edge.low, edge.high) if bound is not None]
+    return loop.kind.data is LoopKind.UNROLLED and all(bound.is_constant for bound in bounds)
+
+
 def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
     """Whether `loop` does nothing when `condition` is false, and it has no else part."""
     if condition.results or condition.false_region.blocks:
@@ -244,7 +256,10 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
     for piece in (main, head, tail):
         if piece is not None:
             decide_ifs(piece)
-            pieces.extend(_settle(piece))
+            settled = _settle(piece)
+            # The parts at the ends are shorter, so that conditions may hold for most of one that do not for all.
+            is_end = piece is not main and isinstance(piece.extent, int) and piece.parent is not None
+            pieces.extend([piece] if is_end else settled)
     return pieces
 
 

@@ -27,6 +27,8 @@ _STEPS: Final = 4
 """Steps that a piece has at least: rows that windows share with the next piece are padded twice."""
 _UNROLLED: Final = 160
 """Multiply-adds that a loop body may have when a window is unrolled."""
+_UNROLLED_ROWS: Final = 200
+"""Likewise, where rows share what their windows have in common, which they do only when windows are unrolled."""
 
 
 class DirectConvolutionRule:
@@ -39,7 +41,8 @@ class DirectConvolutionRule:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
     Where a result sums one window of one channel, the border is not copied: tiles are a vector of each of a few rows,
-    or long rows whole, and those at the edges have conditions.
+    and those at the edges have conditions. Windows are gone through column by column, so that what rows share of one is
+    loaded once and needed no longer when the next begins.
 
     Not applicable where results are not consecutive along an iterator with constant strides in both factors.
     """
@@ -210,23 +213,33 @@ class _Tiling:
         order += [outer.pop(at) for at in roles.channels if at != roles.column]
         last = outer.pop(roles.column)
         order += [*(outer[at] for at in sorted(outer)), last]
-        reduced = [loops[at] for at in roles.reduced]
+        window = self._window()
+        reduced = [loops[at] for at in window]
         # The longer side outside: the elements of the other are kept in registers for all of it.
         sides = [*rows, vectors] if plan.tile.rows >= plan.tile.vectors else [vectors, *rows]
         sch.reorder(*order, *reduced, *sides, lanes)
         self.first_reduced = reduced[0]
-        self.windows = self._unrolled(reduced)
+        self.windows = self._unrolled(window, reduced)
         self.sides = len(sides) + 1
         self.inner = len(reduced) + self.sides
         return last
 
-    def _unrolled(self, reduced: list[LoopHandle]) -> list[LoopHandle]:
+    def _window(self) -> list[int]:
+        """The reduced iterators in the order of their loops."""
+        roles = self.roles
+        if not self.plan.is_inlined:
+            return list(roles.reduced)
+        column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
+        return sorted(roles.reduced, key=lambda at: not any(i.depends_on([roles.iterators[at]]) for i in column))
+
+    def _unrolled(self, window: list[int], reduced: list[LoopHandle]) -> list[LoopHandle]:
         """The innermost loops over a window that may be unrolled."""
         body = self.plan.tile.rows * self.plan.tile.vectors
+        most = _UNROLLED_ROWS if self.plan.is_inlined else _UNROLLED
         found: list[LoopHandle] = []
-        for at, loop in zip(reversed(self.roles.reduced), reversed(reduced), strict=True):
+        for at, loop in zip(reversed(window), reversed(reduced), strict=True):
             body *= self.roles.extents[at]
-            if body > _UNROLLED:
+            if body > most:
                 break
             found.append(loop)
         return found

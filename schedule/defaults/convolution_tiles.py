@@ -12,9 +12,13 @@ _MOST_VECTORS: Final = 4
 _MOST_VECTORS_OF_FEW_ROWS: Final = 8
 """Wide and low tiles lost where there are rows for others: LLVM keeps vectors of the next step in registers as well."""
 _FEW_ROWS: Final = 2
-_SHORT_ROW: Final = 384
-"""Bytes of a row up to which several rows at once are faster: of longer ones, each is a stream of its own, and the
-processor follows few of them ahead of time."""
+_SHARING_ROWS: Final = 4
+"""Rows whose windows share data: of 3 x 3, a column of the windows loads 6 vectors for 12 multiply-adds, and they stay
+in 16 registers with the results. More rows save little and leave more over at the end of an image."""
+_SHARING_LONG_ROWS: Final = 3
+_SHORT_ROW: Final = 448
+"""Bytes up to which a row is short. Longer ones are streams of their own, and the processor follows few of them ahead:
+three rows of results and five of data."""
 _COST_OF_A_LOAD: Final = 0.5
 """Of a multiply-add: as many loads as multiply-adds start in a cycle, and the next cache answers them late."""
 _COST_OF_AN_ELEMENT: Final = 0.75
@@ -82,13 +86,12 @@ def filter_tile(
 
 
 def row_tile(rows: int, columns: int, lanes: int, registers: int, row_bytes: int) -> RegisterTile:
-    """A vector of each of a few rows, which share what their windows have in common. Where rows are long and full of
-    vectors: one row, or one of as few equal parts of it as registers take with the window's elements beside."""
+    """A vector of each of a few rows, which share what their windows have in common. A row of its own: some of its
+    vectors, as many as divide it and registers take with the window's elements beside."""
     lanes = min(lanes, columns)
-    if row_bytes <= _SHORT_ROW:
-        return RegisterTile(min(max(registers // 8, 1), rows), 1, lanes)
-    if columns % lanes:
-        return RegisterTile(min(_FEW_ROWS, rows), 1, lanes)
+    if rows > 1 or columns % lanes:
+        sharing = _SHARING_ROWS if row_bytes <= _SHORT_ROW else _SHARING_LONG_ROWS
+        return RegisterTile(min(sharing, rows), 1, lanes)
     return RegisterTile(1, even_part(columns // lanes, min(_MOST_VECTORS_OF_FEW_ROWS, registers // 2)), lanes)
 
 

@@ -68,10 +68,11 @@ def test_tiles_of_filters_load_little() -> None:
 
 def test_tiles_of_rows() -> None:
     assert row_tile(56, 56, 16, 32, 224) == RegisterTile(4, 1, 16)
-    assert row_tile(56, 56, 8, 16, 224) == RegisterTile(2, 1, 8)
+    assert row_tile(56, 56, 8, 16, 224) == RegisterTile(4, 1, 8)
     assert row_tile(3, 7, 16, 32, 28) == RegisterTile(3, 1, 7)
-    assert row_tile(112, 112, 16, 32, 448) == RegisterTile(1, 7, 16)
-    assert row_tile(100, 100, 16, 32, 400) == RegisterTile(2, 1, 16)
+    assert row_tile(112, 112, 16, 32, 448) == RegisterTile(4, 1, 16)
+    assert row_tile(224, 224, 16, 32, 896) == RegisterTile(3, 1, 16)
+    assert row_tile(1, 112, 16, 32, 448) == RegisterTile(1, 7, 16)
     assert row_tile(1, 150, 16, 32, 600) == RegisterTile(1, 1, 16)
 
 

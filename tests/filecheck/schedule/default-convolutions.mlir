@@ -219,7 +219,7 @@ func.func @in_place(%X: memref<1x3x64x64xf32>, %W: memref<16x3x3x3xf32>, %Y: mem
 
 // -----
 
-// One channel each: several rows in registers, which read most data together.
+// One channel each: several rows in registers, which read most data together, a column of the window at a time.
 
 func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: memref<1x8x64x64xf32>) {
   %c1 = arith.constant 1 : index
@@ -288,8 +288,9 @@ func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: mem
 // CHECK-NEXT:      tir.for %{{.*}} in 16 {
 // CHECK-NEXT:        tir.for %{{.*}} in 4 {
 // CHECK:               tir.block "Y_init"
-// CHECK:               tir.for %rh in 3 unrolled {
-// CHECK-NEXT:            tir.for %rw in 3 unrolled {
+// CHECK:               tir.for %rw in 3 unrolled {
+// CHECK-NEXT:            tir.for %rc in 1 unrolled {
+// CHECK-NEXT:            tir.for %rh in 3 unrolled {
 // CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 1 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {

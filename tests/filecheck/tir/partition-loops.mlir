@@ -156,3 +156,65 @@ func.func @first_rows(%A: memref<135x8xf32>, %B: memref<8xf32>) {
   }
   func.return
 }
+
+// -----
+
+// The end of a loop is cut again: both of its last iterations reach the border, and only one is short.
+
+func.func @ends(%A: memref<14xf32>, %C: memref<14xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i0 in 4 {
+    tir.for %i1 in 4 {
+      tir.block "C" iters(%v: spatial<14>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [14] {
+        %x = affine.apply affine_map<(d0) -> (d0 + 5)> (%v)
+        %c14 = arith.constant 14 : index
+        %inside = arith.cmpi slt, %x, %c14 : index
+        %r = scf.if %inside -> (f32) {
+          %a = memref.load %A[%x] : memref<14xf32>
+          scf.yield %a : f32
+        } else {
+          scf.yield %zero : f32
+        }
+        memref.store %r, %C[%v] : memref<14xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @ends
+// CHECK:         tir.for %i0 in 2 {
+// CHECK-NEXT:      tir.for %i1 in 4 {
+// CHECK:         memref.load
+// CHECK:         tir.for %{{.*}} in 3 {
+// CHECK:           memref.store %zero
+// CHECK:         tir.for %{{.*}} in 2 {
+// CHECK:           memref.store %zero
+// CHECK-NOT:     scf.if
+
+// -----
+
+// Each iteration of an unrolled loop knows on which side of a constant it is: no copies for the padding.
+
+func.func @unrolled(%A: memref<15xf32>, %C: memref<16xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  tir.for %i in 16 unrolled {
+    tir.block "C" iters(%v: spatial<16>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 - 1)> (%v)
+      %c0 = arith.constant 0 : index
+      %p = arith.cmpi sge, %x, %c0 : index
+      %r = scf.if %p -> (f32) {
+        %a = memref.load %A[%x] : memref<15xf32>
+        scf.yield %a : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %r, %C[%v] : memref<16xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @unrolled
+// CHECK-NEXT:    %zero
+// CHECK-NEXT:    tir.for %{{.*}} in 16 unrolled {
+// CHECK:           scf.if
+// CHECK-NOT:     tir.for

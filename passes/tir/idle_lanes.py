@@ -1,0 +1,51 @@
+"""Iterations at the end of a vectorised loop that do nothing, as behind the end of a row."""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import SSAValue
+
+from weft.analysis.index import RangeOf
+from weft.dialects.tir import ForOp
+from weft.passes.tir.guards import comparisons
+from weft.passes.tir.nest import is_free_of_effects, remembered_ranges
+
+
+def leave_out_idle_lanes(loop: ForOp) -> None:
+    """Halve a vectorised loop of static extent as long as no iteration of its second half does anything.
+
+    Half a vector costs no more than a whole one, on some processors less, and its last lanes need no mask where it is
+    full:
+
+    ```mlir
+    tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
+    // becomes
+    tir.for %i in 8 vectorized { scf.if 48 + %i < 56 { BODY } }  // true for all lanes
+    ```
+    """
+    count = loop.extent
+    if not isinstance(count, int):
+        return
+    active, ranges = 0, remembered_ranges()
+    for op in loop.body.block.ops:
+        if isinstance(op, scf.IfOp) and not op.false_region.blocks:
+            active = max(active, _active_lanes(op.cond, loop, count, ranges))
+        elif not is_free_of_effects(op) and not isinstance(op, scf.YieldOp):
+            return
+    lanes = count
+    while active and lanes % 2 == 0 and active <= lanes // 2:
+        lanes //= 2
+    if lanes < count:
+        loop.static_extent = IntegerAttr(lanes, i64)
+
+
+def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
+    """How many of the first lanes a condition can hold for: those that a comparison with a constant leaves."""
+    active = count
+    for _, constraint in comparisons(condition, ranges):
+        factor = constraint.index.coefficient(loop.induction_variable)
+        is_constant = set(constraint.index.terms) == {loop.induction_variable}
+        if is_constant and factor < 0 and not constraint.equality and not constraint.negated:
+            active = min(active, max(constraint.index.constant // -factor + 1, 0))
+    return active
