@@ -65,6 +65,7 @@ class MachineFacts:
     vector_registers: int
     l1_bytes: int
     l2_bytes: int
+    l2_ways: int
     l3_bytes: int
     cores: int
 
@@ -216,9 +217,9 @@ def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
     otherwise."""
     vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
     if triple == host_triple():
-        l1, l2, l3 = _host_caches()
-        return MachineFacts(vector_bytes, vector_registers, l1, l2, l3, host_cores())
-    return MachineFacts(vector_bytes, vector_registers, 32 << 10, 512 << 10, 0, 1)
+        l1, l2, ways, l3 = _host_caches()
+        return MachineFacts(vector_bytes, vector_registers, l1, l2, ways, l3, host_cores())
+    return MachineFacts(vector_bytes, vector_registers, 32 << 10, 512 << 10, _USUAL_WAYS, 0, 1)
 
 
 def host_cores() -> int:
@@ -291,10 +292,15 @@ def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
     return (32 if "%ymm" in text else 16), (16 if architecture == "x86_64" else 8)
 
 
+_USUAL_WAYS: Final = 8
+
+
 @cache
-def _host_caches() -> tuple[int, int, int]:
-    """Sizes of the host's data caches, levels 1 to 3; usual ones where the system does not tell."""
+def _host_caches() -> tuple[int, int, int, int]:
+    """Sizes of the host's data caches, levels 1 and 2, the ways of level 2, and the size of level 3; usual numbers
+    where the system does not tell."""
     sizes: dict[int, int] = {}
+    ways: dict[int, int] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
             if (index / "type").read_text().strip() == "Instruction":
@@ -303,6 +309,7 @@ def _host_caches() -> tuple[int, int, int]:
             size = (index / "size").read_text().strip()
             number = int(size.rstrip("KMG"))
             sizes[level] = number << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
+            ways[level] = int((index / "ways_of_associativity").read_text())
         except (OSError, ValueError):
             continue
-    return sizes.get(1, 32 << 10), sizes.get(2, 512 << 10), sizes.get(3, 0)
+    return sizes.get(1, 32 << 10), sizes.get(2, 512 << 10), ways.get(2) or _USUAL_WAYS, sizes.get(3, 0)

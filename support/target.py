@@ -59,6 +59,8 @@ class Target:
     l1_bytes: int = 0
     """Data cache of one core, level 1."""
     l2_bytes: int = 0
+    l2_ways: int = 0
+    """In how many places of the level 2 cache a line of memory may lie."""
     l3_bytes: int = 0
     """Last-level cache, shared by the cores; 0 when there is none."""
     cores: int = 0

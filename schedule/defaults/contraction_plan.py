@@ -8,11 +8,13 @@ from typing import Final
 from weft.dialects.element_types import bytes_of
 from weft.schedule.defaults.contraction_roles import Roles
 from weft.schedule.defaults.contraction_tiles import (
+    cache_for_panels,
     depth_of_panels,
     panels_together,
     product,
     register_tile,
 )
+from weft.schedule.defaults.machine import keeps_up_with_streams
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.target import Target
 
@@ -72,9 +74,10 @@ def plan_of(roles: Roles, target: Target) -> Plan:
     deep = steps or depth
     panel_bytes = None if deep is None else max(deep, 1) * tile.columns * element_bytes
     sharing = 1 if batches is not None and batches >= threads else threads
+    cache = cache_for_panels(target.l2_bytes, target.l2_ways)
     return Plan(
         tile,
-        panels_together(panels, panel_bytes, target.l2_bytes, sharing) if pack_right else 1,
+        panels_together(panels, panel_bytes, cache, sharing) if pack_right else 1,
         steps,
         pack_right,
         pack_left and pack_right,
@@ -98,8 +101,10 @@ def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
 
 
 def _streams(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is known to be a line that the first cache does not have: vectors are as long as
-    lines, and the rest of the panel has passed by since the last tile."""
+    """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
+    prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
+    if keeps_up_with_streams(target):
+        return False
     return target.vector_bytes >= _LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
 
 

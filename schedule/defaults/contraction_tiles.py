@@ -15,6 +15,7 @@ from weft.schedule.defaults.register_tile import IN_FLIGHT, MOST_ROWS, RegisterT
 
 _VECTORS: Final = (4, 3, 2, 6, 8, 1)
 """Widths of a register tile, in vectors; the first of the best is taken."""
+_MANY_WAYS: Final = 16
 _SPARE_REGISTERS: Final = 2
 """One holds an element of the left operand in all lanes, one what is loaded next."""
 
@@ -59,10 +60,16 @@ def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_byte
     return -(-depth // (8 * pieces)) * 8
 
 
-def panels_together(panels: int | None, panel_bytes: int | None, l2_bytes: int, threads: int) -> int:
-    """How many panels are packed before rows pass by them: as many as fill half the second cache, but so few that each
-    thread gets as much to do as the others. One where their size is not known."""
-    most = 1 if panel_bytes is None else max(l2_bytes // 2 // panel_bytes, 1)
+def cache_for_panels(l2_bytes: int, l2_ways: int) -> int:
+    """How many bytes of the second cache several panels may take: half, where a line may lie in many places. Pages are
+    anywhere in memory: with few ways some places would have to hold more lines than they can, and it is a quarter."""
+    return l2_bytes // (2 if l2_ways >= _MANY_WAYS else 4)
+
+
+def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: int, threads: int) -> int:
+    """How many panels are packed before rows pass by them: as many as `cache_bytes` hold, but so few that each thread
+    gets as much to do as the others. One where their size is not known."""
+    most = 1 if panel_bytes is None else max(cache_bytes // panel_bytes, 1)
     if panels is None:
         return most
     most = min(most, max(panels // threads, 1))

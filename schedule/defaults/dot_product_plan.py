@@ -10,7 +10,13 @@ from xdsl.dialects.builtin import IntegerType, i32
 
 from weft.analysis.block_patterns import BlockPattern, Operand
 from weft.schedule.defaults.contraction_roles import Roles
-from weft.schedule.defaults.contraction_tiles import depth_of_panels, panels_together, product, register_tile
+from weft.schedule.defaults.contraction_tiles import (
+    cache_for_panels,
+    depth_of_panels,
+    panels_together,
+    product,
+    register_tile,
+)
 from weft.schedule.defaults.register_tile import RegisterTile
 from weft.support.dot_instructions import DotInstruction, dot_instructions
 from weft.support.target import Target
@@ -133,7 +139,7 @@ def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan 
     return DotPlan(
         form,
         tile,
-        panels_together(panels, panel_bytes, target.l2_bytes, sharing),
+        panels_together(panels, panel_bytes, cache_for_panels(target.l2_bytes, target.l2_ways), sharing),
         cut,
         pad_columns=roles.columns is None or roles.columns % tile.columns != 0,
         pad_steps=depth is None or depth % (instruction.group * (cut or 1)) != 0,

@@ -4,24 +4,34 @@ before and after."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from weft.analysis.block_patterns import Operand, PatternKind
 from weft.analysis.index import Index
 from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import child_blocks, function_of, scope_of
 from weft.schedule.defaults.machine import pays_threads
-from weft.schedule.defaults.nests import Member, reduces_in_lanes, vector_iterator, vectorize_inner
+from weft.schedule.defaults.nests import Member, bytes_of_row, reduces_in_lanes, vector_iterator, vectorize_inner
 from weft.schedule.defaults.prefetching import ask_for_next_rows
 from weft.schedule.defaults.rules import op_of
-from weft.schedule.defaults.threads import share_among_threads
+from weft.schedule.defaults.threads import PARTS_OF_A_THREAD, share_among_threads
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
+
+_MOST_ROWS: Final = 4
+"""Rows that a nest computes at a time, at most: more gain nothing."""
+_PART_OF_CACHE: Final = 0.8
+"""Which part of the first cache rows may fill that are computed at a time."""
 
 
 class GroupRule:
     """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
     while it is in cache, and temporaries shrink to a row.
+
+    Of short rows a nest computes some before the next nest does: the end of a sum is a chain of operations that wait
+    for each other, in which the processor goes on with another row.
 
     Rows are outer iterators by which each nest reads what an earlier one writes, or reads what they both read. Inside
     the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
@@ -34,8 +44,13 @@ class GroupRule:
         members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
         if len(members) < 2 or _starves_threads(members, shared, target):
             return False
-        ask_for_next_rows(sch, members, shared, target)
-        sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
+        rows = _rows_at_once(members, shared, target)
+        ask_for_next_rows(sch, members, shared, rows, target)
+        shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
+        if rows > 1:
+            members = [replace(member, cut=shared - 1) for member in members]
+            shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
+        sch.merge(*shared_loops)
         for member in members:
             if len(member.iterators) > shared:
                 vectorize_inner(sch, member, shared, target)
@@ -105,6 +120,23 @@ def _same_row(pair: _Pair, level: int) -> bool:
         return False
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
+
+
+def _rows_at_once(members: Sequence[Member], shared: int, target: Target) -> int:
+    """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
+    read and written of them, and leave something to do for each thread. One where no nest over elements comes after a
+    reduction of them."""
+    moved = bytes_of_row(members, shared)
+    over_elements = [member for member in members if len(member.iterators) > shared]
+    if moved is None or not any(member.pattern.is_reduction for member in over_elements[:-1]):
+        return 1
+    extent = members[0].pattern.block.extents[shared - 1]
+    rows = _MOST_ROWS
+    while rows > 1 and rows * moved > _PART_OF_CACHE * target.l1_bytes:
+        rows //= 2
+    if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
+        return 1
+    return rows
 
 
 def _starves_threads(members: Sequence[Member], shared: int, target: Target) -> bool:

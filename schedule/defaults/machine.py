@@ -50,6 +50,12 @@ _EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, *DIVISIONS))
 _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
+def keeps_up_with_streams(target: Target) -> bool:
+    """Whether the processor's own prefetching goes on across pages and keeps up with streams that are read. Measured on
+    a Zen 4, where asking ahead of them takes up to a quarter more time (docs/decisions/0025-prefetching.md)."""
+    return target.cpu.startswith("znver")
+
+
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
     """Whether the work of some blocks is worth waking the other threads. A number of instances that is known at run
     time only is taken for large."""

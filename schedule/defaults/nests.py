@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Final
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -33,10 +34,16 @@ class Member:
 
     handle: BlockHandle
     pattern: BlockPattern
+    cut: int | None = None
+    """The iterator whose loop is cut in two, if one is."""
 
     @staticmethod
     def of(handle: BlockHandle, block: BlockOp) -> Member:
         return Member(handle, pattern_of(block))
+
+    def loops(self, sch: Schedule) -> list[LoopHandle]:
+        """The loop of each iterator, the inner one of one that is cut."""
+        return [loop for at, loop in enumerate(sch.get_loops(self.handle)) if at != self.cut]
 
     @property
     def iterators(self) -> tuple[BlockArgument, ...]:
@@ -47,6 +54,26 @@ class Member:
         """How many loops come before the first of a reduction."""
         reduced = set(self.pattern.reduced)
         return next((at for at, v in enumerate(self.iterators) if v in reduced), len(self.iterators))
+
+
+def bytes_of_row(members: Sequence[Member], shared: int) -> int | None:
+    """What nests move of a row of the `shared` iterators, each buffer once; None where rows are of unknown length."""
+    sizes: dict[SSAValue, int] = {}
+    for member in members:
+        for operand in (*member.pattern.reads, *member.pattern.writes):
+            size = _row_bytes(member, shared, operand)
+            if size is None:
+                return None
+            sizes[operand.buffer] = max(size, sizes.get(operand.buffer, 0))
+    return sum(sizes.values())
+
+
+def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
+    """What a nest moves of a buffer in a row, at most; None when that is not known."""
+    inner = [v for v in member.iterators[shared:] if operand.stride_of(v) != 0]
+    extents = [member.pattern.extent_of(v) for v in inner]
+    known = [extent for extent in extents if extent is not None]
+    return prod(known) * bytes_of(operand.element_type) if len(known) == len(extents) else None
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int) -> bool:
@@ -109,7 +136,7 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
     iterator = vector_iterator(member, shared)
     if iterator is None:
         return _transposition(sch, member, shared, target)
-    loops = sch.get_loops(member.handle)
+    loops = member.loops(sch)
     if iterator.index != len(loops) - 1:
         inner = [loop for at, loop in enumerate(loops) if at >= shared and at != iterator.index]
         sch.reorder(*inner, loops[iterator.index])
@@ -142,7 +169,7 @@ def _transposition(sch: Schedule, member: Member, shared: int, target: Target) -
     if len(rows) != 1:
         return False
     lanes = lanes_for(pattern, target)
-    loops = sch.get_loops(member.handle)
+    loops = member.loops(sch)
     outer, inner = zip(*(sch.split(loops[v.index], factors=[None, lanes]) for v in (rows[0], column)), strict=True)
     others = [loops[v.index] for v in member.iterators[shared:] if v not in (rows[0], column)]
     sch.reorder(*others, *outer, *inner)
@@ -193,7 +220,7 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 
 def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int) -> None:
     """Consecutive elements of a row in lanes, which are combined when the row is done."""
-    reduced = sch.get_loops(member.handle)[member.leading :]
+    reduced = member.loops(sch)[member.leading :]
     first = _dense_from(member, member.leading) - member.leading
     loop = sch.fuse(*reduced[first:]) if first < len(reduced) - 1 else reduced[-1]
     extent = extent_of(sch, loop)
@@ -214,7 +241,7 @@ def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, sh
     """Sums of a long row of columns, which stay in the first cache while rows pass by, a few at a time: memory is read
     in order, and sums are loaded and stored once for these rows."""
     pattern, lanes = member.pattern, lanes_for(member.pattern, target)
-    loops = sch.get_loops(member.handle)
+    loops = member.loops(sch)
     before = [loops[v.index] for v in pattern.spatial if v.index >= shared and v is not iterator]
     *rows, row = (loops[v.index] for v in pattern.reduced)
     extent = pattern.extent_of(iterator) or 0
@@ -234,7 +261,7 @@ def _reduce_by_sweeps(sch: Schedule, member: Member, iterator: BlockArgument, sh
 
 def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument, shared: int, lanes: int) -> None:
     """Neighbouring results in lanes, each of which runs through its own reduction."""
-    loops = sch.get_loops(member.handle)
+    loops = member.loops(sch)
     loop = loops[iterator.index]
     extent = extent_of(sch, loop)
     before = [loops[v.index] for v in member.pattern.spatial if v.index >= shared and v is not iterator]

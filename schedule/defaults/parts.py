@@ -40,7 +40,7 @@ class PartsRule:
 
     def _to_cut(self, sch: Schedule, member: Member, parts: int) -> LoopHandle:
         """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
-        reduced = sch.get_loops(member.handle)[member.leading :]
+        reduced = member.loops(sch)[member.leading :]
         iterators = member.iterators[member.leading :]
         count, total = 1, member.pattern.extent_of(iterators[0]) or 1
         while count < len(reduced) and total < parts:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Final
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from weft.analysis.block_patterns import Operand, PatternKind
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
-from weft.schedule.defaults.machine import cost_of, is_expensive
-from weft.schedule.defaults.nests import Member, reduces_in_lanes
+from weft.schedule.defaults.machine import cost_of, is_expensive, keeps_up_with_streams
+from weft.schedule.defaults.nests import Member, bytes_of_row, reduces_in_lanes
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
 _BYTES_AHEAD: Final = 2048
 """How far ahead of a stream elements are asked for: half a page, some 0.2 us of one core's bandwidth."""
-_BYTES_AHEAD_OF_SUMS: Final = 4096
-"""The same for reductions, which do nothing but wait for it: a page."""
+_PAGE: Final = 4096
+"""The same for reductions, which do nothing but wait for it, and for what is written alone."""
+_FAR: Final = 16384
+"""The same for reductions of what comes from memory to a processor that looks some pages ahead by itself."""
 _SHORT: Final = 16 << 10
 """Bytes of a stream that is at its end before asking has paid."""
 
@@ -31,16 +32,27 @@ def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
     """An elementwise nest that passes over whole arrays, in order, waits for memory: each stream is asked for a little
     ahead, across the ends of pages, where the processor's own prefetching stops, and also the one that is written,
     whose lines are read before. So does a reduction of rows that come from beyond the second caches, whose own
-    prefetching is fast enough."""
+    prefetching is fast enough.
+
+    A processor that goes on across pages by itself does so for reads. There, elementwise nests ask for what is written
+    alone, as long as all arrays stay in the third cache, and reductions for what comes from beyond it, far ahead.
+    """
     pattern = member.pattern
     is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
     if not member.iterators or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
         return
+    kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
     ahead, least = _BYTES_AHEAD, _SHORT
-    if is_reduction:
-        ahead, least = _BYTES_AHEAD_OF_SUMS, target.l2_bytes * target.num_threads + 1
+    near = target.l2_bytes * target.num_threads
+    if is_reduction and keeps_up_with_streams(target):
+        ahead, least = _FAR, max(near, target.l3_bytes) + 1
+    elif is_reduction:
+        ahead, least = _PAGE, near + 1
+    elif keeps_up_with_streams(target):
+        if not _stays_in_third_cache(pattern, target):
+            return
+        ahead, kinds = _PAGE, kinds[1:]
     long = {v for v in member.iterators if pattern.extent_of(v) != 1}
-    kinds = (("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written))
     entries: list[Note] = []
     for kind, operands, accessed in kinds:
         order = accessed(pattern.block)
@@ -55,41 +67,46 @@ def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
         sch.annotate(member.handle, PREFETCH, entries)
 
 
-def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, target: Target) -> None:
+def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
+    """Whether elements for all instances, read and written, take more than the second cache and half of the third at
+    most: it holds other things, too."""
+    if pattern.instances is None:
+        return False
+    moved = pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
+    return target.l2_bytes < moved <= target.l3_bytes // 2
+
+
+def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int, target: Target) -> None:
     """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
-    the next row of a parameter is asked for by the nest that computes most of those that read it, and by those that
-    write it; one that computes functions asks for what a later one stores. The first nest alone reads at the speed of
-    memory: it asks for nothing.
+    the next row of a parameter (`rows` on, where so many are computed at a time) is asked for by the nest that computes
+    most of those that read it, and by those that write it; one that computes functions asks for what a later one
+    stores. The first nest alone reads at the speed of memory: it asks for nothing.
 
     Nothing is done where rows are of unknown length, or as long as half of the second cache.
     """
+    moved = bytes_of_row(members, shared)
+    if moved is None or 2 * moved > target.l2_bytes:
+        return
     wanted: dict[Member, list[Note]] = {}
-    moved = 0
     buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
     for buffer in buffers:
-        uses = [(m, o) for m in members for o in (*m.pattern.reads, *m.pattern.writes) if o.buffer is buffer]
-        sizes = [_row_bytes(member, shared, operand) for member, operand in uses]
-        if None in sizes:
-            return
-        moved += max(size for size in sizes if size is not None)
         if not isinstance(buffer, BlockArgument):
             continue
         readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
         if readers:
             reader = max(readers, key=lambda m: cost_of(m.pattern))
-            _ask(wanted, sch, reader, "read", buffer, shared)
+            _ask(wanted, sch, reader, "read", buffer, shared, rows)
         for writer in members:
             if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
                 asking = _busy_before(members, writer)
                 if asking is None:
-                    _ask(wanted, sch, writer, "write", buffer, shared)
+                    _ask(wanted, sch, writer, "write", buffer, shared, rows)
                 else:
                     place = buffers_written(op_of(sch, writer.handle)).index(buffer)
                     none = [0] * len(writer.iterators)
                     wanted.setdefault(asking, []).append(["write", place, none, writer.pattern.block.label])
-    if 2 * moved <= target.l2_bytes:
-        for member, entries in wanted.items():
-            sch.annotate(member.handle, PREFETCH, entries)
+    for member, entries in wanted.items():
+        sch.annotate(member.handle, PREFETCH, entries)
 
 
 def _busy_before(members: Sequence[Member], writer: Member) -> Member | None:
@@ -111,18 +128,16 @@ def _moves(member: Member, shared: int, operand: Operand) -> bool:
     return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
 
 
-def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
-    """What a nest moves of a buffer in a row, at most; None when that is not known."""
-    inner = [v for v in member.iterators[shared:] if operand.stride_of(v) != 0]
-    extents = [member.pattern.extent_of(v) for v in inner]
-    known = [extent for extent in extents if extent is not None]
-    return prod(known) * bytes_of(operand.element_type) if len(known) == len(extents) else None
-
-
 def _ask(
-    wanted: dict[Member, list[Note]], sch: Schedule, member: Member, kind: str, buffer: SSAValue, shared: int
+    wanted: dict[Member, list[Note]],
+    sch: Schedule,
+    member: Member,
+    kind: str,
+    buffer: SSAValue,
+    shared: int,
+    rows: int,
 ) -> None:
     block = op_of(sch, member.handle)
     accessed = buffers_read(block) if kind == "read" else buffers_written(block)
-    shifts = [int(at == shared - 1) for at in range(len(member.iterators))]
+    shifts = [rows * (at == shared - 1) for at in range(len(member.iterators))]
     wanted.setdefault(member, []).append([kind, accessed.index(buffer), shifts])

@@ -159,6 +159,7 @@ def test_what_is_packed_next_is_asked_for() -> None:
         (1024, "float64", AVX512, True),
         (512, "float32", AVX512, True),
         (64, "float32", AVX512, False),  # panels stay in the first cache
+        (1024, "float32", "llvm -mcpu=znver4 -mtriple=x86_64-linux", False),  # keeps up with streams by itself
         (1024, "float32", "llvm -mcpu=haswell -mtriple=x86_64-linux", False),  # half a line with each load
         (1024, "float32", "llvm -mcpu=apple-m1 -mtriple=arm64-apple-macosx", False),
     ],

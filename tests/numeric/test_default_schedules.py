@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -272,29 +274,64 @@ def test_enough_work_for_threads(program: Callable[[int, int, str], ModuleOp]) -
     assert np.array_equal(arrays[-1], copies[-1])
 
 
+def test_short_rows_are_computed_some_at_a_time():
+    """As many as stay in the first cache with what is read and written, so that the end of a sum is no wait; one where
+    threads would have too little, where rows are of unknown length, and where nothing comes after a sum."""
+
+    def rows(module: ModuleOp, **facts: int) -> list[str]:
+        trace = check(module, dataclasses.replace(TARGET, l1_bytes=32 << 10, **facts))
+        return re.findall(r"sched.split %i\w* \{factors = \[0, (\d)\]", trace)
+
+    assert rows(softmax(48, 256, "float32")) == ["4"] * 4
+    assert rows(softmax(37, 1024, "float32")) == ["2"] * 4
+    assert rows(softmax(37, 512, "float64")) == ["2"] * 4
+    assert rows(softmax(48, 4096, "float32")) == []
+    assert rows(softmax(48, 256, "float32"), num_threads=4) == []
+    gamma, beta = tensor(200, name="gamma"), tensor(200, name="beta")
+    norm = te.create_func([x := tensor(te.size_var("m"), 200), gamma, beta, ops.layer_norm(x, gamma, beta)])
+    assert set(rows(norm)) == {"4"}
+    A = tensor(te.var("m"), te.var("n"))
+    assert rows(te.create_func([A, ops.softmax(A)])) == []
+    assert rows(te.create_func([A := tensor(48, 256), ops.mean(A, axis=1)])) == []
+
+
 def test_next_rows_are_asked_for():
     """By the nest that computes most of those that read rows again, and by the one that writes them, unless another
     computes functions; not where rows are long, of unknown length, or read once."""
     trace = check(softmax(48, 256, "float32"))
     assert trace.count('"prefetch"') == 1
-    assert '%e {key = "prefetch", value = [["read", 0, [1, 0]], ["write", 0, [0, 0], "O"]]}' in trace, trace
+    assert '%e {key = "prefetch", value = [["read", 0, [4, 0]], ["write", 0, [0, 0], "O"]]}' in trace, trace
     gamma, beta = tensor(256, name="gamma"), tensor(256, name="beta")
     norm = check(te.create_func([x := tensor(48, 256), gamma, beta, ops.layer_norm(x, gamma, beta)]))
-    assert 'value = [["read", 0, [1, 0]], ["write", 0, [1, 0]]]' in norm, norm
+    assert 'value = [["read", 0, [4, 0]], ["write", 0, [4, 0]]]' in norm, norm
     long = softmax(4, 1 << 18, "float32")
     assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
     A = tensor(te.var("m"), te.var("n"))
     assert "prefetch" not in check(te.create_func([A, ops.softmax(A)]))
 
 
+WAITS = weft.Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=cascadelake -num-threads=2")
+"""A processor whose own prefetching ends with the page."""
+GOES_ON = weft.Target.parse(
+    "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-threads=2 -l2-bytes=1048576 -l3-bytes=33554432"
+)
+"""One that crosses pages."""
+
+
+def trace_for(target: weft.Target, arguments: list[te.Tensor]) -> str:
+    return "".join(map(str, apply_default_schedule(te.create_func(arguments), target)))
+
+
 def test_rows_from_beyond_the_caches_are_asked_for_ahead():
     """By reductions; not those that stay in the second caches, nor those of unknown length."""
 
-    def trace(*shape: te.Extent, dtype: str = "float32") -> str:
+    def trace(*shape: te.Extent, dtype: str = "float32", target: weft.Target = WAITS) -> str:
         A = te.placeholder(shape, dtype, name="A")
-        return "".join(map(str, apply_default_schedule(te.create_func([A, ops.max(A, axis=1, name="O")]), TARGET)))
+        return trace_for(target, [A, ops.max(A, axis=1, name="O")])
 
-    rows = TARGET.l2_bytes * TARGET.num_threads // 4096
+    rows = WAITS.l2_bytes * WAITS.num_threads // 4096
+    assert "prefetch" not in trace(GOES_ON.l3_bytes // 4096, 1024, target=GOES_ON)
+    assert 'value = [["read", 0, [0, 4096]]]' in trace(GOES_ON.l3_bytes // 4096 + 1, 1024, target=GOES_ON)
     assert 'value = [["read", 0, [0, 1024]]]' in trace(rows + 1, 1024)
     assert 'value = [["read", 0, [0, 512]]]' in trace(rows + 1, 512, dtype="float64")
     assert "prefetch" not in trace(rows, 1024)
@@ -304,9 +341,25 @@ def test_rows_from_beyond_the_caches_are_asked_for_ahead():
 def test_streams_are_asked_for_ahead():
     """Where whole arrays pass by, half a page ahead; not what is read again and again, and nothing of short ones."""
     A, B = tensor(64, 256), tensor(256, name="B")
-    long = check(te.create_func([A, B, te.compute(A.shape, lambda i, j: A[i, j] + B[j], name="O")]))
+    added = [A, B, te.compute(A.shape, lambda i, j: A[i, j] + B[j], name="O")]
+    long = check(te.create_func(added), WAITS)
     assert 'value = [["read", 0, [0, 512]], ["write", 0, [0, 512]]]' in long, long
+    assert "prefetch" not in trace_for(GOES_ON, added)
     short = tensor(32, 32)
-    assert "prefetch" not in check(te.create_func([short, te.compute(short.shape, lambda i, j: -short[i, j])]))
+    assert "prefetch" not in check(te.create_func([short, te.compute(short.shape, lambda i, j: -short[i, j])]), WAITS)
     halves = tensor(te.var("m"), dtype="float16")
-    assert "[1024]" in check(te.create_func([halves, te.compute(halves.shape, lambda i: -halves[i])]))
+    assert "[1024]" in check(te.create_func([halves, te.compute(halves.shape, lambda i: -halves[i])]), WAITS)
+
+
+def test_what_is_written_is_asked_for_ahead_in_the_third_cache():
+    """Where the processor keeps up with what is read."""
+
+    def trace(*shape: te.Extent) -> str:
+        A = te.placeholder(shape, "float64", name="A")
+        return trace_for(GOES_ON, [A, te.compute(shape, lambda *at: -A(*at), name="O")])
+
+    half = GOES_ON.l3_bytes // 2 // (2 * 8)
+    assert 'value = [["write", 0, [0, 512]]]' in trace(half // 512, 512)
+    assert "prefetch" not in trace(half // 512 + 1, 512)
+    assert "prefetch" not in trace(GOES_ON.l2_bytes // (2 * 8))
+    assert "prefetch" not in trace(te.var("n"))

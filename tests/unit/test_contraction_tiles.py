@@ -6,6 +6,7 @@ import pytest
 
 from weft.schedule.defaults.contraction_tiles import (
     balance,
+    cache_for_panels,
     depth_of_panels,
     panels_together,
     product,
@@ -58,16 +59,21 @@ def test_a_reduction_is_cut_when_a_panel_leaves_the_cache() -> None:
 
 @pytest.mark.parametrize("panels", [1, 2, 3, 7, 16, 33])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_panels_fill_half_the_cache_and_are_shared_out(panels: int, threads: int) -> None:
-    together = panels_together(panels, 1 << 17, 1 << 20, threads)
+def test_panels_fill_their_cache_and_are_shared_out(panels: int, threads: int) -> None:
+    together = panels_together(panels, 1 << 17, 1 << 19, threads)
     assert 1 <= together <= 4
     if panels >= threads:
         assert -(-panels // together) >= threads
 
 
 def test_panels_of_unknown_size() -> None:
-    assert panels_together(None, 1 << 17, 1 << 20, 1) == 4
-    assert panels_together(16, None, 1 << 20, 1) == 1
+    assert panels_together(None, 1 << 17, 1 << 19, 1) == 4
+    assert panels_together(16, None, 1 << 19, 1) == 1
+
+
+def test_fewer_panels_where_a_line_has_few_places() -> None:
+    assert cache_for_panels(1 << 20, 16) == 1 << 19
+    assert cache_for_panels(1 << 20, 8) == 1 << 18
 
 
 def test_balance() -> None:

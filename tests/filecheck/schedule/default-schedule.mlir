@@ -96,6 +96,47 @@ func.func @mean(%A: memref<4096x512xf32>, %O: memref<4096xf32>) {
 
 // -----
 
+// Elements divided by the sum of their row: some rows at a time, for the end of a sum is a wait.
+
+func.func @shares(%A: memref<4096x512xf32>, %O: memref<4096x512xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %S = memref.alloc() : memref<4096xf32>
+  tir.for %i in 4096 {
+    tir.for %k in 512 {
+      tir.block "S" iters(%vi: spatial<4096>, %vk: reduce<512>) = [%i, %k] {
+        tir.init {
+          memref.store %zero, %S[%vi] : memref<4096xf32>
+        }
+        %a = memref.load %A[%vi, %vk] : memref<4096x512xf32>
+        %s = memref.load %S[%vi] : memref<4096xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi] : memref<4096xf32>
+      }
+    }
+  }
+  tir.for %i in 4096 {
+    tir.for %j in 512 {
+      tir.block "O" iters(%vi: spatial<4096>, %vj: spatial<512>) = [%i, %j] {
+        %a = memref.load %A[%vi, %vj] : memref<4096x512xf32>
+        %s = memref.load %S[%vi] : memref<4096xf32>
+        %o = arith.divf %a, %s : f32
+        memref.store %o, %O[%vi, %vj] : memref<4096x512xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @shares
+// CHECK:         tir.for %i0_m in 1024 parallel {
+// CHECK-NEXT:      tir.for %i1 in 4 {
+// CHECK-NEXT:        tir.block "S_init"
+// CHECK:             tir.block "S_update"
+// CHECK:           tir.for %i1 in 4 {
+// CHECK-NEXT:        tir.for %j0
+// CHECK:               tir.block "O"
+
+// -----
+
 // Columns: neighbouring results in lanes; as there are many rows, a piece of them all stays in cache.
 
 func.func @columns(%A: memref<512x256xi32>, %S: memref<256xi32>) {
