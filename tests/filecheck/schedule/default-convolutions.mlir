@@ -1,4 +1,4 @@
-// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2"}' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s
 
 // Many channels: the windows of 48 pixels, for 8 channels at a time, before all results that they add to.
 

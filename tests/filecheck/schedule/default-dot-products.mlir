@@ -1,7 +1,7 @@
-// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=cascadelake -num-threads=1"}' | filecheck %s --check-prefixes=CHECK,VNNI
-// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=cascadelake -num-threads=1" only_trace=true}' | filecheck %s --check-prefix=TRACE
+// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=cascadelake -num-threads=1 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s --check-prefixes=CHECK,VNNI
+// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=cascadelake -num-threads=1 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432" only_trace=true}' | filecheck %s --check-prefix=TRACE
 // RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=apple-m1 -num-threads=1"}' | filecheck %s --check-prefixes=CHECK,NEON
-// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=1"}' | filecheck %s --check-prefixes=CHECK,AVX2
+// RUN: weft-opt %s -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=1 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s --check-prefixes=CHECK,AVX2
 // RUN: weft-opt %s -p 'default-schedule{target="c -num-threads=1"}' | filecheck %s --check-prefixes=CHECK,PLAIN
 
 func.func @product(%A: memref<48x64xi8>, %B: memref<64x128xi8>, %C: memref<48x128xi32>) {

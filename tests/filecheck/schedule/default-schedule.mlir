@@ -1,7 +1,7 @@
-// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2"}' | filecheck %s
-// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2" only_trace=true}' | filecheck %s --check-prefix=TRACE
-// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2" only_trace=true},apply-schedule' | filecheck %s
-// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=1"}' | filecheck %s --check-prefix=AVX2
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432" only_trace=true}' | filecheck %s --check-prefix=TRACE
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=skylake-avx512 -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432" only_trace=true},apply-schedule' | filecheck %s
+// RUN: weft-opt %s --split-input-file -p 'default-schedule{target="llvm -mcpu=haswell -num-threads=1 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"}' | filecheck %s --check-prefix=AVX2
 // RUN: weft-opt %s --split-input-file -p 'default-schedule{target=cuda}' | filecheck %s --check-prefix=KERNELS
 
 // A chain of elementwise blocks: one nest, lanes of a register, outer iterations on threads.
