@@ -76,6 +76,10 @@ PREFETCH = "prefetch"
 that buffer (counted as schedule steps count them) that an instance with shifted iterators accesses is asked for. With a
 fourth element, the name of a block with as many iterators, it is what an instance of that one accesses."""
 
+NONTEMPORAL = "nontemporal"
+"""Annotation of a block: a list of buffers that it writes (counted as schedule steps count them), whose stores go past
+the caches: they are not read again while they would stay there."""
+
 PREFETCHED = "tir.prefetched"
 """Attribute of a load or store: a list with an integer a dimension, how far from its element the one lies that is asked
 for."""

@@ -165,7 +165,7 @@ def emit_yield(emitter: FunctionEmitter, op: Operation) -> None:
 def emit_return(emitter: FunctionEmitter, op: Operation) -> None:
     if op.operands:
         raise CompileError.at(op, "a low function returns nothing: results are written to buffers")
-    emitter.line("ret void")
+    emitter.leave()
 
 
 RULES: Final[Rules] = {

@@ -118,6 +118,8 @@ class FunctionEmitter:
         self.stack_bytes = 0
         self.holds_vectors = False
         """Whether vectors were read or written since the innermost loop began."""
+        self.stores_past_caches = False
+        """Whether an x86 may have stored what other processors do not see yet."""
 
     # Values
 
@@ -181,6 +183,12 @@ class FunctionEmitter:
         """The instruction that calls an LLVM intrinsic whose arguments and result have one type."""
         operands = ", ".join(f"{type_.text} {argument}" for argument in arguments)
         return f"call {flags}{type_.text} @llvm.{intrinsic}.{type_.suffix}({operands})"
+
+    def leave(self) -> None:
+        """Return to who called, or to the runtime, which tells another thread that it may go on."""
+        if self.stores_past_caches:
+            self.line("call void @llvm.x86.sse.sfence()")
+        self.line("ret void")
 
     # Ops
 

@@ -32,6 +32,8 @@ BUFFER_ALIGNMENT: Final = 64
 """Bytes to which temporaries are aligned unless they ask for more: a cache line, and the widest vector."""
 _CACHE_LINE_BYTES: Final = 64
 """What one prefetch fetches."""
+_PIECE_BYTES: Final = 16
+"""Into what LLVM cuts vectors that an x86 stores past the caches, if they are aligned to it; if not, into scalars."""
 MAX_STACK_BYTES: Final = 256 << 10
 """What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
 
@@ -177,9 +179,32 @@ def emit_store(emitter: FunctionEmitter, op: Operation) -> None:
     if type_.lanes:
         emitter.holds_vectors = True
     at = address(emitter, op, base, index)
-    stored = as_stored(emitter, type_, emitter.text(value))
-    suffix = _nontemporal(emitter, op)
-    emitter.line(f"store {type_.memory} {stored}, ptr {at}, align {type_.bytes}{suffix}")
+    # LLVM makes no vectors of scalar loops with such stores.
+    suffix = _nontemporal(emitter, op) if type_.lanes else ""
+    store = f"store {type_.memory} {as_stored(emitter, type_, emitter.text(value))}, ptr {at}, align"
+    if suffix and emitter.module.target.architecture == "x86_64":
+        _store_past_caches(emitter, type_, at, store, suffix)
+    else:
+        emitter.line(f"{store} {type_.bytes}{suffix}")
+
+
+def _store_past_caches(emitter: FunctionEmitter, type_: ValueType, at: str, store: str, suffix: str) -> None:
+    """`store`, which goes past the caches of an x86 where its address is a multiple of the shortest vector that can:
+    callers promise the alignment of elements, and give more."""
+    if type_.lanes * type_.bytes % _PIECE_BYTES:
+        emitter.line(f"{store} {type_.bytes}")
+        return
+    emitter.stores_past_caches = True
+    past, through, stored = (emitter.names.fresh(label) for label in ("past.caches", "through.caches", "stored"))
+    number = emitter.emit(f"ptrtoint ptr {at} to i64", "number")
+    beyond = emitter.emit(f"and i64 {number}, {_PIECE_BYTES - 1}", "beyond")
+    aligned = emitter.emit(f"icmp eq i64 {beyond}, 0", "aligned")
+    emitter.line(f"br i1 {aligned}, label %{past}, label %{through}")
+    for label, rest in ((past, f"{_PIECE_BYTES}{suffix}"), (through, str(type_.bytes))):
+        emitter.start_block(label)
+        emitter.line(f"{store} {rest}")
+        emitter.line(f"br label %{stored}")
+    emitter.start_block(stored)
 
 
 def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:

@@ -87,7 +87,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
         attributes = f" {buffer_attributes(emitter, value, op)}" if _is_buffer(value) else ""
         parameters.append(f"{type_}{attributes} {body.name_of(value)}")
     write_loop(body, op, op.regions[0].block, I64, ("%begin", "%end", "1"), (), guarded=True)
-    body.line("ret void")
+    body.leave()
     module.functions.append(
         f"; Iterations begin to end of a parallel loop in @{emitter.name}.\n"
         f"define internal void @{quoted(body_name)}({', '.join(parameters)}) noinline nounwind {{\n"

@@ -170,7 +170,7 @@ class Vectorizer(LaneValues):
         if split is None or split[1] != tuple(range(self.count)):
             self.emit(ScatterOp(lanes, op.memref, self.index_vector(place), self.mask))
         elif self.mask is None:
-            self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])]))
+            self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])], op.nontemporal))
         elif self.is_promotable(op.memref, split[0]):
             base = self.scalar(split[0])
             old = self.value(vector.LoadOp(op.memref, [base], self.type_of(op.value.type)))

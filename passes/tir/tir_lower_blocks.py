@@ -23,6 +23,7 @@ from weft.passes.tir.nest import (
     range_of,
     tir_functions,
 )
+from weft.passes.tir.nontemporal import note_nontemporal
 from weft.passes.tir.prefetches import note_prefetches
 from weft.support.errors import CompileError
 
@@ -40,7 +41,8 @@ class LowerBlocksPass(ModulePass):
     scf.if %inside { BODY(%vi) }
     ```
     Loops stay. Blocks inside blocks are replaced too. Accesses of a block annotated `prefetch` note what to ask for
-    ahead of time (`prefetches.py`). Requires: no `tir.init` (CompileError names the block).
+    ahead of time (`prefetches.py`), stores of one annotated `nontemporal` that they go past the caches
+    (`nontemporal.py`). Requires: no `tir.init` (CompileError names the block).
     """
 
     name = "tir-lower-blocks"
@@ -48,6 +50,7 @@ class LowerBlocksPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
             note_prefetches(function)
+            note_nontemporal(function)
             for block in [b for b in operations_in(function) if isinstance(b, BlockOp)]:
                 lower_block(block)
 

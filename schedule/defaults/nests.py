@@ -68,6 +68,20 @@ def bytes_of_row(members: Sequence[Member], shared: int) -> int | None:
     return sum(sizes.values())
 
 
+def bytes_moved(pattern: BlockPattern) -> int | None:
+    """What all instances of a block read and write; None when their number is not known."""
+    if pattern.instances is None:
+        return None
+    return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
+
+
+def is_stream(member: Member, operand: Operand) -> bool:
+    """Whether a nest passes over a whole parameter once, from neighbour to neighbour."""
+    long = {v for v in member.iterators if member.pattern.extent_of(v) != 1}
+    in_order = operand.stride_of(member.iterators[-1]) == 1
+    return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
+
+
 def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
     """What a nest moves of a buffer in a row, at most; None when that is not known."""
     inner = [v for v in member.iterators[shared:] if operand.stride_of(v) != 0]

@@ -13,7 +13,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
 from weft.schedule.defaults.machine import cost_of, is_expensive, keeps_up_with_streams
-from weft.schedule.defaults.nests import Member, bytes_of_row, reduces_in_lanes
+from weft.schedule.defaults.nests import Member, bytes_moved, bytes_of_row, is_stream, reduces_in_lanes
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -52,15 +52,13 @@ def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
         if not _stays_in_third_cache(pattern, target):
             return
         ahead, kinds = _PAGE, kinds[1:]
-    long = {v for v in member.iterators if pattern.extent_of(v) != 1}
     entries: list[Note] = []
     for kind, operands, accessed in kinds:
         order = accessed(pattern.block)
         for operand in operands:
             size = bytes_of(operand.element_type)
-            is_stream = isinstance(operand.buffer, BlockArgument) and operand.stride_of(member.iterators[-1]) == 1
             is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
-            if is_stream and long <= operand.iterators and not is_short:
+            if is_stream(member, operand) and not is_short:
                 shifts = [0] * (len(member.iterators) - 1) + [ahead // size]
                 entries.append([kind, order.index(operand.buffer), shifts])
     if entries:
@@ -70,10 +68,8 @@ def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
 def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
     """Whether elements for all instances, read and written, take more than the second cache and half of the third at
     most: it holds other things, too."""
-    if pattern.instances is None:
-        return False
-    moved = pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
-    return target.l2_bytes < moved <= target.l3_bytes // 2
+    moved = bytes_moved(pattern)
+    return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
 
 def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int, target: Target) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.analysis.block_patterns import PatternKind
 from weft.schedule.defaults.nests import Member, vectorize_inner
+from weft.schedule.defaults.past_caches import store_past_caches
 from weft.schedule.defaults.prefetching import ask_ahead_in_streams
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.defaults.threads import share_among_threads
@@ -16,7 +17,7 @@ class SingleNestRule:
     """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
 
     Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
-    streams of memory are asked for a little ahead.
+    streams of memory are asked for a little ahead, and stored past the caches where that is faster.
     Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
     reductions of neighbours run side by side in lanes. Not applicable where nothing is consecutive and there is too
     little to do for threads.
@@ -31,4 +32,5 @@ class SingleNestRule:
         vectors = vectorize_inner(sch, member, 0, target)
         if vectors:
             ask_ahead_in_streams(sch, member, target)
+            store_past_caches(sch, member, target)
         return share_among_threads(sch, block, [member.pattern], target) or vectors

@@ -317,6 +317,9 @@ GOES_ON = weft.Target.parse(
 )
 """One that crosses pages."""
 
+SMALL = weft.Target.parse("llvm -mcpu=znver4 -num-threads=2 -l2-bytes=4096 -l3-bytes=16384")
+"""One whose caches are exceeded at once."""
+
 
 def trace_for(target: weft.Target, arguments: list[te.Tensor]) -> str:
     return "".join(map(str, apply_default_schedule(te.create_func(arguments), target)))
@@ -336,6 +339,31 @@ def test_rows_from_beyond_the_caches_are_asked_for_ahead():
     assert 'value = [["read", 0, [0, 512]]]' in trace(rows + 1, 512, dtype="float64")
     assert "prefetch" not in trace(rows, 1024)
     assert "prefetch" not in trace(te.var("n"), 1024)
+
+
+def test_what_is_larger_than_the_caches_is_stored_past_them():
+    """By streams, on processors that are faster for it; not where another nest reads it, nor in tiles, nor where the
+    length is unknown."""
+
+    def trace(length: te.Extent, target: weft.Target = GOES_ON, dtype: str = "float32") -> str:
+        A, B = (te.placeholder((length,), dtype, name=name) for name in "AB")
+        return trace_for(target, [A, B, te.compute((length,), lambda i: A[i] + B[i], name="O")])
+
+    fits = GOES_ON.l3_bytes // 12
+    assert "nontemporal" not in trace(fits)
+    assert 'sched.annotate %o {key = "nontemporal", value = [0]}' in trace(fits + 1)
+    assert "nontemporal" in trace(fits // 2 + 1, dtype="float64")
+    assert "nontemporal" not in trace(fits + 1, WAITS)
+    assert "nontemporal" not in trace(te.var("n"))
+    side = 4096
+    A = te.placeholder((side, side), "float32", name="A")
+    assert "nontemporal" not in trace_for(GOES_ON, [A, te.compute((side, side), lambda i, j: A[j, i], name="O")])
+    half = te.compute((side, side), lambda i, j: A[i, j] * 0.5, name="H")
+    sums = te.compute((side, side), lambda i, j: half[i, j] + half[j, i], name="S")
+    assert "nontemporal" not in trace_for(GOES_ON, [A, half, sums])
+    assert "nontemporal" in trace_for(GOES_ON, [A, half])
+    small = tensor(48, 256)
+    assert "nontemporal" in check(te.create_func([small, te.compute(small.shape, lambda i, j: small[i, j] + 1)]), SMALL)
 
 
 def test_streams_are_asked_for_ahead():

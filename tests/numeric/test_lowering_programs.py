@@ -100,6 +100,30 @@ def test_prefetches_change_nothing(outer: str, inner: str):
     assert asked == (1, 1)
 
 
+NONTEMPORAL = """
+func.func @f(%A: memref<10x13xf32>, %C: memref<10x13xf32>, %D: memref<13x10xf32>) {
+  tir.for %i in 10 KIND_I { tir.for %j in 13 KIND_J {
+    tir.block "C" iters(%vi: spatial<10>, %vj: spatial<13>) = [%i, %j] attributes {nontemporal = [0, 1]} {
+      %a = memref.load %A[%vi, %vj] : memref<10x13xf32>
+      memref.store %a, %C[%vi, %vj] : memref<10x13xf32>
+      %c = memref.load %C[%vi, %vj] : memref<10x13xf32>
+      %d = arith.negf %c : f32
+      memref.store %d, %D[%vj, %vi] : memref<13x10xf32>
+    } } }
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("outer", ["", "parallel", "vectorized"])
+@pytest.mark.parametrize("inner", ["", "vectorized", "unrolled"])
+def test_stores_past_the_caches_change_nothing(outer: str, inner: str):
+    """Also where the block itself reads what it stored."""
+    lowered = str(check_stages(NONTEMPORAL.replace("KIND_I", outer).replace("KIND_J", inner)))
+    whole_rows = inner == "vectorized" and outer != "vectorized"
+    assert ("vector.store" in lowered and "nontemporal = true" in lowered) >= whole_rows
+
+
 ASKING_FOR_ANOTHER = """
 func.func @f(%A: memref<10x12xf32>, %C: memref<12x10xf32>) {
   %T = memref.alloc() : memref<10x12xf32>
