@@ -41,15 +41,12 @@ def opposite(edge: Edge) -> Edge:
 
 
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None:
-    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs."""
-    variable = loop.induction_variable
-    index = constraint.index
-    factor = index.coefficient(variable)
-    rest = index - Index({variable: factor})
-    if factor == 0 or rest.depends_on([variable]):
+    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it holds, whatever
+    loops inside do."""
+    parts = _parts_of(loop, constraint)
+    if parts is None:
         return None
-    inner = Index({atom: f for atom, f in rest.terms.items() if _is_inner(Index({atom: 1}), loop)})
-    outer = rest - inner
+    factor, outer, inner = parts
     low, high = inner.range(ranges)
     if constraint.equality:
         return _edge_of_equality(loop, constraint, factor, outer, (low, high))
@@ -59,6 +56,33 @@ def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None
     if factor > 0:
         return Edge(divided_up(-(outer + low), factor), None, True, exact)
     return Edge(None, (outer + low) // -factor + 1, True, exact)
+
+
+def edge_of_none(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None:
+    """Where a side begins on which `constraint` never holds, whatever loops inside do."""
+    parts = _parts_of(loop, constraint)
+    if parts is None or constraint.equality or constraint.negated:
+        return None
+    factor, outer, inner = parts
+    low, high = inner.range(ranges)
+    if high is None:
+        return None
+    exact = low == high
+    if factor > 0:
+        return Edge(None, divided_up(-(outer + high), factor), False, exact)
+    return Edge((outer + high) // -factor + 1, None, False, exact)
+
+
+def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
+    """The factor of the variable of `loop` in a constraint, and the rest of it: what stays in an iteration, and what
+    varies. None where the variable is not in it, or is in quotients."""
+    variable = loop.induction_variable
+    factor = constraint.index.coefficient(variable)
+    rest = constraint.index - Index({variable: factor})
+    if factor == 0 or rest.depends_on([variable]):
+        return None
+    inner = Index({atom: f for atom, f in rest.terms.items() if _is_inner(Index({atom: 1}), loop)})
+    return factor, rest - inner, inner
 
 
 def _edge_of_equality(

@@ -20,6 +20,7 @@ from weft.passes.tir.loop_edges import (
     Edge,
     differs_between_lanes,
     edge_of,
+    edge_of_none,
     is_in_small_parts,
     opposite,
     row_loop_of,
@@ -48,7 +49,7 @@ class PartitionLoopsPass(ModulePass):
 
     For each `scf.if` whose condition is a conjunction of affine comparisons (guards of non-dividing splits, padding,
     `k == 0`), at the outermost serial, parallel or unrolled loop where the condition holds for most iterations, or for
-    few of them:
+    few of them (fails in most, whatever loops further in do):
 
     ```mlir
     tir.for %i0 in 32 { tir.for %i1 in 4 { scf.if %i0 * 4 + %i1 < 126 { BODY } } }
@@ -171,9 +172,9 @@ class _Partitioner:
                 if op.results and _is_known_unrolled(loop, edge):
                     continue
                 vanishes = alone and edge.exact and edge.value
-                if not vanishes and edge.exact and not self._worth_copying(loop, edge):
-                    edge = opposite(edge)
-                if vanishes or self._worth_copying(loop, edge):
+                if not vanishes and not self._worth_copying(loop, edge):
+                    edge = opposite(edge) if edge.exact else edge_of_none(loop, constraint, self.ranges)
+                if edge is not None and (vanishes or self._worth_copying(loop, edge)):
                     bounds.lows += [edge.low] if edge.low is not None else []
                     bounds.highs += [edge.high] if edge.high is not None else []
                     bounds.proved[comparison] = edge.value

@@ -218,3 +218,75 @@ func.func @unrolled(%A: memref<15xf32>, %C: memref<16xf32>) {
 // CHECK-NEXT:    tir.for %{{.*}} in 16 unrolled {
 // CHECK:           scf.if
 // CHECK-NOT:     tir.for
+
+// -----
+
+// Of five tiles of 48 columns, one is whole, one in part, and three hold nothing: the loop that they are in ends before
+// them. The same from the other side.
+
+func.func @none(%C: memref<64x7xf32>, %v: f32) {
+  tir.for %i in 7 {
+    tir.for %t in 5 {
+      tir.for %j in 48 {
+        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<64>) = [%i, %t * 48 + %j] where [%t * 48 + %j] < [64] {
+          memref.store %v, %C[%vj, %vi] : memref<64x7xf32>
+        }
+      }
+      tir.for %j in 48 {
+        tir.block "D" iters(%vi: spatial<7>, %vj: spatial<64>) = [%i, %t * 48 + %j] where [%t * 48 + %j] < [64] {
+          %c = memref.load %C[%vj, %vi] : memref<64x7xf32>
+          %d = arith.addf %c, %v : f32
+          memref.store %d, %C[%vj, %vi] : memref<64x7xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @none
+// CHECK-NEXT:    tir.for %i in 7 {
+// CHECK:           tir.for %{{.*}} in 48 {
+// CHECK:           tir.for %{{.*}} in 48 {
+// CHECK:           tir.for %{{.*}} in 16 {
+// CHECK:           tir.for %{{.*}} in 16 {
+// CHECK-NOT:       tir.for
+// CHECK-NOT:     scf.if
+// CHECK:         func.return
+
+// -----
+
+func.func @none_before(%C: memref<64xf32>, %v: f32) {
+  tir.for %t in 5 {
+    tir.for %j in 48 {
+      tir.block "C" iters(%vj: spatial<240>) = [%t * 48 + %j] {
+        %c176 = arith.constant 176 : index
+        %p = arith.cmpi sge, %vj, %c176 : index
+        scf.if %p {
+          %at = affine.apply affine_map<(d0) -> (d0 - 176)> (%vj)
+          memref.store %v, %C[%at] : memref<64xf32>
+        }
+      }
+    }
+    tir.for %j in 48 {
+      tir.block "D" iters(%vj: spatial<240>) = [%t * 48 + %j] {
+        %c176 = arith.constant 176 : index
+        %p = arith.cmpi sge, %vj, %c176 : index
+        scf.if %p {
+          %at = affine.apply affine_map<(d0) -> (d0 - 176)> (%vj)
+          %c = memref.load %C[%at] : memref<64xf32>
+          %d = arith.addf %c, %v : f32
+          memref.store %d, %C[%at] : memref<64xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @none_before
+// CHECK:         tir.for %{{.*}} in 16 {
+// CHECK:         tir.for %{{.*}} in 16 {
+// CHECK:         tir.for %{{.*}} in 48 {
+// CHECK:         tir.for %{{.*}} in 48 {
+// CHECK-NOT:     tir.for
+// CHECK-NOT:     scf.if
+// CHECK:         func.return
