@@ -10,13 +10,16 @@ tir.for %k in 16 {                                        %acc = memref.alloca()
 }                                                         %S[%i] = %S[%i] + vector.reduction <add> of %acc[0]
 ```
 LLVM keeps %acc in registers. Sums of floats are taken in another order over all of these loops, as a loop annotated
-`reassociate` allows.
+`reassociate` allows. Where an unrolled loop in between goes from one place to the next, as over a few rows, each of its
+iterations has an accumulator of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Final
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
@@ -39,6 +42,9 @@ from weft.passes.tir.nest import (
     range_of,
 )
 
+_MOST_ROWS: Final = 16
+"""Accumulators of one reduction: more would not stay in registers."""
+
 
 @dataclass(frozen=True)
 class LaneReduction:
@@ -56,51 +62,100 @@ class LaneReduction:
         return self.reduction.operands[0]
 
 
+@dataclass(frozen=True)
+class _Accumulators:
+    """The chain of loops that a reduction leaves, and its accumulators, a vector for each iteration of some of them."""
+
+    loops: list[ForOp]
+    """Innermost first."""
+    rows: list[ForOp]
+    """Those of them whose iterations have places of their own."""
+
+    def extents(self) -> list[int]:
+        return [row.extent for row in self.rows if isinstance(row.extent, int)]
+
+    def position(self, lanes: int) -> Index:
+        """Where the accumulator of an iteration begins."""
+        result, step = Index({}), lanes
+        for row, extent in zip(self.rows, self.extents(), strict=True):
+            result += Index({row.induction_variable: step})
+            step *= extent
+        return result
+
+    def iterations(self) -> list[dict[SSAValue, Index]]:
+        """The loop variables of all rows, in the order of the accumulators."""
+        backwards = product(*(range(extent) for extent in reversed(self.extents())))
+        variables = [row.induction_variable for row in self.rows]
+        return [
+            {variable: Index({}, at) for variable, at in zip(variables, reversed(numbers), strict=True)}
+            for numbers in backwards
+        ]
+
+
 def accumulate_in_lanes(reduction: LaneReduction) -> None:
     """Move the combination of lanes behind the serial loops around it that keep its place, if there are any."""
-    loops = _loops_of_reduction(reduction)
-    if not loops:
+    accumulators = _accumulators(reduction)
+    type_ = reduction.lanes.type
+    if not accumulators.loops or not isinstance(type_, VectorType):
         return
-    top, type_ = loops[-1], reduction.lanes.type
-    if not isinstance(type_, VectorType):
-        return
+    (lanes,) = type_.get_shape()
+    count = len(accumulators.iterations())
     buffer = memref.AllocaOp.build(
         operands=[[], []],
-        result_types=[MemRefType(type_.element_type, type_.get_shape(), memory_space=LOCAL)],
+        result_types=[MemRefType(type_.element_type, [count * lanes], memory_space=LOCAL)],
         properties={"alignment": IntegerAttr(64, i64)},
     )
     buffer.memref.name_hint = f"{reduction.store.memref.name_hint or 'sum'}_lanes"
-    zero = index_constant(0)
+    top = accumulators.loops[-1]
     start = lanes_constant(type_, [reduction.neutral])
-    insert_before(top, [buffer, zero, start, vector.StoreOp(start.results[0], buffer.memref, [zero.result])])
-    _combine_after(reduction, loops, buffer.memref, type_, zero.result)
-    _combine_in_lanes(reduction, buffer.memref, type_, zero.result)
+    insert_before(top, [buffer, start])
+    for number in range(count):
+        place = index_before(Index({}, number * lanes), top)
+        insert_before(top, [vector.StoreOp(start.results[0], buffer.memref, [place])])
+    _combine_after(reduction, accumulators, buffer.memref, type_)
+    _combine_in_lanes(reduction, accumulators, buffer.memref, type_)
 
 
-def _loops_of_reduction(reduction: LaneReduction) -> list[ForOp]:
-    """The chain of serial loops, innermost first, in which nothing else touches the buffer and its place stays."""
+def _accumulators(reduction: LaneReduction) -> _Accumulators:
+    """The chain of serial loops, innermost first, in which nothing else touches the buffer and its place stays, but for
+    unrolled loops that others of them are around."""
     store = reduction.store
     place = Index.of(store.indices[0]).simplified(range_of)
     users = [use.operation for use in store.memref.uses]
-    found: list[ForOp] = []
+    loops: list[ForOp] = []
+    rows: list[ForOp] = []
+    found = _Accumulators([], [])
+    copies = 1
     parent = store.parent_op()
     while isinstance(parent, ForOp) and parent.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
         others = any(user not in (store, reduction.load) and parent.is_ancestor(user) for user in users)
-        varies = any(is_defined_inside(value, parent) for value in place.values())
-        if others or varies or is_defined_inside(store.memref, parent) or parent.extent == 0:
+        if others or is_defined_inside(store.memref, parent) or parent.extent == 0:
             break
-        if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in found):
+        if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in loops):
             break
-        found.append(parent)
+        inside = [value for value in place.values() if is_defined_inside(value, parent)]
+        loops.append(parent)
+        if parent.induction_variable in inside:
+            if parent.kind.data is not LoopKind.UNROLLED or not isinstance(parent.extent, int):
+                break
+            rows.append(parent)
+            copies *= parent.extent
+        if copies > _MOST_ROWS or not {*inside} <= {row.induction_variable for row in rows}:
+            break
+        if not rows or rows[-1] is not parent:
+            found = _Accumulators(list(loops), list(rows))
         parent = parent.parent_op()
     return found
 
 
-def _combine_in_lanes(reduction: LaneReduction, buffer: SSAValue, type_: VectorType, zero: SSAValue) -> None:
+def _combine_in_lanes(
+    reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType
+) -> None:
     store = reduction.store
-    load = vector.LoadOp(buffer, [zero], type_)
+    at = index_before(accumulators.position(type_.get_shape()[0]), store)
+    load = vector.LoadOp(buffer, [at], type_)
     combined = _like(reduction.combine, [load.results[0], reduction.lanes], type_)
-    insert_before(store, [load, combined, vector.StoreOp(combined.results[0], buffer, [zero])])
+    insert_before(store, [load, combined, vector.StoreOp(combined.results[0], buffer, [at])])
     place = store.indices[0].owner
     for op in (store, reduction.combine, reduction.reduction):
         op.detach()
@@ -110,28 +165,29 @@ def _combine_in_lanes(reduction: LaneReduction, buffer: SSAValue, type_: VectorT
     erase_if_unused([place] if isinstance(place, Operation) else [])
 
 
-def _combine_after(
-    reduction: LaneReduction, loops: Sequence[ForOp], buffer: SSAValue, type_: VectorType, zero: SSAValue
-) -> None:
+def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
     """What stands behind the loops, unless one of them may run over nothing: then it is under a condition."""
-    top = loops[-1]
-    anchor = top.next_op
+    loops = accumulators.loops
+    anchor = loops[-1].next_op
     if anchor is None:
         # A body that the loop ends: the anchor goes away again.
         anchor = index_constant(0)
-        top.parent.add_op(anchor)  # pyright: ignore[reportOptionalMemberAccess]
-    place = index_before(Index.of(reduction.store.indices[0]).simplified(range_of), anchor)
-    lanes = vector.LoadOp(buffer, [zero], type_)
+        loops[-1].parent.add_op(anchor)  # pyright: ignore[reportOptionalMemberAccess]
     result = reduction.combine.results[0]
-    reduced = vector.ReductionOp.create(
-        operands=[lanes.results[0]],
-        result_types=[result.type],
-        properties=dict(reduction.reduction.properties),
-    )
-    old = memref.LoadOp.create(operands=[reduction.store.memref, place], result_types=[result.type])
-    new = _like(reduction.combine, [old.results[0], reduced.results[0]], result.type)
-    ops: list[Operation] = [lanes, reduced, old, new]
-    ops.append(memref.StoreOp.get(new.results[0], reduction.store.memref, [place]))
+    place = Index.of(reduction.store.indices[0])
+    position = accumulators.position(type_.get_shape()[0])
+    ops: list[Operation] = []
+    for iteration in accumulators.iterations():
+        at = index_before(place.substitute(iteration).simplified(range_of), anchor)
+        lanes = vector.LoadOp(buffer, [index_before(position.substitute(iteration), anchor)], type_)
+        reduced = vector.ReductionOp.create(
+            operands=[lanes.results[0]],
+            result_types=[result.type],
+            properties=dict(reduction.reduction.properties),
+        )
+        old = memref.LoadOp.create(operands=[reduction.store.memref, at], result_types=[result.type])
+        new = _like(reduction.combine, [old.results[0], reduced.results[0]], result.type)
+        ops += [lanes, reduced, old, new, memref.StoreOp.get(new.results[0], reduction.store.memref, [at])]
     dynamic = [loop.dynamic_extent for loop in loops if loop.dynamic_extent is not None]
     conditions = [compare_before("sgt", Index.of(extent), Index({}, 0), anchor) for extent in dynamic]
     insert_before(anchor, [if_around(conjunction_before(conditions, anchor), ops)] if conditions else ops)

@@ -14,8 +14,9 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import is_expensive, lanes_for, pays_threads
+from weft.schedule.defaults.machine import is_expensive, keeps_up_with_streams, lanes_for, pays_threads
 from weft.schedule.defaults.rules import extent_of
+from weft.schedule.defaults.threads import PARTS_OF_A_THREAD
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -23,6 +24,8 @@ from weft.support.target import Target
 _MANY_STEPS: Final = 64
 """Steps of a reduction from which on it pays to read memory in order, and keep the results in a cache for it."""
 _ROWS_AT_ONCE: Final = 4
+_FAR: Final = 8
+"""How many times as much as the second caches hold comes from memory, or as slowly."""
 _MANY_REGISTERS: Final = 32
 _ACCUMULATORS: Final = 4
 """Registers of partial results: enough additions in flight to hide that one takes several cycles."""
@@ -217,7 +220,7 @@ def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
 def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bool:
     lanes = lanes_for(member.pattern, target)
     if reduces_in_lanes(member, shared, target):
-        _reduce_in_lanes(sch, member, lanes)
+        _reduce_in_lanes(sch, member, lanes, target, 1 if shared else _rows_from_memory(member, target))
         return True
     iterator = vector_iterator(member, shared)
     if iterator is None:
@@ -232,20 +235,39 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
     return True
 
 
-def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int) -> None:
-    """Consecutive elements of a row in lanes, which are combined when the row is done."""
-    reduced = member.loops(sch)[member.leading :]
+def _rows_from_memory(member: Member, target: Target) -> int:
+    """How many rows pass by at a time. From memory several streams arrive faster than one does; from a near cache, and
+    where the processor keeps up with one, they do not."""
+    pattern, row = member.pattern, member.leading - 1
+    if keeps_up_with_streams(target) or row < 0 or pattern.instances is None:
+        return 1
+    rows = pattern.extent_of(member.iterators[row])
+    streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
+    is_far = pattern.instances * max(streamed, default=0) > _FAR * target.l2_bytes * target.num_threads
+    are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
+    return _ROWS_AT_ONCE if is_far and are_many else 1
+
+
+def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, rows: int = 1) -> None:
+    """Consecutive elements of a row in lanes, which are combined when the row is done; so many `rows` at a time."""
+    loops = member.loops(sch)
+    reduced = loops[member.leading :]
     first = _dense_from(member, member.leading) - member.leading
     loop = sch.fuse(*reduced[first:]) if first < len(reduced) - 1 else reduced[-1]
     extent = extent_of(sch, loop)
+    most = lanes * min(_ACCUMULATORS, max(target.vector_registers // (2 * rows), 1))
     width = lanes
-    while width < lanes * _ACCUMULATORS and (extent is None or extent > width):
+    while width < most and (extent is None or extent > width):
         width *= 2
     if extent is not None and extent <= width:
         inner, outermost = loop, (loop if first == 0 else reduced[0])
     else:
         outer, inner = sch.split(loop, factors=[None, width])
         outermost = outer if first == 0 else reduced[0]
+        if rows > 1:
+            some, few = sch.split(loops[member.leading - 1], factors=[None, rows])
+            sch.reorder(some, *reduced[:first], outer, few, inner)
+            sch.unroll(few)
     sch.annotate(inner, REASSOCIATE, True)
     sch.decompose_reduction(member.handle, outermost)
     sch.vectorize(inner)

@@ -123,3 +123,53 @@ def test_lanes_that_pass_from_one_row_to_the_next(row: int) -> None:
     out = np.empty(row * 13, "float32")
     weft.build(sch.mod)["flat"](a, out)
     np.testing.assert_array_equal(out, (a + np.roll(a[:, :1], 1)).T.ravel())
+
+
+def rows_in_turn(sch: weft.Schedule, rows: int, lanes: int, *, unroll: bool = True) -> None:
+    """So many rows at a time, a vector of each in turn."""
+    i, k = sch.get_loops("S")
+    some, few = sch.split(i, factors=[None, rows])
+    outer, inner = sch.split(k, factors=[None, lanes])
+    sch.reorder(some, outer, few, inner)
+    sch.annotate(inner, "reassociate", True)
+    sch.decompose_reduction("S", outer)
+    sch.vectorize(inner)
+    if unroll:
+        sch.unroll(few)
+
+
+@pytest.mark.parametrize("combine", [te.sum, te.max])
+@pytest.mark.parametrize("unroll", [True, False])
+@pytest.mark.parametrize(("rows", "columns"), [(8, 32), (7, 37), (3, 8), (1, 40)])
+def test_rows_in_turn(combine: Callable[..., te.Expr], rows: int, columns: int, unroll: bool) -> None:
+    sch = row_reduction(combine, "float32", rows, columns)
+    before = sch.mod.clone()
+    rows_in_turn(sch, 4, 8, unroll=unroll)
+    check_schedule(before, sch)
+
+
+def test_rows_in_turn_of_any_number_and_length() -> None:
+    m, n = te.var("m"), te.var("n")
+    A = te.placeholder((m, n), "float32", name="A")
+    k = te.reduce_axis((0, n), name="k")
+    S = te.compute((m,), lambda i: te.sum(A[i, k], axis=k), name="S")
+    sch = weft.Schedule(te.create_func([A, S], name="rows"))
+    rows_in_turn(sch, 4, 8)
+    f = weft.build(sch.mod)["rows"]
+    for rows, columns in ((8, 32), (5, 33), (3, 1), (2, 0), (0, 3)):
+        a = np.random.default_rng(0).integers(-9, 9, (rows, columns)).astype(np.float32)
+        out = np.full(rows, np.nan, np.float32)
+        f(a, out)
+        np.testing.assert_array_equal(out, a.sum(axis=1))
+
+
+def test_rows_in_turn_stay_in_registers() -> None:
+    """Four accumulators, and lanes are combined once a row."""
+    sch = row_reduction(te.sum, "float32", 64, 1024)
+    rows_in_turn(sch, 4, 16)
+    assembly = weft.build(sch.mod, target="llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4").get_source("asm")
+    bodies = [block.partition("\n\tj")[0] for block in assembly.split("\n.LBB")]
+    loop = max(bodies, key=lambda body: body.count("vaddps\t"))
+    assert loop.count("vaddps\t") == 4, loop
+    assert "vextractf" not in loop
+    assert "%rsp" not in loop

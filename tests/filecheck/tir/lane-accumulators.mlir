@@ -52,7 +52,7 @@ func.func @dynamic(%A: memref<?x8xi32>, %S: memref<1xi32>) {
 // CHECK-LABEL: @dynamic
 // CHECK:         tir.for %k in %[[n:.*]] {
 // CHECK:         }
-// CHECK-NEXT:    %[[some:.*]] = arith.cmpi sgt, %[[n]], %c0 : index
+// CHECK-NEXT:    %[[some:.*]] = arith.cmpi sgt, %[[n]], %{{.*}} : index
 // CHECK-NEXT:    scf.if %[[some]] {
 // CHECK-NEXT:      vector.load %S_lanes
 // CHECK:           memref.store %{{.*}}, %S
@@ -99,4 +99,82 @@ func.func @moving(%A: memref<4x8xi32>, %S: memref<4xi32>) {
 }
 // CHECK-LABEL: @moving
 // CHECK-NOT:     alloca
+// CHECK:         vector.reduction <add>
+
+// -----
+
+// Rows that an unrolled loop goes through have accumulators of their own, which are combined row by row.
+
+func.func @rows(%A: memref<6x32xi32>, %S: memref<6xi32>) {
+  tir.for %i in 2 {
+    tir.for %k in 4 {
+      tir.for %r in 3 unrolled {
+        tir.for %l in 8 vectorized {
+          %row = affine.apply affine_map<(d0, d1) -> (d0 * 3 + d1)> (%i, %r)
+          %column = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%k, %l)
+          %a = memref.load %A[%row, %column] : memref<6x32xi32>
+          %s = memref.load %S[%row] : memref<6xi32>
+          %t = arith.addi %s, %a : i32
+          memref.store %t, %S[%row] : memref<6xi32>
+        }
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @rows
+// CHECK:         tir.for %i in 2 {
+// CHECK:           %S_lanes = memref.alloca() {alignment = 64 : i64} : memref<24xi32, "local">
+// CHECK:           vector.store %{{.*}}, %S_lanes[%{{.*}}] : memref<24xi32, "local">, vector<8xi32>
+// CHECK-NEXT:      vector.store
+// CHECK-NEXT:      vector.store
+// CHECK:           tir.for %k in 4 {
+// CHECK:             tir.for %r in 3 unrolled {
+// CHECK-NOT:           vector.reduction
+// CHECK:               vector.store %{{.*}}, %S_lanes[%{{.*}}]
+// CHECK:           vector.reduction <add>
+// CHECK:           memref.store %{{.*}}, %S
+// CHECK:           vector.reduction <add>
+// CHECK:           memref.store %{{.*}}, %S
+// CHECK:           vector.reduction <add>
+// CHECK:           memref.store %{{.*}}, %S
+// CHECK-NOT:       vector.reduction
+
+// -----
+
+// With no loop around them that stays at their places, and where there are too many, lanes are combined at once.
+
+func.func @few(%A: memref<3x8xi32>, %S: memref<3xi32>) {
+  tir.for %r in 3 unrolled {
+    tir.for %l in 8 vectorized {
+      %a = memref.load %A[%r, %l] : memref<3x8xi32>
+      %s = memref.load %S[%r] : memref<3xi32>
+      %t = arith.addi %s, %a : i32
+      memref.store %t, %S[%r] : memref<3xi32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @few
+// CHECK-NOT:     memref.alloca
+// CHECK:         vector.reduction <add>
+
+// -----
+
+func.func @many(%A: memref<17x32xi32>, %S: memref<17xi32>) {
+  tir.for %k in 4 {
+    tir.for %r in 17 unrolled {
+      tir.for %l in 8 vectorized {
+        %column = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%k, %l)
+        %a = memref.load %A[%r, %column] : memref<17x32xi32>
+        %s = memref.load %S[%r] : memref<17xi32>
+        %t = arith.addi %s, %a : i32
+        memref.store %t, %S[%r] : memref<17xi32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @many
+// CHECK-NOT:     memref.alloca
 // CHECK:         vector.reduction <add>
