@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -32,6 +33,7 @@ from weft.passes.tir.nest import (
     detached_ops,
     if_around,
     index_before,
+    index_constant,
     insert_before,
     is_free_of_effects,
     range_of,
@@ -74,6 +76,15 @@ class PartitionLoopsPass(ModulePass):
     tir.for %s in 14 { %n = max(1 - %s * 4, 0); tir.for %r in %n { ZEROS } tir.for %r in 6 - %n { ROW } MUCH }
     ```
     A loop that then runs at most once becomes a condition.
+
+    A parallel loop over nests whose ends are an iteration each stays whole, so that threads share the ends, too:
+
+    ```mlir
+    tir.for %t in 4 parallel { tir.for %i in 4 { scf.if %t * 4 + %i < 14 { BODY } } MORE }
+    // becomes
+    tir.for %t in 4 parallel {
+      scf.if %t < 3 { tir.for %i in 4 { BODY } MORE } else { tir.for %i in 2 { BODY(3, %i) } MORE(3) } }
+    ```
     """
 
     name = "tir-partition-loops"
@@ -248,6 +259,8 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
     high = _extreme(bounds.highs, extent, arith.MinSIOp, loop)
     if bounds.highs:
         high = _extreme([high], low, arith.MaxSIOp, loop)
+    if not bounds.exclusive and _is_shared_nest(loop) and _has_short_ends(low, high, extent):
+        return _choose_inside(loop, bounds, low, high)
     pieces: list[ForOp | Block] = []
     head = None if bounds.exclusive else _copy(loop, zero, low)
     tail = None if bounds.exclusive else _copy(loop, high, extent)
@@ -262,6 +275,65 @@ def apply_bounds(loop: ForOp, bounds: _Bounds) -> list[ForOp | Block]:
             is_end = piece is not main and isinstance(piece.extent, int) and piece.parent is not None
             pieces.extend([piece] if is_end else settled)
     return pieces
+
+
+def _is_shared_nest(loop: ForOp) -> bool:
+    """Whether threads share iterations of `loop` that hold loops themselves: what a cut leaves to one thread alone,
+    while the others wait, may be much."""
+    inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
+    return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
+
+
+def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
+    """Whether there is an iteration at most before the main part, and one behind it."""
+    sizes = [low.simplified(range_of), (extent - high).simplified(range_of)]
+    return all(most is not None and most <= 1 for _, most in (size.range(range_of) for size in sizes))
+
+
+def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
+    """Keep `loop` whole: each iteration finds out whether it is of the main part, or the one before or behind it."""
+    variable = loop.induction_variable
+    first, last = copy_of(loop), copy_of(loop)
+    for comparison, value in bounds.proved.items():
+        replace_by_truth(comparison, value)
+    body = loop.body.block
+    main = detached_ops(body)
+    anchor = index_constant(0)
+    body.add_op(anchor)
+    here = Index.of(variable)
+    choices = [main]
+    conditions: list[SSAValue] = []
+    if high != Index.of(loop.extent):
+        conditions.append(compare_before("slt", here, high, anchor))
+        choices.append(_only_iteration(last, high))
+    if low != Index({}):
+        conditions.append(compare_before("sge", here, low, anchor))
+        choices.append(_only_iteration(first, Index({})))
+    chosen = choices[0]
+    for condition, other in zip(conditions, choices[1:], strict=True):
+        chosen = [_choice(condition, chosen, other)]
+    insert_before(anchor, chosen)
+    anchor.detach()
+    anchor.erase()
+    decide_ifs(loop)
+    for inner in [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.parent is not None]:
+        erase_idle_loops(inner)
+    return [loop.body.block]
+
+
+def _only_iteration(loop: ForOp, at: Index) -> list[Operation]:
+    """The operations of one iteration of a detached loop."""
+    _replace_variable(loop, at)
+    ops = detached_ops(loop.body.block)
+    loop.erase()
+    return ops
+
+
+def _choice(condition: SSAValue, chosen: Sequence[Operation], other: Sequence[Operation]) -> scf.IfOp:
+    result = if_around(condition, chosen)
+    block = Block([*other, scf.YieldOp()])
+    result.false_region.add_block(block)
+    return result
 
 
 def cut_in_two(loop: ForOp, edge: Edge, comparison: arith.CmpiOp) -> None:

@@ -290,3 +290,92 @@ func.func @none_before(%C: memref<64xf32>, %v: f32) {
 // CHECK-NOT:     tir.for
 // CHECK-NOT:     scf.if
 // CHECK:         func.return
+
+// -----
+
+// Threads share all iterations of a parallel loop over nests: each chooses what to run. A parallel loop of elements is
+// cut as ever.
+
+func.func @shared(%C: memref<14x8xf32>, %D: memref<127xf32>, %v: f32) {
+  tir.for %t in 4 parallel {
+    tir.for %i in 4 {
+      tir.for %j in 8 {
+        tir.block "C" iters(%vi: spatial<14>, %vj: spatial<8>) = [%t * 4 + %i, %j] where [%t * 4 + %i] < [14] {
+          memref.store %v, %C[%vi, %vj] : memref<14x8xf32>
+        }
+      }
+    }
+    tir.for %i in 4 {
+      tir.for %j in 8 {
+        tir.block "C2" iters(%vi: spatial<14>, %vj: spatial<8>) = [%t * 4 + %i, %j] where [%t * 4 + %i] < [14] {
+          %c = memref.load %C[%vi, %vj] : memref<14x8xf32>
+          %d = arith.addf %c, %v : f32
+          memref.store %d, %C[%vi, %vj] : memref<14x8xf32>
+        }
+      }
+    }
+  }
+  tir.for %t in 32 parallel {
+    tir.for %l in 4 vectorized {
+      tir.block "D" iters(%vi: spatial<127>) = [%t * 4 + %l] where [%t * 4 + %l] < [127] {
+        memref.store %v, %D[%vi] : memref<127xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @shared
+// CHECK:         tir.for %t in 4 parallel {
+// CHECK:           [[MAIN:%.*]] = arith.cmpi slt, %t, %{{.*}} : index
+// CHECK-NEXT:      scf.if [[MAIN]] {
+// CHECK-NEXT:        tir.for %i in 4 {
+// CHECK:             tir.for %i in 4 {
+// CHECK:           } else {
+// CHECK:             tir.for %i in 2 {
+// CHECK:             tir.for %i in 2 {
+// CHECK-NOT:       scf.if
+// CHECK:         tir.for %t in 31 parallel {
+// CHECK-NEXT:      tir.for %l in 4 vectorized {
+// CHECK:         tir.for %l in 4 vectorized {
+// CHECK-NOT:     parallel
+
+// -----
+
+// From the other side, and from both.
+
+func.func @shared_ends(%A: memref<14x8xf32>, %C: memref<16x8xf32>) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %c0 = arith.constant 0 : index
+  %c14 = arith.constant 14 : index
+  tir.for %t in 8 parallel {
+    tir.for %i in 2 {
+      tir.for %j in 8 {
+        %row = affine.apply affine_map<(d0, d1) -> (d0 * 2 + d1)> (%t, %i)
+        %x = affine.apply affine_map<(d0) -> (d0 - 1)> (%row)
+        %p = arith.cmpi sge, %x, %c0 : index
+        %q = arith.cmpi slt, %x, %c14 : index
+        %inside = arith.andi %p, %q : i1
+        %r = scf.if %inside -> (f32) {
+          %a = memref.load %A[%x, %j] : memref<14x8xf32>
+          scf.yield %a : f32
+        } else {
+          scf.yield %zero : f32
+        }
+        memref.store %r, %C[%row, %j] : memref<16x8xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @shared_ends
+// CHECK:         tir.for %t in 8 parallel {
+// CHECK:           scf.if %{{.*}} {
+// CHECK:             scf.if %{{.*}} {
+// CHECK-NEXT:          tir.for %i in 2 {
+// CHECK:                 memref.load %A
+// CHECK:             } else {
+// CHECK:               memref.load %A
+// CHECK:               memref.store %zero, %C
+// CHECK:           } else {
+// CHECK:             memref.store %zero, %C
+// CHECK:             memref.load %A
