@@ -11,7 +11,7 @@ from weft.analysis.block_patterns import Operand, PatternKind
 from weft.analysis.index import Index
 from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import child_blocks, function_of, scope_of
-from weft.schedule.defaults.machine import pays_threads
+from weft.schedule.defaults.machine import keeps_up_with_streams, pays_threads
 from weft.schedule.defaults.nests import Member, bytes_of_row, reduces_in_lanes, vector_iterator, vectorize_inner
 from weft.schedule.defaults.prefetching import ask_for_next_rows
 from weft.schedule.defaults.rules import op_of
@@ -22,8 +22,10 @@ from weft.support.target import Target
 
 _MOST_ROWS: Final = 4
 """Rows that a nest computes at a time, at most: more gain nothing."""
-_PART_OF_CACHE: Final = 0.8
-"""Which part of the first cache rows may fill that are computed at a time."""
+_PART_OF_CACHE: Final = 0.3
+"""Which part of the first cache rows may fill that are computed at a time: the next rows come there, too."""
+_MOST_OF_CACHE: Final = 0.8
+"""The same for a processor that waits for none of them."""
 
 
 class GroupRule:
@@ -131,8 +133,9 @@ def _rows_at_once(members: Sequence[Member], shared: int, target: Target) -> int
     if moved is None or not any(member.pattern.is_reduction for member in over_elements[:-1]):
         return 1
     extent = members[0].pattern.block.extents[shared - 1]
+    part = _MOST_OF_CACHE if keeps_up_with_streams(target) else _PART_OF_CACHE
     rows = _MOST_ROWS
-    while rows > 1 and rows * moved > _PART_OF_CACHE * target.l1_bytes:
+    while rows > 1 and rows * moved > part * target.l1_bytes:
         rows //= 2
     if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
         return 1

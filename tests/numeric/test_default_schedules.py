@@ -21,6 +21,12 @@ from weft.support.target import Target
 from weft.te import ops
 
 TARGET = Target.parse("llvm -num-threads=2")
+WAITS = weft.Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=cascadelake -num-threads=2")
+"""A processor whose own prefetching ends with the page."""
+GOES_ON = weft.Target.parse(
+    "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-threads=2 -l2-bytes=1048576 -l3-bytes=33554432"
+)
+"""One that crosses pages."""
 
 
 def check(module: ModuleOp, target: Target = TARGET) -> str:
@@ -278,14 +284,17 @@ def test_short_rows_are_computed_some_at_a_time():
     """As many as stay in the first cache with what is read and written, so that the end of a sum is no wait; one where
     threads would have too little, where rows are of unknown length, and where nothing comes after a sum."""
 
-    def rows(module: ModuleOp, **facts: int) -> list[str]:
-        trace = check(module, dataclasses.replace(TARGET, l1_bytes=32 << 10, **facts))
+    def rows(module: ModuleOp, target: weft.Target = GOES_ON, **facts: int) -> list[str]:
+        trace = check(module, dataclasses.replace(target, l1_bytes=32 << 10, **facts))
         return re.findall(r"sched.split %i\w* \{factors = \[0, (\d)\]", trace)
 
     assert rows(softmax(48, 256, "float32")) == ["4"] * 4
     assert rows(softmax(37, 1024, "float32")) == ["2"] * 4
     assert rows(softmax(37, 512, "float64")) == ["2"] * 4
     assert rows(softmax(48, 4096, "float32")) == []
+    assert rows(softmax(48, 128, "float32"), WAITS) == ["4"] * 4
+    assert rows(softmax(37, 256, "float32"), WAITS) == ["2"] * 4
+    assert rows(softmax(37, 512, "float32"), WAITS) == []
     assert rows(softmax(48, 256, "float32"), num_threads=4) == []
     gamma, beta = tensor(200, name="gamma"), tensor(200, name="beta")
     norm = te.create_func([x := tensor(te.size_var("m"), 200), gamma, beta, ops.layer_norm(x, gamma, beta)])
@@ -298,24 +307,17 @@ def test_short_rows_are_computed_some_at_a_time():
 def test_next_rows_are_asked_for():
     """By the nest that computes most of those that read rows again, and by the one that writes them, unless another
     computes functions; not where rows are long, of unknown length, or read once."""
-    trace = check(softmax(48, 256, "float32"))
+    trace = check(softmax(48, 256, "float32"), GOES_ON)
     assert trace.count('"prefetch"') == 1
     assert '%e {key = "prefetch", value = [["read", 0, [4, 0]], ["write", 0, [0, 0], "O"]]}' in trace, trace
     gamma, beta = tensor(256, name="gamma"), tensor(256, name="beta")
-    norm = check(te.create_func([x := tensor(48, 256), gamma, beta, ops.layer_norm(x, gamma, beta)]))
+    norm = check(te.create_func([x := tensor(48, 256), gamma, beta, ops.layer_norm(x, gamma, beta)]), GOES_ON)
     assert 'value = [["read", 0, [4, 0]], ["write", 0, [4, 0]]]' in norm, norm
     long = softmax(4, 1 << 18, "float32")
     assert "prefetch" not in "".join(str(t) for t in apply_default_schedule(long, TARGET))
     A = tensor(te.var("m"), te.var("n"))
     assert "prefetch" not in check(te.create_func([A, ops.softmax(A)]))
 
-
-WAITS = weft.Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=cascadelake -num-threads=2")
-"""A processor whose own prefetching ends with the page."""
-GOES_ON = weft.Target.parse(
-    "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -num-threads=2 -l2-bytes=1048576 -l3-bytes=33554432"
-)
-"""One that crosses pages."""
 
 SMALL = weft.Target.parse("llvm -mcpu=znver4 -num-threads=2 -l2-bytes=4096 -l3-bytes=16384")
 """One whose caches are exceeded at once."""

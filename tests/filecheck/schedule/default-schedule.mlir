@@ -127,11 +127,11 @@ func.func @shares(%A: memref<4096x512xf32>, %O: memref<4096x512xf32>) {
   func.return
 }
 // CHECK-LABEL: @shares
-// CHECK:         tir.for %i0_m in 1024 parallel {
-// CHECK-NEXT:      tir.for %i1 in 4 {
+// CHECK:         tir.for %i0_m in 2048 parallel {
+// CHECK-NEXT:      tir.for %i1 in 2 {
 // CHECK-NEXT:        tir.block "S_init"
 // CHECK:             tir.block "S_update"
-// CHECK:           tir.for %i1 in 4 {
+// CHECK:           tir.for %i1 in 2 {
 // CHECK-NEXT:        tir.for %j0
 // CHECK:               tir.block "O"
 
