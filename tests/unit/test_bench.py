@@ -389,6 +389,14 @@ def test_arrays_start_at_cache_lines_and_hold_no_result() -> None:
         assert filled.min() < 0 < filled.max()
 
 
+def test_large_arrays_have_memory_of_their_own() -> None:
+    arrays = [empty((1024, 600), "float32") for _ in range(3)]
+    assert all(array.ctypes.data % (2 << 20) == 0 and array.flags.writeable for array in arrays)
+    assert all(np.isnan(array).all() for array in arrays)
+    arrays[0][:] = 1
+    assert not np.may_share_memory(arrays[0], arrays[1])
+
+
 def test_tables() -> None:
     table = Table(("name", "n"))
     table.add("a", "10")

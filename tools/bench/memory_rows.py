@@ -11,6 +11,7 @@ from weft.frontends.te.ops import add, layer_norm, relu, softmax
 from weft.frontends.te.ops import sum as sum_of
 from weft.frontends.te.tensor import Tensor, placeholder
 from weft.tools.bench import by_hand_memory
+from weft.tools.bench.arrays import tensor
 from weft.tools.bench.contender import Array
 from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem
 from weft.tools.bench.product_rows import Limit
@@ -47,7 +48,7 @@ def softmax_rows(n: int) -> Problem:
         return call
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
-        c = torch.empty_like(x)
+        c = tensor(torch, x.shape)
         return lambda: torch.softmax(x, 1, out=c)
 
     return Problem(
@@ -123,7 +124,7 @@ def add_relu(n: int) -> Problem:
         return lambda: np.maximum(np.add(a, b, out=c), 0, out=c)
 
     def for_torch(torch: Any, a: Any, b: Any) -> Callable[[], Any]:
-        c = torch.empty_like(a)
+        c = tensor(torch, a.shape)
         return lambda: torch.add(a, b, out=c).relu_()
 
     return Problem(
@@ -156,7 +157,7 @@ def row_sums(n: int) -> Problem:
         return lambda: np.sum(x, axis=1, out=c)
 
     def for_torch(torch: Any, x: Any) -> Callable[[], Any]:
-        c = torch.empty((n,))
+        c = tensor(torch, (n,))
         return lambda: torch.sum(x, 1, out=c)
 
     return Problem(

@@ -10,6 +10,7 @@ import numpy as np
 from weft.frontends.te.ops import add, batch_matmul, matmul, relu
 from weft.frontends.te.tensor import Tensor, placeholder, size_var
 from weft.tools.bench import by_hand_products
+from weft.tools.bench.arrays import tensor
 from weft.tools.bench.contender import Array
 from weft.tools.bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem
 
@@ -61,7 +62,7 @@ def square(
         return lambda: np.matmul(x, y, out=c)
 
     def for_torch(torch: Any, a: Any, b: Any) -> Callable[[], Any]:
-        (x, y), c = turned(a, b), torch.empty_like(a)
+        (x, y), c = turned(a, b), tensor(torch, a.shape, dtype)
         return lambda: torch.mm(x, y, out=c)
 
     def for_onnx(helper: Any) -> list[Any]:
@@ -106,7 +107,7 @@ def integers(n: int) -> Problem:
     def for_torch(torch: Any, a: Any, b: Any) -> Callable[[], Any]:
         if not hasattr(torch, "_int_mm"):
             return lambda: torch.mm(a.int(), b.int())
-        c = torch.empty((n, n), dtype=torch.int32)
+        c = tensor(torch, (n, n), "int32")
         return lambda: torch._int_mm(a, b, out=c)
 
     return Problem(
@@ -138,7 +139,7 @@ def batched(batch: int, n: int) -> Problem:
         return lambda: np.maximum(np.matmul(a, b, out=c), 0, out=c)
 
     def for_torch(torch: Any, a: Any, b: Any) -> Callable[[], Any]:
-        c = torch.empty_like(a)
+        c = tensor(torch, a.shape)
         return lambda: torch.bmm(a, b, out=c).relu_()
 
     return Problem(
@@ -174,7 +175,7 @@ def linear(k: int, n: int) -> Problem:
         return lambda: np.maximum(np.add(np.matmul(x, w, out=c), b, out=c), 0, out=c)
 
     def for_torch(torch: Any, x: Any, w: Any, b: Any) -> Callable[[], Any]:
-        c = torch.empty((1, n))
+        c = tensor(torch, (1, n))
         return lambda: torch.addmm(b, x, w, out=c).relu_()
 
     return Problem(
