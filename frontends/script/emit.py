@@ -75,7 +75,7 @@ class ScriptEmitter(ElementEmitter):
         self._saved: list[dict[object, SSAValue]] | None = None
         """What was remembered before a trial, once that forgets some of it."""
         self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
-        """Where expressions were written, by identity, and they: their identities are no one else's."""
+        """By identity: an expression, kept alive so that no other gets its identity, and where it was written."""
 
     def note(self, expr: Expr, place: SourceLocation | None = None) -> Expr:
         """Keep `expr`, and where it was written, unless that is known."""

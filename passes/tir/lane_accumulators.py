@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Final
 
 from xdsl.dialects import memref, vector
@@ -71,24 +72,24 @@ class _Accumulators:
     rows: list[ForOp]
     """Those of them whose iterations have places of their own."""
 
+    @property
     def extents(self) -> list[int]:
         return [row.extent for row in self.rows if isinstance(row.extent, int)]
 
     def position(self, lanes: int) -> Index:
         """Where the accumulator of an iteration begins."""
         result, step = Index({}), lanes
-        for row, extent in zip(self.rows, self.extents(), strict=True):
+        for row, extent in zip(self.rows, self.extents, strict=True):
             result += Index({row.induction_variable: step})
             step *= extent
         return result
 
     def iterations(self) -> list[dict[SSAValue, Index]]:
-        """The loop variables of all rows, in the order of the accumulators."""
-        backwards = product(*(range(extent) for extent in reversed(self.extents())))
+        """The loop variables of all rows."""
         variables = [row.induction_variable for row in self.rows]
         return [
-            {variable: Index({}, at) for variable, at in zip(variables, reversed(numbers), strict=True)}
-            for numbers in backwards
+            {variable: Index({}, at) for variable, at in zip(variables, numbers, strict=True)}
+            for numbers in product(*map(range, self.extents))
         ]
 
 
@@ -99,7 +100,7 @@ def accumulate_in_lanes(reduction: LaneReduction) -> None:
     if not accumulators.loops or not isinstance(type_, VectorType):
         return
     (lanes,) = type_.get_shape()
-    count = len(accumulators.iterations())
+    count = prod(accumulators.extents)
     buffer = memref.AllocaOp.build(
         operands=[[], []],
         result_types=[MemRefType(type_.element_type, [count * lanes], memory_space=LOCAL)],
@@ -125,7 +126,6 @@ def _accumulators(reduction: LaneReduction) -> _Accumulators:
     loops: list[ForOp] = []
     rows: list[ForOp] = []
     found = _Accumulators([], [])
-    copies = 1
     parent = store.parent_op()
     while isinstance(parent, ForOp) and parent.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
         others = any(user not in (store, reduction.load) and parent.is_ancestor(user) for user in users)
@@ -133,17 +133,16 @@ def _accumulators(reduction: LaneReduction) -> _Accumulators:
             break
         if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in loops):
             break
-        inside = [value for value in place.values() if is_defined_inside(value, parent)]
+        inside = {value for value in place.values() if is_defined_inside(value, parent)}
         loops.append(parent)
-        if parent.induction_variable in inside:
-            if parent.kind.data is not LoopKind.UNROLLED or not isinstance(parent.extent, int):
-                break
+        has_own_places = parent.induction_variable in inside
+        if has_own_places and parent.kind.data is LoopKind.UNROLLED and isinstance(parent.extent, int):
             rows.append(parent)
-            copies *= parent.extent
-        if copies > _MOST_ROWS or not {*inside} <= {row.induction_variable for row in rows}:
+        chain = _Accumulators(list(loops), list(rows))
+        if not inside <= {row.induction_variable for row in rows} or prod(chain.extents) > _MOST_ROWS:
             break
-        if not rows or rows[-1] is not parent:
-            found = _Accumulators(list(loops), list(rows))
+        if not has_own_places:
+            found = chain
         parent = parent.parent_op()
     return found
 

@@ -33,13 +33,6 @@ class Edge:
     """On the other side it is surely the opposite."""
 
 
-def opposite(edge: Edge) -> Edge:
-    """The other side of an exact edge: what holds in a few first or last iterations only does not hold in the rest."""
-    if edge.low is not None and edge.high is not None:
-        return edge
-    return Edge(edge.high, edge.low, not edge.value, True)
-
-
 def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None:
     """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it holds, whatever
     loops inside do."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -23,7 +22,6 @@ from weft.passes.tir.loop_edges import (
     edge_of,
     edge_of_none,
     is_in_small_parts,
-    opposite,
     row_loop_of,
     vectorized_loop_around,
 )
@@ -184,12 +182,13 @@ class _Partitioner:
                     continue
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and not self._worth_copying(loop, edge):
-                    edge = opposite(edge) if edge.exact else edge_of_none(loop, constraint, self.ranges)
-                if edge is not None and (vanishes or self._worth_copying(loop, edge)):
-                    bounds.lows += [edge.low] if edge.low is not None else []
-                    bounds.highs += [edge.high] if edge.high is not None else []
-                    bounds.proved[comparison] = edge.value
-                    bounds.exclusive = bounds.exclusive and vanishes
+                    edge = edge_of_none(loop, constraint, self.ranges)
+                    if edge is None or not self._worth_copying(loop, edge):
+                        continue
+                bounds.lows += [edge.low] if edge.low is not None else []
+                bounds.highs += [edge.high] if edge.high is not None else []
+                bounds.proved[comparison] = edge.value
+                bounds.exclusive = bounds.exclusive and vanishes
         return bounds if bounds.proved else None
 
     def _cut_rows(self, loop: ForOp, comparisons: list[arith.CmpiOp]) -> bool:
@@ -292,48 +291,34 @@ def _has_short_ends(low: Index, high: Index, extent: Index) -> bool:
 
 def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> list[ForOp | Block]:
     """Keep `loop` whole: each iteration finds out whether it is of the main part, or the one before or behind it."""
-    variable = loop.induction_variable
-    first, last = copy_of(loop), copy_of(loop)
+    ends: list[tuple[str, Index, list[Operation]]] = []
+    if high != Index.of(loop.extent):
+        ends.append(("slt", high, _copy_of_iteration(loop, high)))
+    if low != Index({}):
+        ends.append(("sge", low, _copy_of_iteration(loop, Index({}))))
     for comparison, value in bounds.proved.items():
         replace_by_truth(comparison, value)
-    body = loop.body.block
-    main = detached_ops(body)
+    body, here = loop.body.block, Index.of(loop.induction_variable)
+    chosen = detached_ops(body)
     anchor = index_constant(0)
     body.add_op(anchor)
-    here = Index.of(variable)
-    choices = [main]
-    conditions: list[SSAValue] = []
-    if high != Index.of(loop.extent):
-        conditions.append(compare_before("slt", here, high, anchor))
-        choices.append(_only_iteration(last, high))
-    if low != Index({}):
-        conditions.append(compare_before("sge", here, low, anchor))
-        choices.append(_only_iteration(first, Index({})))
-    chosen = choices[0]
-    for condition, other in zip(conditions, choices[1:], strict=True):
-        chosen = [_choice(condition, chosen, other)]
+    for predicate, bound, other in ends:
+        condition = compare_before(predicate, here, bound, anchor)
+        chosen = [scf.IfOp(condition, [], [*chosen, scf.YieldOp()], [*other, scf.YieldOp()])]
     insert_before(anchor, chosen)
     anchor.detach()
     anchor.erase()
     decide_ifs(loop)
-    for inner in [op for op in operations_in(loop.body) if isinstance(op, ForOp) and op.parent is not None]:
-        erase_idle_loops(inner)
-    return [loop.body.block]
+    return _settle(loop)
 
 
-def _only_iteration(loop: ForOp, at: Index) -> list[Operation]:
-    """The operations of one iteration of a detached loop."""
-    _replace_variable(loop, at)
-    ops = detached_ops(loop.body.block)
-    loop.erase()
+def _copy_of_iteration(loop: ForOp, at: Index) -> list[Operation]:
+    """The operations of one iteration, detached."""
+    copy = copy_of(loop)
+    _replace_variable(copy, at)
+    ops = detached_ops(copy.body.block)
+    copy.erase()
     return ops
-
-
-def _choice(condition: SSAValue, chosen: Sequence[Operation], other: Sequence[Operation]) -> scf.IfOp:
-    result = if_around(condition, chosen)
-    block = Block([*other, scf.YieldOp()])
-    result.false_region.add_block(block)
-    return result
 
 
 def cut_in_two(loop: ForOp, edge: Edge, comparison: arith.CmpiOp) -> None:

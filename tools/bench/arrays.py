@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 ALIGNMENT = 64
 """Bytes of a cache line, and of the widest vector."""
-
-
 _LARGE_PAGE: Final = 2 << 20
 """Bytes of a large page; arrays that are smaller lie anywhere."""
 
@@ -26,8 +24,10 @@ def empty(shape: Sequence[int], dtype: str) -> NDArray[Any]:
     """An array that starts at a cache line, filled with what is no result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
-    alignment = _LARGE_PAGE if size >= _LARGE_PAGE else ALIGNMENT
-    memory = _fresh(size + alignment) if size >= _LARGE_PAGE else np.empty(size + alignment, np.uint8)
+    if size >= _LARGE_PAGE:
+        alignment, memory = _LARGE_PAGE, _fresh(size + _LARGE_PAGE)
+    else:
+        alignment, memory = ALIGNMENT, np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % alignment
     array = memory[start : start + size].view(kind).reshape(tuple(shape))
     array.fill(np.iinfo(kind).min if kind.kind in "iu" else np.nan)
