@@ -32,19 +32,17 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IN_STEP, PREFETCH, PREFETCHED
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import LOCAL, buffer_type, index_before, insert_before
 from weft.support.errors import CompileError
 
 _FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of each iterator]], with a block or without'
 
 
-def note_prefetches(function: FuncOp) -> None:
-    """Say at the accesses of blocks, or at the head of these, what they ask for. Buffers in registers, and elements
-    whose distance is not known (or zero), are not asked for; nor are temporaries by another block than the one that
-    accesses them. Raises `CompileError` when an
-    annotation is malformed, or names a block that there is not or a buffer that the block does not access."""
-    blocks = [op for op in operations_in(function) if isinstance(op, BlockOp)]
+def note_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
+    """Say at the accesses of the blocks of a function, or at the head of these, what they ask for. Buffers in
+    registers, and elements whose distance is not known (or zero), are not asked for; nor are temporaries by another
+    block than the one that accesses them. Raises `CompileError` when an annotation is malformed, or names a block that
+    there is not or a buffer that the block does not access."""
     for block in blocks:
         noted = block.attributes.get(PREFETCH)
         for entry in () if noted is None else _entries(block, noted, blocks):
@@ -124,11 +122,16 @@ def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Ite
             raise CompileError.at(
                 block, f'block "{accessing.label}" has {len(accessing.iter_vars)} iterators: {_FORM}, got {entry}'
             )
-        buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
-        at = position.value.data
-        if not 0 <= at < len(buffers):
-            raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
-        yield _Entry(accessing, kind, buffers[at], shifts)
+        yield _Entry(accessing, kind, accessed_buffer(block, accessing, kind, position.value.data), shifts)
+
+
+def accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
+    """The buffer with a number among those that `accessing` reads or writes (`kind`). Raises `CompileError` at `block`,
+    whose annotation names it, where there is none."""
+    buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
+    if not 0 <= at < len(buffers):
+        raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
+    return buffers[at]
 
 
 def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:

@@ -49,9 +49,10 @@ class LowerBlocksPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in tir_functions(op):
-            note_prefetches(function)
-            note_nontemporal(function)
-            for block in [b for b in operations_in(function) if isinstance(b, BlockOp)]:
+            blocks = [op for op in operations_in(function) if isinstance(op, BlockOp)]
+            note_prefetches(function, blocks)
+            note_nontemporal(blocks)
+            for block in blocks:
                 lower_block(block)
 
 

@@ -46,8 +46,10 @@ class GroupRule:
         members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
         if len(members) < 2 or _starves_threads(members, shared, target):
             return False
-        rows = _rows_at_once(members, shared, target)
-        ask_for_next_rows(sch, members, shared, rows, target)
+        moved = bytes_of_row(members, shared)
+        rows = _rows_at_once(members, shared, moved, target)
+        if moved is not None and 2 * moved <= target.l2_bytes:
+            ask_for_next_rows(sch, members, shared, rows)
         shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
         if rows > 1:
             members = [replace(member, cut=shared - 1) for member in members]
@@ -124,11 +126,10 @@ def _same_row(pair: _Pair, level: int) -> bool:
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
 
-def _rows_at_once(members: Sequence[Member], shared: int, target: Target) -> int:
+def _rows_at_once(members: Sequence[Member], shared: int, moved: int | None, target: Target) -> int:
     """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
-    read and written of them, and leave something to do for each thread. One where no nest over elements comes after a
+    `moved` of them, in bytes, and leave something to do for each thread. One where no nest over elements comes after a
     reduction of them."""
-    moved = bytes_of_row(members, shared)
     over_elements = [member for member in members if len(member.iterators) > shared]
     if moved is None or not any(member.pattern.is_reduction for member in over_elements[:-1]):
         return 1

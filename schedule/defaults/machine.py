@@ -50,6 +50,17 @@ _EXPENSIVE: Final = frozenset(op.name for op in (arith.DivfOp, *DIVISIONS))
 _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
+def second_caches(target: Target) -> int:
+    """Bytes of the second caches of all threads."""
+    return target.l2_bytes * target.num_threads
+
+
+def largest_caches(target: Target) -> int:
+    """Bytes beyond which arrays come from memory: of the third cache, or where there is none that is larger, of the
+    second ones."""
+    return max(second_caches(target), target.l3_bytes)
+
+
 def keeps_up_with_streams(target: Target) -> bool:
     """Whether the processor's own prefetching goes on across pages and keeps up with streams that are read. Measured on
     a Zen 4, where asking ahead of them takes up to a quarter more time (docs/decisions/0025-prefetching.md)."""

@@ -14,7 +14,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import is_expensive, keeps_up_with_streams, lanes_for, pays_threads
+from weft.schedule.defaults.machine import is_expensive, keeps_up_with_streams, lanes_for, pays_threads, second_caches
 from weft.schedule.defaults.rules import extent_of
 from weft.schedule.defaults.threads import PARTS_OF_A_THREAD
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -243,7 +243,7 @@ def _rows_from_memory(member: Member, target: Target) -> int:
         return 1
     rows = pattern.extent_of(member.iterators[row])
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
-    is_far = pattern.instances * max(streamed, default=0) > _FAR * target.l2_bytes * target.num_threads
+    is_far = pattern.instances * max(streamed, default=0) > _FAR * second_caches(target)
     are_many = rows is not None and rows >= _ROWS_AT_ONCE * PARTS_OF_A_THREAD * target.num_threads
     return _ROWS_AT_ONCE if is_far and are_many else 1
 

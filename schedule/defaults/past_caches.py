@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.analysis.block_patterns import PatternKind
 from weft.analysis.structure import buffers_written, consumers_of
 from weft.dialects.tir_kinds import NONTEMPORAL
-from weft.schedule.defaults.machine import pays_past_caches
+from weft.schedule.defaults.machine import largest_caches, pays_past_caches
 from weft.schedule.defaults.nests import Member, bytes_moved, is_stream, vector_iterator
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
@@ -18,8 +18,9 @@ def store_past_caches(sch: Schedule, member: Member, target: Target) -> None:
     faster for it."""
     pattern = member.pattern
     moved = bytes_moved(pattern)
-    largest = max(target.l2_bytes * target.num_threads, target.l3_bytes)
-    if pattern.kind is not PatternKind.INJECTIVE or moved is None or moved <= largest or not pays_past_caches(target):
+    if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_past_caches(target):
+        return
+    if moved <= largest_caches(target):
         return
     if vector_iterator(member, 0) is None:  # tiles, which keep many lines open
         return

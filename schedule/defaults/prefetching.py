@@ -12,8 +12,8 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotations import Note
-from weft.schedule.defaults.machine import cost_of, is_expensive, keeps_up_with_streams
-from weft.schedule.defaults.nests import Member, bytes_moved, bytes_of_row, is_stream, reduces_in_lanes
+from weft.schedule.defaults.machine import cost_of, is_expensive, keeps_up_with_streams, largest_caches, second_caches
+from weft.schedule.defaults.nests import Member, bytes_moved, is_stream, reduces_in_lanes
 from weft.schedule.defaults.rules import op_of
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -43,11 +43,10 @@ def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
         return
     kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
     ahead, least = _BYTES_AHEAD, _SHORT
-    near = target.l2_bytes * target.num_threads
     if is_reduction and keeps_up_with_streams(target):
-        ahead, least = _FAR, max(near, target.l3_bytes) + 1
+        ahead, least = _FAR, largest_caches(target) + 1
     elif is_reduction:
-        ahead, least = _PAGE, near + 1
+        ahead, least = _PAGE, second_caches(target) + 1
     elif keeps_up_with_streams(target):
         if not _stays_in_third_cache(pattern, target):
             return
@@ -72,17 +71,14 @@ def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
 
-def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int, target: Target) -> None:
+def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int) -> None:
     """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
     the next row of a parameter (`rows` on, where so many are computed at a time) is asked for by the nest that computes
     most of those that read it, and by those that write it; one that computes functions asks for what a later one
     stores. The first nest alone reads at the speed of memory: it asks for nothing.
 
-    Nothing is done where rows are of unknown length, or as long as half of the second cache.
+    For rows of known length, which with what is written take half of the second cache at most.
     """
-    moved = bytes_of_row(members, shared)
-    if moved is None or 2 * moved > target.l2_bytes:
-        return
     wanted: dict[Member, list[Note]] = {}
     buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
     for buffer in buffers:
