@@ -289,21 +289,41 @@ def _check_dimension(access: Access, dimension: int, index: Index, extent: int) 
     for below in (True, False):
         if not below and extent == DYNAMIC_INDEX:
             continue
-        system = System()
-
-        def naming(value: SSAValue, system: System = system) -> Variable:
-            system.declare(value, *range_of(value))
-            return value
-
-        add_domain(system, access.loops, access.conditions, naming)
-        outside = index * -1 - 1 if below else index - extent
-        system.positives.append(system.row(outside, naming))
         try:
-            point = system.find_point()
+            point = _outside(access, index * -1 - 1 if below else index - extent).find_point()
         except NotProved:
             continue
         if point is not None and is_outside(access, dimension, extent, point):
             _report_outside(access, dimension, index, point)
+
+
+def _outside(access: Access, positive: Index) -> System:
+    """The instances of an access for which an index is not negative."""
+    system = System()
+
+    def naming(value: SSAValue) -> Variable:
+        system.declare(value, *range_of(value))
+        return value
+
+    add_domain(system, access.loops, access.conditions, naming)
+    system.positives.append(system.row(positive, naming))
+    return system
+
+
+def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
+    """Whether an instance of an access may leave its buffer in a dimension, of an extent that may not be known: True
+    unless the contrary is proved. Values from memory may be anything."""
+    if access.indices is None or extent is None:
+        return True
+    index = access.indices[dimension]
+    low, high = index.range(range_of)
+    try:
+        if (low is None or low < 0) and not _outside(access, index * -1 - 1).is_empty():
+            return True
+        is_inside = extent.is_constant and high is not None and high < extent.constant
+        return not is_inside and not _outside(access, index - extent).is_empty()
+    except NotProved:
+        return True
 
 
 def _report_outside(access: Access, dimension: int, index: Index, point: Point) -> NoReturn:

@@ -60,34 +60,51 @@ def fact_of(op: AssumeOp) -> Fact:
 def _facts_of(entry: Block) -> Iterator[Fact]:
     """The facts that stand at the top of a function, before its loops; an extent that is asked for twice is one."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
+    for op in _top_of(entry):
+        if isinstance(op, AssumeOp):
+            yield fact_of(op)
+            continue
+        for buffer, dimension, value in _extents_given_by(op):
+            first = extents.setdefault((buffer, dimension), value)
+            if first is value:
+                continue  # most extents are asked for once: no index is made for them
+            difference = Index.of(value) - Index.of(first)
+            if difference.terms or difference.constant:
+                yield Fact(difference, True)
 
-    def same(buffer: SSAValue, dimension: int, value: SSAValue) -> Iterator[Fact]:
-        first = extents.setdefault((buffer, dimension), value)
-        if first is value:
-            return  # most extents are asked for once: no index is made for them
-        difference = Index.of(value) - Index.of(first)
-        if difference.terms or difference.constant:
-            yield Fact(difference, True)
 
-    # Ranges ask for facts thousands of times, so this reads operands by place, and classes as they are.
+def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:
+    """Buffer and dimension -> the value of the extent, for dynamic extents that the top of a function names."""
+    given = (found for op in _top_of(function.body.block) for found in _extents_given_by(op))
+    return {(buffer, dimension): value for buffer, dimension, value in given}
+
+
+# Ranges ask for facts thousands of times, so these read operands by place, and classes as they are.
+
+
+def _top_of(entry: Block) -> Iterator[Operation]:
+    """The ops before the first loop or block."""
     op: Operation | None = entry.first_op
     while op is not None and op.name not in ("tir.for", "tir.block"):
-        kind = type(op)
-        if kind is AssumeOp:
-            yield fact_of(cast("AssumeOp", op))
-        elif kind is memref.DimOp:
-            buffer, dimension = op.operands
-            if (constant := _constant(dimension)) is not None:
-                yield from same(buffer, constant, op.results[0])
-        elif kind is AssumeShapeOp:
-            buffer, *given = op.operands
-            for dimension, extent in zip(_dynamic_dimensions(buffer), given, strict=False):
-                yield from same(buffer, dimension, extent)
-        elif kind is memref.AllocOp and op.operands:
-            alloc = cast("memref.AllocOp", op)
-            for dimension, extent in zip(_dynamic_dimensions(alloc.memref), alloc.dynamic_sizes, strict=False):
-                yield from same(alloc.memref, dimension, extent)
+        yield op
         op = op.next_op
+
+
+def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:
+    """Buffer, dimension and value of each dynamic extent that an op reads or states."""
+    kind = type(op)
+    if kind is memref.DimOp:
+        buffer, dimension = op.operands
+        if (constant := _constant(dimension)) is not None:
+            yield buffer, constant, op.results[0]
+    elif kind is AssumeShapeOp:
+        buffer, *given = op.operands
+        for dimension, extent in zip(_dynamic_dimensions(buffer), given, strict=False):
+            yield buffer, dimension, extent
+    elif kind is memref.AllocOp and op.operands:
+        alloc = cast("memref.AllocOp", op)
+        for dimension, extent in zip(_dynamic_dimensions(alloc.memref), alloc.dynamic_sizes, strict=False):
+            yield alloc.memref, dimension, extent
 
 
 def _dynamic_dimensions(buffer: SSAValue) -> list[int]:

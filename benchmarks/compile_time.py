@@ -4,7 +4,7 @@
 
 Wall time, minima of rounds after a warm-up, on a quiet machine. Each program is compiled with the schedule that stands
 here, legality of every step included, and once more as it is, with the default schedule of the target. `te` builds
-the program, `schedule` runs the steps, `check` proves the program right before it is lowered (`checked=True` leaves
+the program, `schedule` runs the steps, `check` proves the program right before it is lowered (`verify=False` leaves
 that out), `passes` lower it, `LLVM` parses, optimises and generates code, `link` makes it callable.
 """
 
@@ -148,9 +148,7 @@ class Times:
         return sum(self.stages.values())
 
 
-def compile_once(
-    make: Callable[[], ModuleOp], schedule: Callable[[weft.Schedule], None] | None, checked: bool
-) -> Times:
+def compile_once(make: Callable[[], ModuleOp], schedule: Callable[[weft.Schedule], None] | None, verify: bool) -> Times:
     """`schedule` is None for the default schedule."""
     start = time.perf_counter()
     module = make()
@@ -160,7 +158,7 @@ def compile_once(
         schedule(sch)
         module = sch.mod
     scheduled = time.perf_counter()
-    library = weft.build(module, target=TARGET, default_schedule=schedule is None, checked=checked)
+    library = weft.build(module, target=TARGET, default_schedule=schedule is None, verify=verify)
     end = time.perf_counter()
     build = dict(library.timing.milliseconds)
     stages = dict.fromkeys(STAGES, 0.0)
@@ -187,12 +185,12 @@ def main(rounds: int = 20, *names: str) -> None:
     for name, (make, schedule) in chosen.items():
         print(f"\n{name}\n{'':24}{head}")
         slowest: dict[str, float] = {}
-        for label, own, checked in (
-            ("schedule of a user", schedule, False),
-            ("the same, checked=True", schedule, True),
-            ("default schedule", None, False),
+        for label, own, verify in (
+            ("schedule of a user", schedule, True),
+            ("the same, verify=False", schedule, False),
+            ("default schedule", None, True),
         ):
-            times = best_of(rounds, partial(compile_once, make, own, checked))
+            times = best_of(rounds, partial(compile_once, make, own, verify))
             numbers = (*(times.stages[stage] for stage in STAGES), times.total)
             print(f"{label:24}" + "".join(f"{ms:10.1f}" for ms in numbers))
             slowest = slowest or times.build

@@ -67,6 +67,9 @@ SYMBOLS = "low.symbols"
 ASSUME = "low.assume"
 """Function attribute: an array of strings, facts about symbols and index parameters that calls check
 (`weft.support.facts`)."""
+BOUNDS_LOG = "low.bounds_log"
+"""Function attribute: an array of strings, the rows of the function's first parameter, a memref of shape (rows, 3) of
+i64. A row is a dimension of an access that may leave its buffer: whether one did, an index that does, the extent."""
 IMPORT_LLVM = "low.import_llvm"
 """Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
 IMPORT_C = "low.import_c"
@@ -168,6 +171,11 @@ def facts_of(function: FuncOp) -> tuple[CallFact, ...]:
     return tuple(facts)
 
 
+def bounds_log_of(function: FuncOp) -> tuple[str, ...]:
+    """What the rows of a function's log of accesses outside of their buffers mean; empty where it has none."""
+    return _texts(function, BOUNDS_LOG)
+
+
 def imported_ir(module: ModuleOp) -> tuple[str, ...]:
     """The LLVM IR that comes with a module."""
     return _texts(module, IMPORT_LLVM)
@@ -178,17 +186,14 @@ def imported_c(module: ModuleOp) -> tuple[str, ...]:
     return _texts(module, IMPORT_C)
 
 
-def _texts(module: ModuleOp, name: str) -> tuple[str, ...]:
-    texts = module.attributes.get(name)
+def _texts(holder: Operation, name: str) -> tuple[str, ...]:
+    texts = holder.attributes.get(name)
     return tuple(t.data for t in texts if isinstance(t, StringAttr)) if isinstance(texts, ArrayAttr) else ()
 
 
 def symbols_of(function: FuncOp) -> tuple[str, ...]:
     """The names of the trailing index parameters of a low function."""
-    symbols = function.attributes.get(SYMBOLS)
-    if not isinstance(symbols, ArrayAttr):
-        return ()
-    return tuple(s.data for s in symbols if isinstance(s, StringAttr))
+    return _texts(function, SYMBOLS)
 
 
 @irdl_op_definition

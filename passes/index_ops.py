@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from weft.analysis.index import Index
+from weft.support.errors import InternalError
 
 _INDEX = IndexType()
 
@@ -19,6 +20,15 @@ _INDEX = IndexType()
 def index_attribute(value: int) -> IntegerAttr[IndexType]:
     """An integer of type index as an attribute, of which programs have the same few over and over."""
     return IntegerAttr(value, _INDEX)
+
+
+def zero_of(type_: Attribute) -> FloatAttr | IntegerAttr:
+    """The number 0 of an element type."""
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(0.0, type_)
+    if isinstance(type_, IntegerType | IndexType):
+        return IntegerAttr(0, type_)
+    raise InternalError(f"no number of type {type_}")
 
 
 def index_op(index: Index) -> Operation:

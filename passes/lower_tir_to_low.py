@@ -26,6 +26,7 @@ class LowerTirToLowPass(PassSequence):
 
     Runs `pipelines.tir_to_low`. Passes of users run at named points of it, as
     `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the points.
+    `{bounds=true}` guards accesses that are not proved to stay in their buffers (`tir-check-bounds`).
     Schedules (`sched.func`) have done their work and are dropped; functions over tensors stay as they are. Raises
     CompileError when a function is not at tir level, or the target or a point is unknown.
     """
@@ -33,10 +34,11 @@ class LowerTirToLowPass(PassSequence):
     name = "lower-tir-to-low"
 
     target: str = "llvm"
+    bounds: bool = False
     insert: tuple[str, ...] = ()
 
     def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
-        lower_tir_to_low(ctx, op, self.target, parse_insertions(self.insert), after)
+        lower_tir_to_low(ctx, op, self.target, parse_insertions(self.insert), after, bounds=self.bounds)
 
 
 def lower_tir_to_low(
@@ -46,18 +48,22 @@ def lower_tir_to_low(
     insertions: Insertions,
     after: AfterStep,
     *,
+    bounds: bool = False,
     check_program: bool = True,
     check_result: bool = True,
 ) -> None:
     """What the pass does, with passes of users as objects. `after` is called when a step is done.
 
+    With `bounds`, accesses that may leave their buffers are guarded (`tir-check-bounds`), for targets `llvm` and `c`.
     `check_program` may be False for programs that are known to be right, such as the results of schedules;
     `check_result` where a mistake of these passes would be found otherwise.
     """
     kind = target.split()[0] if target.split() else ""
     if kind not in target_kinds():
         raise CompileError(f"lower-tir-to-low: unknown target '{target}'{did_you_mean(kind, target_kinds())}")
-    steps = with_insertions(tir_to_low(target), insertions)
+    if bounds and kind not in ("llvm", "c"):
+        raise CompileError(f"accesses are checked at run time on targets llvm and c, not on '{kind}'")
+    steps = with_insertions(tir_to_low(target, bounds=bounds), insertions)
     for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
         schedule.detach()
         schedule.erase()

@@ -14,6 +14,7 @@ from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.tir.tir_assign_spaces import AssignSpacesPass
 from weft.passes.tir.tir_async_copies import AsyncCopiesPass
 from weft.passes.tir.tir_bind_threads import BindThreadsPass
+from weft.passes.tir.tir_check_bounds import CheckBoundsPass
 from weft.passes.tir.tir_check_scopes import CheckScopesPass
 from weft.passes.tir.tir_collect_imports import CollectImportsPass
 from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 
-def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
+def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePass, ...]:
     """From scheduled tir to low: for CPUs, with kernels (`kernels_to_low`), or for a registered kind of target, whose
-    memories keep their names."""
+    memories keep their names. With `bounds`, accesses that may leave their buffers are guarded (CPUs only)."""
     kind = target.partition(" ")[0]
     if kind in GPU_KINDS:
         return kernels_to_low(target)
@@ -57,6 +58,9 @@ def tir_to_low(target: str = "llvm") -> tuple[ModulePass, ...]:
         PlaceBuffersPass(),
         # While loops and blocks are there, which carry code along as annotations.
         CollectImportsPass(),
+        # Behind temporaries, whose uses it puts under conditions; while accesses stand in their blocks, which the log
+        # names; before passes that copy accesses.
+        *((CheckBoundsPass(),) if bounds else ()),
         # Before blocks go: it needs to know which iterators reduce.
         LowerReductionsPass(),
         # From here on there are loops, conditions, loads and stores only.

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects.element_types import element_name
-from weft.dialects.low import facts_of, imported_c, params_of, symbols_of
+from weft.dialects.low import bounds_log_of, facts_of, imported_c, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
@@ -47,7 +47,8 @@ def signature_of(function: FuncOp) -> Signature:
     their shapes. Raises `CompileError` when a parameter has a type that callers have no value for.
     """
     args = tuple(_argument(function, param) for param in params_of(function))
-    return Signature(function.sym_name.data, args, symbols_of(function), _count_results(args), facts_of(function))
+    name, log = function.sym_name.data, bounds_log_of(function)
+    return Signature(name, args, symbols_of(function), _count_results(args), facts_of(function), log)
 
 
 def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from weft.runtime.call import Caller
-from weft.runtime.timing import TimeEvaluator
+from weft.runtime.timing import BenchmarkResult, TimeEvaluator
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 
@@ -41,6 +44,8 @@ class Function:
     def make(caller: Caller) -> Function:
         """A function whose call goes straight to native code: Python looks `__call__` up in the class, so
         each function has a class of its own, which holds the native entry. It halves the cost of a call."""
+        if caller.signature.bounds_log:
+            return CheckedFunction(caller)
         kind: type[Function] = type("Function", (Function,), {"__call__": caller.call, "__doc__": Function.__doc__})
         return kind(caller)
 
@@ -61,6 +66,41 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<weft function {self.signature}>"
+
+
+class CheckedFunction(Function):
+    """A function whose accesses outside of their arrays are left out and logged: then its call raises `IndexError`."""
+
+    @property
+    def signature(self) -> Signature:
+        with_log = self._caller.signature
+        return replace(with_log, args=with_log.args[1:], bounds_log=())
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        log = self._new_log()
+        results = self._caller.call(log, *positional, **keywords)
+        self._raise_logged(log)
+        return results
+
+    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
+        function, log = self, self._new_log()
+
+        class CheckedEvaluator(TimeEvaluator):
+            def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
+                log.fill(0)
+                result = super().__call__(log, *positional, **keywords)
+                function._raise_logged(log)
+                return result
+
+        return CheckedEvaluator(self._caller, number, repeat, min_repeat_ms)
+
+    def _new_log(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        return np.zeros((len(self._caller.signature.bounds_log), 3), np.int64)
+
+    def _raise_logged(self, log: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> None:
+        for text, (failed, index, extent) in zip(self._caller.signature.bounds_log, log.tolist(), strict=True):
+            if failed:
+                raise IndexError(f"{self.name}: {text} is {index}, the extent is {extent}")
 
 
 SOURCE_KINDS: Final = ("ll", "ll-opt", "asm")

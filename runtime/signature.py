@@ -130,6 +130,9 @@ class Signature:
     results: int = 0
     facts: tuple[CallFact, ...] = ()
     """What must hold of the symbols and integer arguments."""
+    bounds_log: tuple[str, ...] = ()
+    """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
+    (rows, 3) with whether one happened, an index, and the extent."""
 
     def __post_init__(self) -> None:
         names = [arg.name for arg in self.args]

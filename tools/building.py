@@ -62,6 +62,7 @@ def build(
     passes: Insertions | None = None,
     binds: Binds | None = None,
     checked: bool = False,
+    verify: bool = True,
 ) -> Library:
     """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
 
@@ -73,9 +74,15 @@ def build(
 
         weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
 
-    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`). `checked=True` says that the
-    program is known to be right, as one that only te and `weft.Schedule` have made: its blocks are not checked again,
-    which is for tuners, that compile thousands. A wrong program may then do anything.
+    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
+
+    An index that data decide must lie in its array: by default nothing checks it, and one outside reads or writes
+    other memory. With `checked=True` a call raises `IndexError` that names block, index and extent, once the function
+    has run with such accesses left out; accesses that are proved to stay inside cost nothing (`docs/bounds.md`). For
+    targets `llvm` and `c`.
+
+    `verify=False` leaves out the check of blocks, for tuners that compile thousands of programs which only te and
+    `weft.Schedule` have made. A wrong program may then do anything.
 
     Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
     that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
@@ -102,7 +109,7 @@ def build(
         with stopwatch.measure("copy"):
             module = copy_of(program)
     machine = Target.parse(target) if isinstance(target, str) else target
-    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked)
+    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify)
     traces = lower_to_low(module, machine, options, stopwatch)
     library = load_low_module(module, machine, stopwatch=stopwatch)
     library.traces = tuple(traces)
@@ -118,7 +125,9 @@ class LoweringOptions:
     default_schedule: bool = True
     passes: Insertions = field(default_factory=dict[str, "Inserted"])
     checked: bool = False
-    """Whether the program is known to be right."""
+    """Whether accesses that may leave their buffers are guarded."""
+    verify: bool = True
+    """Whether blocks are checked first."""
 
 
 def lower_to_low(
@@ -137,7 +146,7 @@ def lower_to_low(
         lower_to_tir(module)
     with stopwatch.measure("schedule"):
         by_users = _run_schedules(module, options.scheduled)
-    if not options.checked:
+    if options.verify:
         # Before default schedules, each step of which proves that it keeps a right program right.
         with stopwatch.measure("check of tir"):
             for function in tir_functions(module):
@@ -155,7 +164,16 @@ def lower_to_low(
 
     # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
     has_others = bool(options.passes)
-    lower_tir_to_low(ctx, module, str(target), options.passes, after, check_program=False, check_result=has_others)
+    lower_tir_to_low(
+        ctx,
+        module,
+        str(target),
+        options.passes,
+        after,
+        bounds=options.checked,
+        check_program=False,
+        check_result=has_others,
+    )
     return traces
 
 

@@ -9,7 +9,7 @@ from weft.tools.building import LoweringOptions
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--insert`, `--no-schedule` and `--no-default-schedule`."""
+    """`--insert`, `--no-schedule`, `--no-default-schedule` and `--checked`."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -21,6 +21,9 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-default-schedule", action="store_true", help="take functions that have no schedule as they are written"
     )
+    parser.add_argument(
+        "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
+    )
 
 
 def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
@@ -28,4 +31,4 @@ def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
     `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
-    return LoweringOptions(scheduled, defaults, parse_insertions(arguments.insert))
+    return LoweringOptions(scheduled, defaults, parse_insertions(arguments.insert), arguments.checked)

@@ -91,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         scheduled=options.scheduled,
         default_schedule=options.default_schedule,
         passes=options.passes,
+        checked=options.checked,
     )
     device = _device_of(library)
     compiled = library[name]
@@ -165,7 +166,7 @@ def _schedule_line(module: ModuleOp, left_out: bool, library: Library) -> str:
 def _call(compiled: Function, values: Mapping[str, Value]) -> None:
     try:
         compiled(**values)
-    except (TypeError, ValueError) as error:
+    except (IndexError, TypeError, ValueError) as error:
         raise CompileError(str(error)) from error
 
 

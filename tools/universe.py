@@ -47,6 +47,7 @@ PASSES: Mapping[str, str] = {
     "tir-blockize": "weft.passes.schedule.primitive_passes:BlockizePass",
     "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
     "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
+    "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
     "tir-check-scopes": "weft.passes.tir.tir_check_scopes:CheckScopesPass",
     "tir-collect-imports": "weft.passes.tir.tir_collect_imports:CollectImportsPass",
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",

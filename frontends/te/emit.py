@@ -214,7 +214,7 @@ class ElementEmitter:
         if isinstance(expr, IterVar):
             low = AffineConstantExpr(expr.low) if isinstance(expr.low, int) else self._affine(expr.low, operands)
             return _dimension(self._iterator(expr), operands) + low
-        if isinstance(expr, Binary) and (expr.is_index or expr.dtype == "int64"):
+        if isinstance(expr, Binary) and _is_of_index_width(expr):
             match expr.kind:
                 case BinaryKind.ADD:
                     return self._affine(expr.left, operands) + self._affine(expr.right, operands)
@@ -240,10 +240,10 @@ class ElementEmitter:
             return known
         if isinstance(expr, Var) and expr.is_index:
             return self._variable(expr)
-        if isinstance(expr, Binary) and expr.is_index:
+        if isinstance(expr, Binary) and _is_of_index_width(expr):
             operands = self.index(expr.left), self.index(expr.right)
             return self._remember(key, scalar_ops.binary(self, expr.kind, *operands))
-        if isinstance(expr, Select) and expr.is_index:
+        if isinstance(expr, Select) and _is_of_index_width(expr):
             return self._remember(key, self._select(expr, self.index))
         if not expr.is_index:
             return self._remember(key, self.append(IndexCastOp(self._native(expr), _INDEX)))
@@ -398,6 +398,11 @@ def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexTyp
 def block_results(block: Block) -> Sequence[SSAValue]:
     """What the terminator of a block passes on."""
     return () if block.last_op is None else block.last_op.operands
+
+
+def _is_of_index_width(expr: Expr) -> bool:
+    """Whether arithmetic on indices gives the value of an integer expression: then analyses see more of it."""
+    return expr.is_index or expr.dtype == "int64"
 
 
 def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -18,6 +18,7 @@ from weft.dialects.low_gpu import ShuffleMode, ShuffleOp
 from weft.dialects.low_kernel import SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
+from weft.passes.index_ops import zero_of
 from weft.passes.tir.nest import (
     LOCAL,
     buffer_type,
@@ -144,7 +145,7 @@ class _Lowering:
                 insert_before(self.block, [load])
                 own.append(load.results[0])
                 continue
-            zero = arith.ConstantOp(_zero(term.res.type))
+            zero = arith.ConstantOp(zero_of(term.res.type))
             choice = scf.IfOp(
                 conditions,
                 [term.res.type],
@@ -363,11 +364,3 @@ def _guards(block: BlockOp) -> list[tuple[Index, Index]]:
 
 def _width(type_: Attribute) -> int:
     return type_.width.data if isinstance(type_, IntegerType) else 0
-
-
-def _zero(type_: Attribute) -> FloatAttr | IntegerAttr:
-    if isinstance(type_, AnyFloat):
-        return FloatAttr(0.0, type_)
-    if isinstance(type_, IntegerType | IndexType):
-        return IntegerAttr(0, type_)
-    raise InternalError(f"no number of type {type_}")

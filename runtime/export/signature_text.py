@@ -1,6 +1,6 @@
 """The signatures of a library as text, which shared libraries carry along: JSON under the symbol `weft_library`.
 
-{"weft": 1, "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
+{"weft": 2, "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
   {"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LIBRARY_SYMBOL: Final = "weft_library"
-_VERSION: Final = 1
+_VERSION: Final = 2
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ def _function(signature: Signature) -> dict[str, object]:
         "symbols": signature.symbols,
         "results": signature.results,
         "facts": [fact.text for fact in signature.facts],
+        "bounds_log": signature.bounds_log,
     }
 
 
@@ -93,6 +94,7 @@ def _signature(function: dict[str, Any]) -> Signature:
         tuple(function["symbols"]),
         function["results"],
         tuple(CallFact(fact) for fact in function["facts"]),
+        tuple(function["bounds_log"]),
     )
 
 

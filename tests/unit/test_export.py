@@ -77,7 +77,7 @@ def test_signatures_as_text() -> None:
     assert known.target == target
     with pytest.raises(CompileError, match="another version of weft"):
         read_library_text('{"weft": 99}')
-    for text in ("", "[]", '{"weft": 1}', '{"weft": 1, "target": "llvm", "requires": [], "functions": [{}]}'):
+    for text in ("", "[]", '{"weft": 2}', '{"weft": 2, "target": "llvm", "requires": [], "functions": [{}]}'):
         with pytest.raises(CompileError, match="not weft's"):
             read_library_text(text)
 

@@ -1,0 +1,213 @@
+"""tir-check-bounds: accesses that may leave their buffer are skipped and logged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.checks import may_leave
+from weft.analysis.dependence import buffer_name
+from weft.analysis.facts import dynamic_extents_of
+from weft.analysis.index import Index
+from weft.analysis.structure import function_of
+from weft.dialects.low import BOUNDS_LOG
+from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import zero_of
+from weft.passes.tir.nest import buffer_type, index_constant, insert_before, tir_functions
+from weft.support.errors import CompileError
+from weft.support.locations import location_of
+from weft.support.names import free_name
+
+
+@dataclass(frozen=True)
+class CheckBoundsPass(ModulePass):
+    """Guard each load and store that is not proved to stay in its buffer, and log those that would leave it.
+
+    ```mlir
+    func.func @gather(%A: memref<16xf32>, %I: memref<8xindex>, %B: memref<8xf32>) { ...
+      %a = memref.load %A[%p] : memref<16xf32>
+    // becomes
+    func.func @gather(%bounds_log: memref<1x3xi64>, %A: memref<16xf32>, ...)
+        attributes {low.bounds_log = ["block \\"B\\" reads A out of bounds: index 0"]} { ...
+      %inside = arith.cmpi ult, %p, %c16 : index
+      %a = scf.if %inside -> (f32) {
+        %value = memref.load %A[%p] : memref<16xf32>
+        scf.yield %value : f32
+      } else {
+        // bounds_log[0] = max(bounds_log[0], [1, %p, 16]), as unsigned integers
+        scf.yield 0.0 : f32
+      }
+    ```
+    The log has a row for each guarded dimension of an access: whether it failed, an index that failed, and the extent.
+    Callers pass zeros and read it after the call; a function of the module that calls one passes its own log on.
+    Maxima make the log independent of the order of threads, and a reduction where loops are vectorized.
+
+    What is proved to stay inside, from the extents of loops, guards and assumptions (`analysis.checks.may_leave`), is
+    not touched. Raises `CompileError` for pointers that are passed to outside code at indices that are not proved, and
+    for calls by functions that are not at tir level.
+    """
+
+    name = "tir-check-bounds"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        guards = [guard for function in tir_functions(op) for guard in _unproved(function)]
+        if guards:
+            _BoundsLog(op, guards).run()
+
+
+@dataclass(frozen=True)
+class _Guard:
+    """A load or store, with the dimensions in which it may leave its buffer."""
+
+    function: FuncOp
+    access: Access
+    op: memref.LoadOp | memref.StoreOp
+    dimensions: tuple[int, ...]
+
+    def texts(self) -> list[str]:
+        """What the rows of the log mean, one a dimension."""
+        block = "" if self.access.block is None else f'block "{self.access.block.label}" '
+        verb = "writes" if self.access.is_write else "reads"
+        place = location_of(self.access.op)
+        at = "" if place is None else f" at {place}"
+        return [
+            f"{block}{verb} {buffer_name(self.access.buffer)} out of bounds{at}: index {dimension}"
+            for dimension in self.dimensions
+        ]
+
+
+def _unproved(function: FuncOp) -> list[_Guard]:
+    found: list[_Guard] = []
+    named = dynamic_extents_of(function)
+    for access in accesses(function):
+        type_ = access.buffer.type
+        if access.indices is None or not isinstance(type_, MemRefType):
+            continue
+        dimensions = tuple(
+            dimension
+            for dimension, extent in enumerate(type_.get_shape())
+            if may_leave(access, dimension, _extent(named.get((access.buffer, dimension)), extent))
+        )
+        if not dimensions:
+            continue
+        if not isinstance(access.op, memref.LoadOp | memref.StoreOp):
+            raise CompileError.at(
+                access.op,
+                f"{access.op.name} takes an index of {buffer_name(access.buffer)} that cannot be checked: it is not "
+                "proved to stay inside",
+            )
+        found.append(_Guard(function, access, access.op, dimensions))
+    return found
+
+
+def _extent(value: SSAValue | None, extent: int) -> Index | None:
+    if extent != DYNAMIC_INDEX:
+        return Index({}, extent)
+    return None if value is None else Index.of(value)
+
+
+class _BoundsLog:
+    """Gives the functions of a module a log, and guards accesses with it."""
+
+    def __init__(self, module: ModuleOp, guards: Sequence[_Guard]) -> None:
+        self.module = module
+        self.guards = guards
+        self.texts = ArrayAttr([StringAttr(text) for guard in guards for text in guard.texts()])
+        self.logs: dict[FuncOp, SSAValue] = {}
+
+    def run(self) -> None:
+        functions = {function.sym_name.data: function for function in tir_functions(self.module)}
+        for guard in self.guards:
+            self._give_log(guard.function, functions)
+        row = 0
+        for guard in self.guards:
+            rows = dict(zip(guard.dimensions, range(row, row + len(guard.dimensions)), strict=True))
+            row += len(guard.dimensions)
+            _guard(guard.op, rows, self.logs[guard.function])
+
+    def _give_log(self, function: FuncOp, functions: Mapping[str, FuncOp]) -> None:
+        """Add the parameter to a function, and to those that call it, which pass theirs on."""
+        if function in self.logs:
+            return
+        names = {argument.name_hint for argument in function.args}
+        log = function.body.block.insert_arg(MemRefType(i64, [len(self.texts), 3]), 0)
+        log.name_hint = free_name("bounds_log", {name for name in names if name is not None})
+        self.logs[function] = log
+        function.attributes[BOUNDS_LOG] = self.texts
+        function.update_function_type()
+        for call in [op for op in operations_in(self.module) if isinstance(op, CallOp)]:
+            if call.callee.root_reference.data != function.sym_name.data:
+                continue
+            caller = function_of(call)
+            if functions.get(caller.sym_name.data) is not caller:
+                raise CompileError.at(
+                    call, f"@{function.sym_name.data} is called where its out-of-bounds accesses cannot be logged"
+                )
+            self._give_log(caller, functions)
+            call.operands = [self.logs[caller], *call.operands]
+
+
+def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
+    """Put an access under the condition that its indices are inside; each that is not is logged in its row."""
+    types = [result.type for result in access.results]
+    indices = [access.indices[dimension] for dimension in rows]
+    extents = [_extent_ops(access.memref, dimension) for dimension in rows]
+    guards: list[Operation] = []
+
+    def guarded(level: int) -> list[Operation]:
+        """The access under the conditions from `level` on, and a terminator."""
+        if level == len(indices):
+            return [access, scf.YieldOp(*access.results)]
+        extent = extents[level]
+        inside = arith.CmpiOp(indices[level], extent[-1].results[0], "ult")
+        failed = _logged(log, list(rows.values())[level], indices[level], extent[-1].results[0])
+        zeros = [arith.ConstantOp.create(result_types=[t], properties={"value": zero_of(t)}) for t in types]
+        otherwise = [*failed, *zeros, scf.YieldOp(*zeros)]
+        then = Region(Block(guarded(level + 1)))
+        guard = scf.IfOp(inside, types, then, Region(Block(otherwise)))
+        guards.append(guard)
+        return [*extent, inside, guard, scf.YieldOp(*guard.results)]
+
+    place = scf.YieldOp()  # marks where the access stood
+    insert_before(access, [place])
+    uses = [list(result.uses) for result in access.results]
+    access.detach()
+    *ops, end = guarded(0)
+    insert_before(place, ops)
+    for result, old in zip(end.operands, uses, strict=True):
+        for use in old:
+            use.operation.operands[use.index] = result
+    end.drop_all_references()
+    place.detach()
+    for guard in guards:
+        for op in guard.walk():
+            op.location = access.location
+
+
+def _extent_ops(buffer: SSAValue, dimension: int) -> list[Operation]:
+    """Ops whose last one is the extent of a buffer."""
+    extent = buffer_type(buffer).get_shape()[dimension]
+    at = index_constant(dimension if extent == DYNAMIC_INDEX else extent)
+    return [at] if extent != DYNAMIC_INDEX else [at, memref.DimOp(buffer, at.result)]
+
+
+def _logged(log: SSAValue, row: int, index: SSAValue, extent: SSAValue) -> list[Operation]:
+    """`log[row] = max(log[row], [1, index, extent])`, unsigned."""
+    one = arith.ConstantOp(IntegerAttr(1, i64))
+    casts = [arith.IndexCastOp(value, i64) for value in (index, extent)]
+    first = index_constant(row)
+    ops: list[Operation] = [one, *casts, first]
+    for column, value in enumerate((one, *casts)):
+        place = [first.result, (at := index_constant(column)).result]
+        old = memref.LoadOp.get(log, place)
+        most = arith.MaxUIOp(old.res, value.result)
+        ops += [at, old, most, memref.StoreOp.get(most.result, log, place)]
+    return ops

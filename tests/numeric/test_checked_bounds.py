@@ -1,0 +1,164 @@
+"""`checked=True`: accesses outside of their arrays are errors that name block, index and extent, on every path."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+
+import weft
+from weft import te
+from weft.interp.interpreter import Interpreter
+from weft.passes.lower_tir_to_low import LowerTirToLowPass
+from weft.te import ops
+
+ROWS, COLUMNS, PICKED = 16, 24, 40
+NEEDS_CC = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+def gather(rows: Any = ROWS) -> Any:
+    a, i = te.placeholder((rows, COLUMNS), "float32", name="A"), te.placeholder((PICKED,), "int32", name="I")
+    out = te.compute((PICKED, COLUMNS), lambda p, c: a[i[p], c] * 2.0, name="G")
+    return te.create_func([a, i, out], name="gather")
+
+
+def serial(sch: weft.Schedule) -> None:
+    pass
+
+
+def vectorized_over_rows(sch: weft.Schedule) -> None:
+    rows, columns = sch.get_loops("G")
+    sch.reorder(columns, rows)
+    _, lanes = sch.split(rows, [None, 8])
+    sch.vectorize(lanes)
+
+
+def parallel_with_tail(sch: weft.Schedule) -> None:
+    rows, columns = sch.get_loops("G")
+    outer, _ = sch.split(rows, [None, 7])
+    sch.parallel(outer)
+    sch.vectorize(columns)
+
+
+@pytest.mark.parametrize(
+    "target, schedule, rows",
+    [
+        *(
+            ("llvm", schedule, rows)
+            for schedule in (serial, vectorized_over_rows, parallel_with_tail)
+            for rows in (ROWS, "n")
+        ),
+        pytest.param("c", parallel_with_tail, "n", marks=NEEDS_CC),
+    ],
+)
+def test_gather(target: str, schedule: Callable[[weft.Schedule], None], rows: int | str):
+    sch = weft.Schedule(gather(te.size_var("n") if rows == "n" else rows))
+    schedule(sch)
+    function = weft.build(sch.mod, target, checked=True, default_schedule=False)["gather"]
+    a = np.random.default_rng(0).random((ROWS, COLUMNS), np.float32)
+    i = (np.arange(PICKED) * 5 % ROWS).astype(np.int32)
+    np.testing.assert_array_equal(function(a, i), a[i] * 2)
+    for bad in (ROWS, -1, -(2**31), 2**31 - 1):
+        i[PICKED - 1] = bad
+        with pytest.raises(
+            IndexError, match=rf'gather: block "G" reads A out of bounds at .*: index 0 is {bad}, the extent is {ROWS}$'
+        ):
+            function(a, i)
+    with pytest.raises(IndexError, match="index 0 is"):
+        function.time_evaluator(number=2, repeat=1)(a, i, np.empty((PICKED, COLUMNS), np.float32))
+    i[PICKED - 1] = 0
+    np.testing.assert_array_equal(function(A=a, I=i), a[i] * 2)  # nothing is left of earlier errors
+
+
+HISTOGRAM = """
+func.func @count(%I: memref<64xi64>, %H: memref<10xi32>) {
+  %one = arith.constant 1 : i32
+  tir.for %i in 64 {
+    tir.block "H" iters(%v: spatial<64>) = [%i] {
+      %x = memref.load %I[%v] : memref<64xi64>
+      %p = arith.index_cast %x : i64 to index
+      %h = memref.load %H[%p] : memref<10xi32>
+      %n = arith.addi %h, %one : i32
+      memref.store %n, %H[%p] : memref<10xi32>
+    }
+  }
+  func.return
+}
+func.func @both(%I: memref<64xi64>, %J: memref<64xi64>, %H: memref<10xi32>) {
+  func.call @count(%I, %H) : (memref<64xi64>, memref<10xi32>) -> ()
+  func.call @count(%J, %H) : (memref<64xi64>, memref<10xi32>) -> ()
+  func.return
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["llvm", pytest.param("c", marks=NEEDS_CC)])
+def test_stores_outside_are_left_out(target: str):
+    library = weft.build(weft.parse(HISTOGRAM), target, checked=True)
+    i = np.random.default_rng(1).integers(0, 10, 64)
+    counts = np.zeros(12, np.int32)
+    library["both"](i, i, counts[1:11])
+    np.testing.assert_array_equal(counts[1:11], 2 * np.bincount(i, minlength=10))
+    before = counts.copy()
+    j = i.copy()
+    j[3], j[9] = -1, 10
+    with pytest.raises(
+        IndexError, match=r'both: block "H" reads H out of bounds at .*: index 0 is -1, the extent is 10'
+    ):
+        library["both"](i, j, counts[1:11])
+    assert counts[0] == counts[11] == 0
+    np.testing.assert_array_equal(
+        (counts - before)[1:11], np.bincount(i, minlength=10) + np.bincount(j[(j >= 0) & (j < 10)])
+    )
+
+
+def test_guarded_program_means_the_same():
+    """The lowered program, interpreted with a log, is the program as written where no access leaves its array."""
+    module = gather()
+    a = np.random.default_rng(2).random((ROWS, COLUMNS), np.float32)
+    i = (np.arange(PICKED) % ROWS).astype(np.int32)
+    expected, out = np.empty((PICKED, COLUMNS), np.float32), np.empty((PICKED, COLUMNS), np.float32)
+    Interpreter(module).call("gather", a, i, expected)
+    lowered = module.clone()
+    LowerTirToLowPass(bounds=True).apply(Context(), lowered)
+    log = np.zeros((1, 3), np.int64)
+    Interpreter(lowered).call("gather", log, a, i, out)
+    np.testing.assert_array_equal(out, expected)
+    assert not log.any()
+    i[4] = ROWS + 3
+    Interpreter(lowered).call("gather", log, a, i, out)
+    assert log.tolist() == [[1, ROWS + 3, ROWS]]
+
+
+@NEEDS_CC
+def test_exported_and_loaded(tmp_path: Any):
+    library = weft.build(gather(), "llvm", checked=True)
+    loaded = weft.load(library.export(tmp_path / "gather.so"))
+    a, i = np.ones((ROWS, COLUMNS), np.float32), np.zeros(PICKED, np.int32)
+    np.testing.assert_array_equal(loaded["gather"](a, i), a[i] * 2)
+    i[0] = ROWS
+    with pytest.raises(IndexError, match=f"index 0 is {ROWS}, the extent is {ROWS}"):
+        loaded["gather"](a, i)
+
+
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_operators_bring_their_indices_inside(mode: str):
+    """Nothing is left to check: the accesses are proved."""
+    a, i = te.placeholder((ROWS, COLUMNS), "float32", name="A"), te.placeholder((PICKED,), "int32", name="I")
+    module = te.create_func([a, i, ops.take(a, i, axis=0, mode=mode, name="out")], name="take")
+    library = weft.build(module, checked=True)
+    assert "bounds_log" not in library.get_source("ll")
+    numbers = np.random.default_rng(3).integers(-100, 100, PICKED).astype(np.int32)
+    data = np.random.default_rng(4).random((ROWS, COLUMNS), np.float32)
+    np.testing.assert_array_equal(library["take"](data, numbers), np.take(data, numbers, axis=0, mode=mode))
+
+
+def test_which_targets_check():
+    with pytest.raises(
+        weft.CompileError, match="accesses are checked at run time on targets llvm and c, not on 'cuda'"
+    ):
+        weft.build(gather(), "cuda", checked=True)
