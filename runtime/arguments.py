@@ -7,7 +7,9 @@ error message.
 
 from __future__ import annotations
 
+import ctypes
 import operator
+import reprlib
 import struct
 import sys
 from dataclasses import dataclass
@@ -52,7 +54,7 @@ def bind_arguments(
     Raises `TypeError` when their number, names, kinds or element types are wrong, and `ValueError` when rank,
     shape, strides, alignment, writability, overlap or the range of a scalar is.
     """
-    values = _by_position(signature, positional, keywords)
+    values = by_position(signature, positional, keywords)
     symbols: dict[str, tuple[int, str]] = {}
     arrays: dict[int, Array] = {}
     slots: list[int] = []
@@ -61,11 +63,11 @@ def bind_arguments(
         if isinstance(spec, ScalarSpec):
             slots.append(_scalar_bits(signature, position, spec, value))
             if signature.facts and spec.element.kind == "int":
-                numbers[spec.name] = operator.index(cast("Any", value))
+                numbers[spec.name] = ctypes.c_int64(slots[-1]).value
             if spec.symbol:
                 _check_symbol(signature, position, spec, slots[-1], symbols)
             continue
-        array = _as_array(signature, position, spec, value)
+        array = as_array(signature, position, value)
         _check_array(signature, position, spec, array, symbols)
         arrays[position] = array
         slots.append(array.ctypes.data)
@@ -82,7 +84,7 @@ def bind_arguments(
     return BoundArguments(tuple(slots), tuple(arrays.values()), tuple(results))
 
 
-def _by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
+def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
     """The values in the order of the signature; trailing results may be missing."""
     names = [arg.name for arg in signature.args]
     least = len(names) - signature.results
@@ -115,40 +117,65 @@ def _fail(kind: type[Exception], signature: Signature, position: int, expected: 
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
 
 
-def _as_array(signature: Signature, position: int, spec: ArraySpec, value: object) -> Array:
-    """`value` as a NumPy array over the same memory."""
-    array: Array
+def as_array(signature: Signature, position: int, value: object) -> Array:
+    """`value`, which is given for an array argument, as an array of NumPy's own class over the same memory; bfloat16
+    elements as integers with their bits.
+
+    Attributes of subclasses, and of arrays of other libraries, are not believed: shape, strides, element type and
+    address are those that NumPy's constructor finds. What a DLPack capsule or a buffer says about memory is believed.
+    Raises `TypeError` for a value without such a view, whatever its methods raise.
+    """
+    spec = signature.args[position]
+    bfloat = isinstance(spec, ArraySpec) and spec.dtype == "bfloat16"
+    try:
+        hidden = hidden_meaning(value)
+        array = _plain_view(value, bfloat) if not hidden else np.empty(0)
+    except Exception as error:  # methods of the caller's class may raise anything
+        expected, got = f"an array {spec}", _kind_of(value)
+        if hasattr(type(value), "__dlpack__"):
+            expected, got = f"{expected} in this machine's memory", f"{got}: {error}"
+        raise _fail(TypeError, signature, position, expected, got) from error
+    if hidden:
+        raise _fail(TypeError, signature, position, f"an array {spec}", hidden)
+    return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
+
+
+def _plain_view(value: object, bfloat: bool) -> Array:
     if isinstance(value, np.ndarray):
         array = cast("Array", value)
-    elif hasattr(value, "__dlpack__"):
-        array = _from_dlpack(signature, position, spec, value)
-    else:
-        try:
-            array = np.asarray(memoryview(cast("Any", value)))
-        except (TypeError, ValueError):
-            raise _fail(TypeError, signature, position, f"an array {spec}", _kind_of(value)) from None
-    if spec.dtype == "bfloat16" and array.dtype.name == "bfloat16":
-        return array.view(np.uint16)
-    return array
-
-
-def _from_dlpack(signature: Signature, position: int, spec: ArraySpec, value: object) -> Array:
+        return array if type(array) is np.ndarray else np.ndarray.view(array, np.ndarray)
+    if not hasattr(value, "__dlpack__"):
+        return np.asarray(memoryview(cast("Any", value)))
     source: Any = value
-    bfloat = spec.dtype == "bfloat16" and str(source.dtype).endswith("bfloat16")
-    try:
-        if bfloat and (torch := cast("Any", sys.modules.get("torch"))) is not None:
-            # NumPy knows no bfloat16; the bits travel as integers.
-            source = source.view(torch.int16)
-        array = cast("Array", np.from_dlpack(source))
-    except (BufferError, TypeError, RuntimeError, ValueError, AttributeError) as error:
-        raise _fail(
-            TypeError, signature, position, f"an array {spec} in this machine's memory", f"{_kind_of(value)}: {error}"
-        ) from error
+    bfloat = bfloat and str(getattr(source, "dtype", "")).endswith("bfloat16")
+    if bfloat and (torch := cast("Any", sys.modules.get("torch"))) is not None:
+        # NumPy knows no bfloat16; the bits travel as integers.
+        source = source.view(torch.int16)
+    array = cast("Array", np.from_dlpack(source))
+    if array.size and array.flags.owndata:
+        raise ValueError("the DLPack capsule gives no address")
     return array.view(np.uint16) if bfloat else array
+
+
+def hidden_meaning(value: object) -> str:
+    """How the elements of an array differ from what lies in its memory; empty where they do not."""
+    if isinstance(value, np.ma.MaskedArray):
+        return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
+    for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
+        if getattr(type(value), query, None) is not None and getattr(value, query)():
+            return f"{_kind_of(value)} with its {bit} bit set (.resolve_{query[3:]}() makes a plain one)"
+    return ""
 
 
 def _kind_of(value: object) -> str:
     return type(value).__name__
+
+
+def _shown(value: object) -> str:
+    """The type of a value and its text, shortened."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
 def _check_array(
@@ -374,19 +401,18 @@ def _scalar_bits(signature: Signature, position: int, spec: ScalarSpec, value: o
         value = cast("object", value[()])
     if element.kind == "bool":
         if not isinstance(value, bool | np.bool_):
-            raise _fail(TypeError, signature, position, "a bool", f"{_kind_of(value)} {value!r}")
+            raise _fail(TypeError, signature, position, "a bool", _shown(value))
         return 1 if value else 0
     if element.kind == "float":
         return _float_bits(signature, position, spec, value)
     try:
         number = operator.index(cast("Any", value))
-    except TypeError:
-        raise _fail(
-            TypeError, signature, position, f"an integer ({spec.dtype})", f"{_kind_of(value)} {value!r}"
-        ) from None
+    except Exception as error:  # methods of the caller's class may raise anything
+        raise _fail(TypeError, signature, position, f"an integer ({spec.dtype})", _shown(value)) from error
     least, most = element.range
     if not least <= number <= most:
-        raise _fail(ValueError, signature, position, f"an integer from {least} to {most} ({spec.dtype})", number)
+        got = _shown(number).removeprefix("int ")
+        raise _fail(ValueError, signature, position, f"an integer from {least} to {most} ({spec.dtype})", got)
     return number & ((1 << 64) - 1)
 
 
@@ -395,10 +421,8 @@ def _float_bits(signature: Signature, position: int, spec: ScalarSpec, value: ob
         if isinstance(value, str | bytes | bytearray):
             raise TypeError
         number = float(cast("Any", value))
-    except (TypeError, ValueError, OverflowError):
-        raise _fail(
-            TypeError, signature, position, f"a number ({spec.dtype})", f"{_kind_of(value)} {value!r}"
-        ) from None
+    except Exception as error:  # methods of the caller's class may raise anything
+        raise _fail(TypeError, signature, position, f"a number ({spec.dtype})", _shown(value)) from error
     if spec.dtype == "float64":
         return int.from_bytes(struct.pack("<d", number), "little")
     with np.errstate(all="ignore"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from weft.runtime.arguments import BoundArguments, bind_arguments, empty_array, returned
+from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ArraySpec, ScalarSpec
 
@@ -74,34 +74,18 @@ class Caller:
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
         """What the native way could not take: make plain arrays in the right order of it and try once more,
         or find out in Python what is wrong. Never calls the native way with what it was just given."""
-        native = self._native
-        values = self._plain(positional, keywords)
-        if native is None or values is None:
-            return self.call_in_python(*positional, **keywords)
-        results = self._allocated(values)
-        if results is None:
-            return self.call_in_python(*positional, **keywords)
-        native(*values, *results)
+        native, signature = self._native, self.signature
+        values = by_position(signature, positional, keywords)
+        plain = [
+            as_array(signature, position, value) if isinstance(spec, ArraySpec) else value
+            for position, (spec, value) in enumerate(zip(signature.args, values, strict=False))
+        ]
+        unchanged = len(plain) == len(positional) and all(map(operator.is_, plain, positional))
+        results = None if native is None or unchanged else self._allocated(plain)
+        if native is None or results is None:
+            return self.call_in_python(*plain)
+        native(*plain, *results)
         return returned(results)
-
-    def _plain(self, positional: tuple[object, ...], keywords: dict[str, object]) -> list[object] | None:
-        """The arguments in order, foreign arrays turned into NumPy's; None when that changes nothing or
-        fails."""
-        values = list(positional)
-        changed = bool(keywords) or len(values) < len(self.signature.args)
-        try:
-            for spec in self.signature.args[len(values) :] if keywords else ():
-                if spec.name in keywords:
-                    values.append(keywords.pop(spec.name))
-            if keywords:
-                return None
-            for index, value in enumerate(values):
-                if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-                    values[index] = np.from_dlpack(cast("Any", value))
-                    changed = True
-        except (BufferError, TypeError, RuntimeError, ValueError):
-            return None
-        return values if changed else None
 
     def _allocated(self, values: list[object]) -> tuple[Array, ...] | None:
         """Memory for the results that `values` lacks: shapes from the arrays that are there, None when they
@@ -125,13 +109,14 @@ class Caller:
 
 
 def _number_sources(signature: Signature) -> dict[str, Callable[[tuple[object, ...]], int]]:
-    """How to find the symbols and integers of a call in its arguments given by position."""
+    """How to find the symbols and integers of a call in its arguments given by position; arrays of NumPy and numbers of
+    Python only."""
 
     def extent(argument: int, dimension: int) -> Callable[[tuple[object, ...]], int]:
-        return lambda values: cast("Any", values[argument]).shape[dimension]
+        return lambda values: _exactly(np.ndarray, values[argument]).shape[dimension]
 
     def scalar(argument: int) -> Callable[[tuple[object, ...]], int]:
-        return lambda values: operator.index(cast("Any", values[argument]))
+        return lambda values: _exactly(int, values[argument])
 
     sources = {name: extent(argument, dimension) for name, (argument, dimension) in _symbol_sources(signature).items()}
     for position, spec in enumerate(signature.args):
@@ -140,6 +125,13 @@ def _number_sources(signature: Signature) -> dict[str, Callable[[tuple[object, .
             if spec.symbol:
                 sources.setdefault(spec.symbol, scalar(position))
     return sources
+
+
+def _exactly(kind: type[Any], value: object) -> Any:
+    """`value`, whose class is `kind`: what a subclass says need not be what the native way finds."""
+    if type(value) is not kind:
+        raise TypeError
+    return value
 
 
 def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:

@@ -22,6 +22,8 @@ _DEVICE_NAMES: Final = {
     **{1: "this machine's memory", 2: "CUDA device", 3: "pinned memory", 4: "OpenCL device", 7: "Vulkan device"},
     **{8: "Metal device", 10: "ROCm device", 13: "managed memory"},
 }
+_MAX_RANK: Final = 64
+"""Of NumPy's arrays."""
 _LEGACY_STREAM: Final = 1
 """The stream that is used when nobody chose one; DLPack writes it as 1, the driver takes both."""
 
@@ -81,15 +83,21 @@ def device_name(device: tuple[int, int]) -> str:
     return f"{name} {number}" if "device" in name else name
 
 
-def device_array(value: Any) -> DeviceArray:
-    """An array on a CUDA device. Its library makes what it did to it so far visible on the stream that is returned.
+def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
+    """An array on a CUDA device, which is what `device_of` says of it. Its library makes what it did to it so far
+    visible on the stream that is returned.
 
-    Raises `TypeError` for an element type that weft has no name for, and what the library raises when it does not
-    export the array (`BufferError`, `RuntimeError`).
+    Raises `TypeError` for an element type that weft has no name for, `ValueError` for a capsule that is none or that
+    names another device, and what the library raises when it does not export the array.
     """
     stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
     tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
+    if (tensor.device.type, tensor.device.number) != device:
+        place = device_name((tensor.device.type, tensor.device.number))
+        raise ValueError(f"its DLPack capsule is on {place}, it says {device_name(device)}")
+    if not 0 <= tensor.ndim <= _MAX_RANK or (tensor.ndim and not tensor.shape):
+        raise ValueError(f"its DLPack capsule has rank {tensor.ndim}" + ("" if tensor.shape else " and no shape"))
     code, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
     kinds = {0: "i", 1: "u", 2: "f", 4: "u", 6: "b"}
     is_bfloat16 = (code, bits) == (4, 16)
@@ -123,7 +131,7 @@ def identity(value: Any) -> tuple[object, ...] | None:
     """
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
-        if not value.is_cuda or value.requires_grad:
+        if not value.is_cuda or value.requires_grad or value.is_neg():
             return None
         return (value.data_ptr(), value.shape, value.stride(), value.dtype, value.device)
     if library.startswith("cupy") and hasattr(value, "data"):

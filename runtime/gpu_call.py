@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.runtime.arguments import bind_arguments
+from weft.runtime.arguments import bind_arguments, hidden_meaning
 from weft.runtime.device_arrays import current_stream, device_array, device_name, device_of, identity
 from weft.runtime.signature import ScalarSpec
 
@@ -191,21 +191,22 @@ def _span(array: Array) -> Array:
 
 def _on_device(device: Device, signature: Signature, name: str, value: object, views: dict[int, DeviceArray]) -> object:
     """An array on the device as its shadow, noted in `views`; everything else as it is."""
-    place = device_of(value)
-    if place is None:
-        return value
-    if place != device.dlpack:
-        raise TypeError(
-            f"{signature.name}: argument '{name}': expected an array in this machine's memory"
-            + (f" or on {device.description}" if device.dlpack else f" (it is copied to {device.description})")
-            + f", got {type(value).__name__} on {device_name(place)}"
-        )
     try:
-        view = device_array(value)
-    except (BufferError, RuntimeError, TypeError) as error:
+        place = device_of(value)
+        if place is None:
+            return value
+        hidden = hidden_meaning(value)
+        view = device_array(value, place) if place == device.dlpack and not hidden else None
+    except Exception as error:  # methods of the caller's class may raise anything
         raise TypeError(
             f"{signature.name}: argument '{name}': {type(value).__name__} cannot be used: {error}"
         ) from error
+    if view is None:
+        raise TypeError(
+            f"{signature.name}: argument '{name}': expected an array in this machine's memory"
+            + (f" or on {device.description}" if device.dlpack else f" (it is copied to {device.description})")
+            + f", got {hidden or f'{type(value).__name__} on {device_name(place)}'}"
+        )
     dtype = next((spec.dtype for spec in signature.args if spec.name == name), "")
     if view.is_bfloat16 and dtype != "bfloat16":
         raise TypeError(f"{signature.name}: argument '{name}': expected elements of type {dtype}, got bfloat16")

@@ -25,6 +25,7 @@ declare void @Py_IncRef(ptr)
 @_Py_NoneStruct = external global i8
 @_Py_TrueStruct = external global i8
 @_Py_FalseStruct = external global i8
+@weft_ndarray_type = external global i8
 
 ; function, thunk, slow, arguments, symbols, GIL bytes, table
 %call = type { ptr, ptr, ptr, i64, i64, i64, ptr }
@@ -124,6 +125,12 @@ bool:
   br i1 %is.bool, label %done.argument, label %fail
 
 array:
+  ; The type of an object is the last field of its header.
+  %type.at = getelementptr i8, ptr %object, i64 TYPE_OFFSET
+  %type = load ptr, ptr %type.at
+  %is.ndarray = icmp eq ptr %type, @weft_ndarray_type
+  br i1 %is.ndarray, label %ndarray, label %fail
+ndarray:
   ; 28 = PyBUF_STRIDES | PyBUF_FORMAT
   %refused = call i32 @PyObject_GetBuffer(ptr %object, ptr %view, i32 28)
   %is.refused = icmp ne i32 %refused, 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft.runtime import gpu_library
+from weft.runtime import device_arrays, gpu_library
 from weft.runtime.build import signature_of
 from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Dimensions, Kernel, KernelProgram, KernelSpec, Queue
@@ -119,6 +119,13 @@ def library(text: str = SCALE, target: str = "opencl") -> GpuLibrary:
     return GpuLibrary(KernelProgram("kernels", (SPEC,), Target.parse(target)), host, map(signature_of, functions))
 
 
+def cuda_capsule(array: Any, number: int) -> object:
+    capsule = array.__dlpack__()
+    tensor = device_arrays._DLTensor.from_address(device_arrays._pointer_in(capsule, b"dltensor"))
+    tensor.device.type, tensor.device.number = 2, number
+    return capsule
+
+
 class OnDevice:
     """An array that says it lies on CUDA device `number`."""
 
@@ -131,7 +138,7 @@ class OnDevice:
 
     def __dlpack__(self, stream: int | None = None) -> object:
         assert stream == 1
-        return self.array.__dlpack__()
+        return cuda_capsule(self.array, self.number)
 
 
 def aligned(count: int) -> Any:
@@ -268,7 +275,7 @@ class Cupy(OnDevice):
     def __dlpack__(self, stream: int | None = None) -> object:
         assert stream == 7
         self.exports += 1
-        return self.array.__dlpack__()
+        return cuda_capsule(self.array, self.number)
 
 
 def test_repeated_calls_with_device_arrays_are_checked_once(
@@ -322,6 +329,45 @@ def test_bad_arguments_on_devices(device: NumpyDevice) -> None:
         main(OnDevice(a.view(np.int32)), b, 2.0)
     with pytest.raises(TypeError, match="expected 3 arguments, got 2"):
         main(a, b)
+
+
+class Lying(OnDevice):
+    """An array whose methods for DLPack do not fit each other, or fail."""
+
+    def __init__(self, capsule: Any = None, negative: bool = False) -> None:
+        super().__init__(aligned(100))
+        self.capsule, self.negative = capsule, negative
+
+    def __dlpack__(self, stream: int | None = None) -> object:
+        return self.capsule(self.array) if self.capsule else super().__dlpack__(stream)
+
+    def is_neg(self) -> bool:
+        return self.negative
+
+
+def rank_less(array: Any) -> object:
+    capsule = cuda_capsule(array, 0)
+    device_arrays._DLTensor.from_address(device_arrays._pointer_in(capsule, b"dltensor")).ndim = 1 << 30
+    return capsule
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (Lying(negative=True), "got Lying with its negative bit set"),
+        (
+            Lying(lambda array: array.__dlpack__()),
+            "its DLPack capsule is on this machine's memory, it says CUDA device 0",
+        ),
+        (Lying(lambda array: 5), "Lying cannot be used: PyCapsule_GetPointer"),
+        (Lying(lambda array: {}[1]), "Lying cannot be used: 1"),
+        (Lying(rank_less), "its DLPack capsule has rank 1073741824"),
+    ],
+    ids=["negative", "another device", "no capsule", "raises", "rank"],
+)
+def test_what_device_arrays_say_is_checked(device: NumpyDevice, value: object, message: str) -> None:
+    with pytest.raises(TypeError, match=f"main: argument 'A': .*{re.escape(message)}"):
+        library()["main"](value, aligned(100), 2.0)
 
 
 def test_launches_beyond_the_limits(device: NumpyDevice) -> None:

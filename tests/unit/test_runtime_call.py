@@ -14,6 +14,7 @@ from weft.runtime.call import Caller
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
+from weft.support.facts import CallFact
 from weft.support.target import Target
 
 HOST = Target("llvm")
@@ -165,15 +166,22 @@ def test_bfloat16_of_ml_dtypes(way: Way) -> None:
 class Foreign:
     """An array that only offers DLPack."""
 
-    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+    def __init__(self, data: np.ndarray[Any, Any], **methods: Callable[..., object]) -> None:
         self.data = data
         self.dtype = data.dtype
+        self._methods = methods
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
+        return self._methods.get("__dlpack__", self.data.__dlpack__)(**options)
 
     def __dlpack_device__(self) -> Any:
-        return self.data.__dlpack_device__()
+        return self._methods.get("__dlpack_device__", self.data.__dlpack_device__)()
+
+    def is_neg(self) -> object:
+        return self._methods.get("is_neg", bool)()
+
+    def is_conj(self) -> object:
+        return self._methods.get("is_conj", bool)()
 
 
 @both_ways
@@ -197,6 +205,85 @@ def test_dlpack_writability(way: Way) -> None:
         way(caller(ADD, ADD_SIGNATURE))(floats(3), floats(3), Foreign(c))
 
 
+class Liar(np.ndarray[Any, Any]):
+    """An array whose attributes are not those of its memory."""
+
+    shape = (1_000_000,)  # type: ignore[assignment]  # pyright: ignore
+    dtype = np.dtype(np.float32)  # type: ignore[assignment]  # pyright: ignore
+    strides = (4,)  # type: ignore[assignment]  # pyright: ignore
+    ndim = 1  # type: ignore[assignment]  # pyright: ignore
+    size = 1_000_000  # type: ignore[assignment]  # pyright: ignore
+    flags = np.empty(0).flags  # type: ignore[assignment]  # pyright: ignore
+    ctypes = np.empty(1_000_000, np.float32).ctypes  # type: ignore[assignment]  # pyright: ignore
+
+
+@both_ways
+def test_attributes_of_subclasses_are_not_believed(way: Way) -> None:
+    call = way(caller(ADD, ADD_SIGNATURE))
+    c = np.zeros(4, np.float32)
+    call(floats(4).view(Liar), floats(4), c.view(Liar))
+    assert np.array_equal(c, 2 * floats(4))
+    assert np.array_equal(call(floats(4).view(Liar), floats(4)), c)
+    for wrong, kind, message in (
+        (floats(2), ValueError, r"argument 3 \('C'\): expected shape .*got shape \(2,\)"),
+        (np.zeros(4, np.int8), TypeError, r"argument 3 \('C'\): expected elements of type float32, got int8"),
+        (floats(2, 2), ValueError, r"argument 3 \('C'\): expected rank 1"),
+        (floats(8)[::2], ValueError, r"argument 3 \('C'\): expected a C-contiguous array"),
+        (read_only(), ValueError, r"argument 3 \('C'\): expected a writable array"),
+    ):
+        with pytest.raises(kind, match=message):
+            call(floats(4), floats(4), wrong.view(Liar))
+
+
+def test_facts_are_checked_of_what_is_passed() -> None:
+    """Neither a shape of a subclass nor an integer that changes from one look to the next evades a fact."""
+
+    class Unsteady:
+        looks = 0
+
+        def __index__(self) -> int:
+            self.looks += 1
+            return 4 if self.looks == 1 else 5
+
+    signature = Signature(
+        "nop",
+        (ArraySpec("A", "float32", ("n",)), ScalarSpec("k", "int64")),
+        ("n",),
+        facts=(CallFact("n % 4 == 0"), CallFact("k == 4")),
+    )
+    call = caller("define void @nop(ptr %A, i64 %k, i64 %n) {\n  ret void\n}", signature).call
+
+    class Four(np.ndarray[Any, Any]):
+        shape = (4,)  # type: ignore[assignment]  # pyright: ignore
+
+    with pytest.raises(ValueError, match="n % 4 == 0"):
+        call(floats(5).view(Four), 4)
+    unsteady = Unsteady()
+    call(floats(4), unsteady)
+    assert unsteady.looks == 1
+    with pytest.raises(ValueError, match="k == 4"):
+        call(floats(4), unsteady)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        (np.ma.masked_array(floats(4), floats(4) > 2), r"MaskedArray, whose mask would be lost \(pass its .filled"),
+        (Foreign(floats(4), is_neg=lambda: True), r"Foreign with its negative bit set \(.resolve_neg\(\) makes"),
+        (Foreign(floats(4), is_conj=lambda: True), r"Foreign with its conjugate bit set"),
+        (Foreign(floats(4), __dlpack__=lambda **_: [][0]), "Foreign: list index out of range"),
+        (Foreign(floats(4), __dlpack__=lambda **_: 5), "Foreign: .*PyCapsule"),
+        (Foreign(floats(4), is_neg=lambda: [][0]), "Foreign: list index out of range"),
+    ],
+    ids=["masked", "negative", "conjugate", "raises", "no capsule", "query raises"],
+)
+def test_arrays_without_a_plain_view_are_refused(way: Way, value: object, got: str) -> None:
+    call = way(caller(ADD, ADD_SIGNATURE))
+    with pytest.raises(TypeError, match=rf"argument 1 \('A'\): expected an array A: float32\[n\].*, got {got}"):
+        call(value, floats(4), floats(4))
+
+
 @both_ways
 def test_torch_tensors(way: Way) -> None:
     torch = pytest.importorskip("torch")
@@ -204,6 +291,8 @@ def test_torch_tensors(way: Way) -> None:
     way(caller(ADD, ADD_SIGNATURE))(torch.arange(3.0), torch.arange(3.0), c)
     assert c.tolist() == [0, 2, 4]
     way(nothing(ArraySpec("X", "bfloat16", (2,), "write")))(torch.zeros(2, dtype=torch.bfloat16))
+    with pytest.raises(TypeError, match=r"got Tensor with its negative bit set"):
+        way(caller(ADD, ADD_SIGNATURE))(torch.zeros(3, dtype=torch.complex64).conj().imag, c, c)
 
 
 @both_ways
@@ -414,6 +503,14 @@ def test_bfloat16_scalars(way: Way, value: float, bits: int) -> None:
 def test_wrong_scalars(way: Way, dtype: str, value: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         way(scalar_caller(dtype))(value, np.zeros((), dtype))
+
+
+@both_ways
+def test_integers_of_too_many_digits_are_shown_by_their_size(way: Way) -> None:
+    with pytest.raises(ValueError, match=r"an integer from -128 to 127 \(int8\), got an integer of 16610 bits"):
+        way(scalar_caller("int8"))(10**5000, np.zeros((), np.int8))
+    with pytest.raises(TypeError, match=r"expected a number \(float64\), got an integer of 16610 bits"):
+        way(scalar_caller("float64"))(10**5000, np.zeros(()))
 
 
 @both_ways
