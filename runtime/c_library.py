@@ -14,6 +14,7 @@ from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.runtime.signature import ScalarSpec
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.files import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -92,9 +93,7 @@ class CLibrary(Library):
                 f"'{path}': a program in C is exported as {' or '.join(SOURCE_KINDS)}, got '{kind}'; build for llvm to "
                 "export machine code"
             )
-        if not path.parent.is_dir():
-            raise CompileError(f"'{path}': there is no folder '{path.parent}'")
-        path.write_text(self._sources[kind], encoding="utf-8")
+        write_output(path, self._sources[kind])
         return path
 
 

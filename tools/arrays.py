@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from weft.dialects.strides import choose_strides
 from weft.runtime.arguments import empty_array
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.files import write_output
 
 Array: TypeAlias = NDArray[Any]
 Value: TypeAlias = "Array | float | int | bool"
@@ -46,9 +48,10 @@ def read_npy(path: str) -> Array:
 
 
 def write_npy(path: str, array: Array) -> None:
-    """Save `array` at exactly `path`. Raises `OSError`."""
-    with Path(path).open("wb") as file:
-        np.save(file, array, allow_pickle=False)
+    """Save `array` at exactly `path`. Raises `CompileError`."""
+    file = BytesIO()
+    np.save(file, array, allow_pickle=False)
+    write_output(Path(path), file.getvalue())
 
 
 def parse_shape(text: str, option: str) -> tuple[int, ...]:

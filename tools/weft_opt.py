@@ -21,6 +21,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from weft.passes.insertion import PassSequence
 from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
+from weft.support.files import write_output
 from weft.support.locations import remember_text
 from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import FAILURE, message_of, run_tool
@@ -169,7 +170,7 @@ class WeftOptMain(xDSLOptMain):
             status |= self._process_chunk(text, offset, extension, output)
             output.flush()
         if isinstance(output, TextIOWrapper) and to_file and status == 0:
-            Path(self.args.output_file).write_bytes(cast("BytesIO", output.buffer).getvalue())
+            write_output(Path(self.args.output_file), cast("BytesIO", output.buffer).getvalue())
         return status
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:

@@ -18,20 +18,26 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 
-def link_shared(objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str) -> None:
-    """Link objects, and C sources that come with them, to the shared library `path`.
+def shared_library(
+    objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
+) -> bytes:
+    """Objects, and C sources that come with them, linked to the shared library that is to lie at `path`.
 
-    The library is never unloaded, for its threads may sleep in it. Raises `CompileError` when there is no compiler,
-    or when something that the code calls is nowhere.
+    The library is never unloaded, for its threads may sleep in it. On ELF systems it has no name of its own (soname):
+    a program that is linked with a file finds that file, one that is linked with `-L`, `-l` finds its file name on the
+    search path. Raises `CompileError` when there is no compiler, or when something that the code calls is nowhere.
     """
-    driver = _compiler(target, compiler, f"'{path.name}' is linked by the system's C compiler")
+    driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
-    named = [f"-Wl,-install_name,@rpath/{path.name}"] if apple else [f"-Wl,-soname,{path.name}"]
+    named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []
     strict = [] if apple else ["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,noexecstack"]
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         files = _files(objects, sources, Path(folder), target, driver)
         libraries = ["-lm"] if apple else ["-lm", "-lpthread"]
-        _run([driver, "-shared", "-o", str(path), *files, *named, *strict, *libraries], path.name)
+        # Tools get paths of ours alone: a name that a user chose may look like an option or a response file.
+        linked = Path(folder, "linked.so")
+        _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], f"'{path}'")
+        return linked.read_bytes()
 
 
 def join_objects(objects: Sequence[bytes], sources: Sequence[str], target: Target, compiler: str) -> bytes:
@@ -46,16 +52,16 @@ def join_objects(objects: Sequence[bytes], sources: Sequence[str], target: Targe
         return joined.read_bytes()
 
 
-def archive(object_code: bytes, path: Path) -> None:
-    """Write a static library of one object. Raises `CompileError` when the system has no `ar`."""
+def archive(object_code: bytes, path: Path) -> bytes:
+    """The static library of one object that is to lie at `path`. Raises `CompileError` when the system has no `ar`."""
     tool = shutil.which("ar") or shutil.which("llvm-ar")
     if tool is None:
-        raise CompileError(f"'{path.name}' is made by ar, which is not on the PATH: export an object (.o)")
+        raise CompileError(f"'{path}' is made by ar, which is not on the PATH: export an object (.o)")
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
-        member = Path(folder, f"{path.stem}.o")
+        member, made = Path(folder, "program.o"), Path(folder, "program.a")
         member.write_bytes(object_code)
-        path.unlink(missing_ok=True)  # else ar would add to it
-        _run([tool, "rcs", str(path), str(member)], path.name)
+        _run([tool, "rcs", str(made), str(member)], f"'{path}'")
+        return made.read_bytes()
 
 
 def _compiler(target: Target, given: str, purpose: str) -> str:

@@ -13,10 +13,11 @@ from weft.backends.llvm.link import Part, link_parts
 from weft.backends.llvm.object_file import object_symbols
 from weft.runtime import threads
 from weft.runtime.export.header import c_header
-from weft.runtime.export.linking import archive, join_objects, link_shared
+from weft.runtime.export.linking import archive, join_objects, shared_library
 from weft.runtime.export.native_runtime import needed_runtime, with_runtime
 from weft.runtime.export.signature_text import LIBRARY_SYMBOL, library_text
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.files import check_output, write_output
 from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -68,24 +69,27 @@ class Program:
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
-        if not path.parent.is_dir():
-            raise CompileError(f"'{path}': there is no folder '{path.parent}'")
-        if kind == "header":
-            path.write_text(self.header(path.name), encoding="utf-8")
-        elif kind == "ll":
-            path.write_text(with_runtime(self.text, self.target), encoding="utf-8")
-        elif kind == "asm":
-            text = assembly(with_runtime(self.text, self.target), self.target, self.options, stopwatch)
-            path.write_text(text, encoding="utf-8")
-        elif kind == "shared":
-            code = self._code(self._with_signatures(), stopwatch)
-            with stopwatch.measure("link"):
-                link_shared([code], self.c_sources, path, self.target, compiler)
-        elif kind == "archive":
-            archive(self.object_code(compiler, stopwatch), path)
-        else:
-            path.write_bytes(self.object_code(compiler, stopwatch))
+        check_output(path)
+        write_output(path, self._content(path, kind, compiler, stopwatch), executable=kind == "shared")
         return path
+
+    def _content(self, path: Path, kind: str, compiler: str, stopwatch: Stopwatch) -> bytes | str:
+        """What the file of a kind holds."""
+        match kind:
+            case "header":
+                return self.header(path.name)
+            case "ll":
+                return with_runtime(self.text, self.target)
+            case "asm":
+                return assembly(with_runtime(self.text, self.target), self.target, self.options, stopwatch)
+            case "shared":
+                code = self._code(self._with_signatures(), stopwatch)
+                with stopwatch.measure("link"):
+                    return shared_library([code], self.c_sources, path, self.target, compiler)
+            case "archive":
+                return archive(self.object_code(compiler, stopwatch), path)
+            case _:
+                return self.object_code(compiler, stopwatch)
 
     def header(self, name: str) -> str:
         """The C header; `name` is that of its file."""

@@ -1,5 +1,6 @@
 """Exports: headers, what is refused and why, and libraries that say what they are."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -95,13 +96,55 @@ def test_what_cannot_be_exported_says_why(library: Library, tmp_path: Path) -> N
         weft.build(increment().mod, target="c").export(tmp_path / "f.so")
 
 
+@needs_compiler
+@pytest.mark.parametrize("name", ["-x.a", "@x.so", "-Wl,x.so", "x,y.so", "-o.o", " .so", "x\ny.so", "@x.h"])
+def test_names_of_outputs_are_no_options(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert library.export(name) == Path(name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert Path(name).stat().st_size > 100
+
+
+@needs_compiler
+@pytest.mark.parametrize("suffix", [".so", ".a", ".o", ".s", ".h"])
+def test_failed_exports_leave_the_old_file(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"f{suffix}"
+    path.write_text("old")
+    full = OSError(28, "No space left on device")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(full))
+    with pytest.raises(CompileError, match=rf"f\{suffix}' cannot be written: No space left on device"):
+        library.export(path)
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+def test_outputs_are_written_where_links_and_devices_lead(library: Library, tmp_path: Path) -> None:
+    target = tmp_path / "target.s"
+    target.write_text("old")
+    target.chmod(0o640)
+    link = tmp_path / "link.s"
+    link.symlink_to(target)
+    library.export(link)
+    assert link.is_symlink() and "increment" in target.read_text() and target.stat().st_mode & 0o777 == 0o640
+    read, write = os.pipe()
+    with os.fdopen(read) as reader:
+        library.export(f"/dev/fd/{write}", kind="header")
+        os.close(write)
+        assert "increment" in reader.read()
+    with pytest.raises(CompileError, match="is a folder, expected a file to write"):
+        library.export(tmp_path, kind="header")
+
+
 def test_without_a_c_compiler_objects_can_still_be_made(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(CompileError, match=r"'f.so' is linked by the system's C compiler, and there is no compiler"):
+    with pytest.raises(CompileError, match=r"f.so' is linked by the system's C compiler, and there is no compiler"):
         library.export(tmp_path / "f.so")
-    with pytest.raises(CompileError, match=r"'f.a' is made by ar, which is not on the PATH"):
+    with pytest.raises(CompileError, match=r"f.a' is made by ar, which is not on the PATH"):
         library.export(tmp_path / "f.a")
     assert library.export(tmp_path / "f.o").read_bytes()[:4] in (b"\x7fELF", b"\xcf\xfa\xed\xfe")
 
@@ -164,9 +207,27 @@ def test_libraries_are_checked_when_they_are_loaded(
 
 
 @needs_compiler
+def test_programs_find_the_library_wherever_they_are_started(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "bin").mkdir()
+    shared = library.export(tmp_path / "lib" / "libf.so")
+    main = tmp_path / "main.c"
+    main.write_text(
+        "void increment(const float *, float *);\nint main(void) { float x[16] = {1}, y[16]; "
+        "increment(x, y); return y[0] != 2; }\n"
+    )
+    for how in ([str(shared)], [f"-L{shared.parent}", "-lf", "-Wl,-rpath,$ORIGIN/../lib"]):
+        program = tmp_path / "bin" / "main"
+        subprocess.run([str(COMPILER), str(main), *how, "-o", str(program)], check=True)
+        assert subprocess.run([str(program)], cwd="/", check=False).returncode == 0
+
+
+@needs_compiler
 def test_undefined_functions_are_named_when_a_library_is_linked(tmp_path: Path) -> None:
     text = "declare void @missing_one()\ndefine void @f() {\n call void @missing_one()\n ret void\n}\n"
     program = Program(text, (Signature("f", ()),), Target())
-    with pytest.raises(CompileError, match="missing_one"):
+    (tmp_path / "f.so").write_text("old")
+    with pytest.raises(CompileError, match=r"cannot make '.*f.so':[^$]*missing_one"):
         program.export(tmp_path / "f.so")
+    assert (tmp_path / "f.so").read_text() == "old"
     program.export(tmp_path / "f.o")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from weft.support.files import write_output
 from weft.tools.bench.machine import describe
 from weft.tools.bench.peaks import Peaks
 from weft.tools.bench.rounds import PROTOCOL
@@ -36,10 +37,10 @@ class Report:
         return "\n\n".join([*parts, *filter(None, ["\n".join(self.notes)])])
 
     def save(self, file: str) -> None:
-        """Write it as Markdown. Raises `OSError`."""
+        """Write it as Markdown. Raises `CompileError`."""
         head = self.head()
         parts = [f"# {head['date']}: {self.title}", "\n".join(f"- {name}: {value}" for name, value in head.items())]
         parts += ["\n".join(f"- {line.strip()}" for peaks in self.peaks for line in peaks.lines())]
         parts += ["\n\n".join(filter(None, (caption, table.markdown()))) for caption, table in self.tables]
         parts += ["\n".join(f"- {note}" for note in self.notes)] if self.notes else []
-        Path(file).write_text("\n\n".join(parts) + "\n")
+        write_output(Path(file), "\n\n".join(parts) + "\n")

@@ -1,0 +1,48 @@
+"""Files that weft writes: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from weft.support.errors import CompileError
+
+
+def check_output(path: Path) -> None:
+    """Raises `CompileError` when `path` lies in no folder, or is one: to be found out before the work is done."""
+    if not path.parent.is_dir():
+        raise CompileError(f"'{path}': there is no folder '{path.parent}'")
+    if path.is_dir():
+        raise CompileError(f"'{path}' is a folder, expected a file to write")
+
+
+def write_output(path: Path, data: bytes | str, *, executable: bool = False) -> None:
+    """Write a file: beside its place first, then renamed, so that a failure leaves what was there, and whoever has the
+    old file open or mapped keeps it.
+
+    A link is followed; the file keeps its permissions. What is no regular file (`/dev/stdout`, a pipe) is written
+    directly. Raises `CompileError` that names the file when the system refuses.
+    """
+    check_output(path)
+    content = data.encode() if isinstance(data, str) else data
+    try:
+        mode = path.stat().st_mode if path.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            path.write_bytes(content)
+            return
+        place = path.resolve()
+        beside = place.with_name(f".weft-{secrets.token_hex(8)}")
+        try:
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if executable else 0o666)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            if mode is not None:
+                beside.chmod(stat.S_IMODE(mode))
+            beside.replace(place)
+        finally:
+            beside.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CompileError(f"'{path}' cannot be written: {reason}") from error
