@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.runtime.call import Caller
+from weft.runtime.export.checksum import checked_text
 from weft.runtime.export.header import c_header
-from weft.runtime.export.signature_text import LIBRARY_SYMBOL, LibraryText, read_library_text
+from weft.runtime.export.signature_text import LibraryText, read_library_text
 from weft.runtime.library import Function, Library
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.machine import host_features
@@ -22,23 +25,41 @@ if TYPE_CHECKING:
 def load(path: str | Path) -> LoadedLibrary:
     """The functions of a shared library that weft exported, called with the same checks as those of `weft.build`.
 
-    The library stays loaded until the process ends. Raises `CompileError` when the file is no such library, or needs
-    a CPU that this is not, and `OSError` when there is no file.
+    What the file holds now is loaded, whatever it held before, and stays loaded until the process ends, whatever
+    becomes of the file. Raises `CompileError` when the file is no such library, is damaged, or needs a CPU that this is
+    not, and `OSError` when there is no file.
     """
-    path = Path(path).resolve(strict=True)
+    data = Path(path).read_bytes()
     try:
-        code = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise CompileError(f"'{path.name}' cannot be loaded: {error}") from error
-    address = _address(code, LIBRARY_SYMBOL)
-    if address is None:
-        raise CompileError(f"'{path.name}' says nothing about its functions: weft did not export it as a library")
-    try:
-        text = read_library_text(ctypes.string_at(address).decode())
-    except (CompileError, UnicodeDecodeError) as error:
-        raise CompileError(f"'{path.name}': {error}") from error
-    _check_runs_here(text, path.name)
-    return LoadedLibrary(code, text, path.name)
+        text = read_library_text(checked_text(data))
+    except CompileError as error:
+        raise CompileError(f"'{path}': {error.message}") from error
+    _check_runs_here(text, str(path))
+    return LoadedLibrary(_mapped(data, str(path)), text, Path(path).name)
+
+
+_libraries: dict[bytes, ctypes.CDLL] = {}
+"""What is loaded, by the digest of the file."""
+
+
+def _mapped(data: bytes, name: str) -> ctypes.CDLL:
+    """The code of a library in this process.
+
+    It comes from a copy of the file: the system takes a path that it knows for the library that it has loaded from
+    there, and a file that is written while it is mapped changes the code that runs. Raises `CompileError` when the
+    system refuses it.
+    """
+    digest = hashlib.sha256(data).digest()
+    if digest not in _libraries:
+        with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+            copy = Path(folder, "library.so")
+            copy.write_bytes(data)
+            try:
+                _libraries[digest] = ctypes.CDLL(str(copy))
+            except OSError as error:
+                reason = str(error).replace(str(copy), name)
+                raise CompileError(f"'{name}' cannot be loaded: {reason}") from error
+    return _libraries[digest]
 
 
 class LoadedLibrary(Library):

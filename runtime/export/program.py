@@ -12,6 +12,7 @@ from weft.backends.llvm.float_helpers import HELPERS, HELPERS_IR
 from weft.backends.llvm.link import Part, link_parts
 from weft.backends.llvm.object_file import object_symbols
 from weft.runtime import threads
+from weft.runtime.export.checksum import sealed
 from weft.runtime.export.header import c_header
 from weft.runtime.export.linking import archive, join_objects, shared_library
 from weft.runtime.export.native_runtime import needed_runtime, with_runtime
@@ -85,7 +86,7 @@ class Program:
             case "shared":
                 code = self._code(self._with_signatures(), stopwatch)
                 with stopwatch.measure("link"):
-                    return shared_library([code], self.c_sources, path, self.target, compiler)
+                    return sealed(shared_library([code], self.c_sources, path, self.target, compiler))
             case "archive":
                 return archive(self.object_code(compiler, stopwatch), path)
             case _:

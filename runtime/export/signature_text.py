@@ -1,6 +1,6 @@
 """The signatures of a library as text, which shared libraries carry along: JSON under the symbol `weft_library`.
 
-{"weft": 2, "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
+{"weft": 2, "checksum": "...", "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
   {"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from weft.backends.llvm.symbols import symbol_name
+from weft.runtime.export.checksum import UNSEALED
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
@@ -44,7 +45,9 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
     if "-mtriple=" not in spelled:
         spelled = spelled.replace(target.kind, f"{target.kind} -mtriple={target.triple}", 1)
     functions = [_function(signature) for signature in signatures]
-    return json.dumps({"weft": _VERSION, "target": spelled, "requires": requires, "functions": functions})
+    return json.dumps(
+        {"weft": _VERSION, "checksum": UNSEALED, "target": spelled, "requires": requires, "functions": functions}
+    )
 
 
 def read_library_text(text: str) -> LibraryText:

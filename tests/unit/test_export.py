@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from exported_programs import COMPILER, needs_compiler
 
@@ -188,12 +189,12 @@ def test_libraries_are_checked_when_they_are_loaded(
         weft.load(tmp_path / "missing.so")
     other = tmp_path / "other.so"
     other.write_text("no library")
-    with pytest.raises(CompileError, match=r"'other.so' cannot be loaded"):
+    with pytest.raises(CompileError, match=r"other.so': not a shared library"):
         weft.load(other)
     source = tmp_path / "plain.c"
     source.write_text("int f(void) { return 1; }\n")
     subprocess.run([str(COMPILER), "-shared", "-fPIC", str(source), "-o", str(tmp_path / "plain.so")], check=True)
-    with pytest.raises(CompileError, match=r"'plain.so' says nothing about its functions"):
+    with pytest.raises(CompileError, match=r"plain.so': says nothing about its functions"):
         weft.load(tmp_path / "plain.so")
     library.export(tmp_path / "f.so")
     assert list(weft.load(tmp_path / "f.so")) == ["increment"]
@@ -202,7 +203,7 @@ def test_libraries_are_checked_when_they_are_loaded(
     features = {name: False for name in loaded.host_features()}
     if features:
         monkeypatch.setattr(loaded, "host_features", lambda: features)
-        with pytest.raises(CompileError, match=r"'f.so' was compiled for .*; this CPU lacks "):
+        with pytest.raises(CompileError, match=r"f.so' was compiled for .*; this CPU lacks "):
             weft.load(tmp_path / "f.so")
 
 
@@ -220,6 +221,45 @@ def test_programs_find_the_library_wherever_they_are_started(library: Library, t
         program = tmp_path / "bin" / "main"
         subprocess.run([str(COMPILER), str(main), *how, "-o", str(program)], check=True)
         assert subprocess.run([str(program)], cwd="/", check=False).returncode == 0
+
+
+def plus(number: float) -> weft.Library:
+    x = te.placeholder((4,), "float32", name="X")
+    return weft.build(te.create_func([x, te.compute((4,), lambda i: x[i] + number, name="Y")], name="plus"))
+
+
+@needs_compiler
+def test_a_path_that_was_exported_again_gives_the_new_code(tmp_path: Path) -> None:
+    path = tmp_path / "f.so"
+    zeros = np.zeros(4, np.float32)
+    loads: list[weft.Library] = []
+    for number in (1.0, 2.0):
+        plus(number).export(path)
+        loads.append(weft.load(path))
+        assert loads[-1]["plus"](zeros).tolist() == [number] * 4
+    path.write_bytes(b"")
+    assert [load["plus"](zeros)[0] for load in loads] == [1, 2], "what is loaded stays"
+    weft.build(increment(8, "plus").mod).export(path)
+    assert weft.load(path)["plus"].signature.arrays[0].shape == (8,)
+
+
+@needs_compiler
+def test_damaged_libraries_are_refused_before_they_are_mapped(library: Library, tmp_path: Path) -> None:
+    path = library.export(tmp_path / "f.so")
+    whole = path.read_bytes()
+    for size in (0, 3, 16, 63, 64, 100, 1000, 4096, len(whole) // 2, whole.index(b"increment")):
+        path.write_bytes(whole[:size])
+        with pytest.raises(CompileError, match=r"f.so': (not a shared library|cut off)"):
+            weft.load(path)
+    code, text = whole.index(b'{"weft": 2'), whole.index(b'"name": "increment"')
+    for at in (0x10, 0x18, 0x20, 0x36, 0x50, 0x200, code + 30, text + 9, text + 60):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(CompileError, match=r"f.so': (damaged|cut off|says nothing)"):
+            weft.load(path)
+    path.write_bytes(whole)
+    subprocess.run(["strip", str(path)], check=True)
+    assert path.read_bytes() != whole
+    assert weft.load(path)["increment"](np.zeros(16, np.float32))[0] == 1
 
 
 @needs_compiler
