@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects import memref
@@ -11,10 +12,15 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import range_of
-from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.access_inverse import AccessInverse, access_inverse
+from weft.analysis.accesses import Conditions, Context, accesses, range_of
+from weft.analysis.boxes import fills_box_around
+from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_between, passing_conflict, shared_element
+from weft.analysis.privacy import uncovered_element
+from weft.analysis.replay_search import is_never_written
+from weft.analysis.sets import NotProved, System, Variable
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
@@ -32,11 +38,13 @@ from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.inlining_order import overwritten_before_use, overwritten_by_consumer
+from weft.passes.schedule.moving import instance_left_out
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
-from weft.support.errors import InternalError
+from weft.passes.tir.nest import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
+from weft.support.errors import InternalError, Violation
 
 
 def stores_of(block: BlockOp) -> list[memref.StoreOp]:
@@ -45,32 +53,6 @@ def stores_of(block: BlockOp) -> list[memref.StoreOp]:
 
 def loads_of(block: BlockOp, buffer: SSAValue) -> list[memref.LoadOp]:
     return [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
-
-
-def inverse_of(block: BlockOp, indices: Sequence[SSAValue]) -> dict[SSAValue, tuple[int, int]] | None:
-    """Iterator -> (dimension, constant) when each dimension is one iterator of its own plus a constant, and every
-    iterator has a dimension; None when the indices cannot be inverted so."""
-    found: dict[SSAValue, tuple[int, int]] = {}
-    iterators = set(block.iter_vars)
-    for dimension, operand in enumerate(indices):
-        index = Index.of(operand)
-        if not index.terms:
-            continue
-        variable = (index - index.constant).single_value
-        if variable is None or variable not in iterators or variable in found:
-            return None
-        found[variable] = (dimension, index.constant)
-    missing = [v for v, extent in zip(block.iter_vars, block.extents, strict=True) if v not in found and extent != 1]
-    return None if missing else found
-
-
-def ranges_of(
-    block: BlockOp, indices: Sequence[SSAValue], inverse: Mapping[SSAValue, tuple[int, int]]
-) -> list[tuple[int, Index]]:
-    """First element and extent in each dimension of an access with this inverse."""
-    extents: dict[SSAValue, int | SSAValue] = dict(zip(block.iter_vars, block.extents, strict=True))
-    by_dimension = {dimension: (shift, Index.of(extents[v])) for v, (dimension, shift) in inverse.items()}
-    return [by_dimension.get(at, (Index.of(index).constant, Index({}, 1))) for at, index in enumerate(indices)]
 
 
 def clone_body(
@@ -113,11 +95,11 @@ def insert_values(
 
 @dataclass(frozen=True)
 class ComputeInlinePlan(Plan):
-    """The producer, its store, and how its iterators follow from the indices of a load."""
+    """The producer, its store, which of its instances stores an element, and the loads that compute it instead."""
 
     block: BlockOp
     store: memref.StoreOp
-    inverse: Mapping[SSAValue, tuple[int, int]]
+    inverse: AccessInverse
     loads: tuple[memref.LoadOp, ...]
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
@@ -125,12 +107,8 @@ class ComputeInlinePlan(Plan):
         for load in self.loads:
             lift(values_used_by(self.block), Place.before_op(load))
             point = InsertPoint.before(load)
-            indices: dict[SSAValue, Index] = {}
-            for variable in self.block.iter_vars:
-                dimension, constant = self.inverse.get(variable, (None, 0))
-                indices[variable] = (
-                    Index({}) if dimension is None else Index.of(load.indices[dimension]) - constant
-                ).simplified(range_of)
+            instance = self.inverse.instance([Index.of(index) for index in load.indices])
+            indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
             values = insert_values(rewriter, indices, point)
             operations, mapped = clone_body(self.block, dict(values), self.store)
             rewriter.insert(operations, point)
@@ -149,10 +127,12 @@ class ComputeInline(Primitive):
     Requirements:
     1. the block is complete
     2. it stores once, unconditionally, to a temporary that only blocks of its scope read
-    3. the indices of the store can be inverted: each is one iterator plus a constant, and every iterator has one
+    3. the indices of the store can be inverted, and each element that is read is one that some instance stores
     4. nothing between the block and a reader writes what the block reads; nor does the reader, before it needs it
     5. every read of the temporary comes after the block
     6. what the block uses is known at every read
+
+    A block that nothing reads is erased.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -181,15 +161,12 @@ class ComputeInline(Primitive):
         store = single_store(self, 2, block)
         if not is_temporary(store.memref):
             self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store, subject)
-        inverse = inverse_of(block, list(store.indices))
-        if inverse is None:
-            self.refuse(3, f"the indices of {buffer_name(store.memref)} are not distinct iterators", store, subject)
-        if block.guard is not None and not guard_keeps_inside(block):
-            self.refuse(1, "a guard leaves elements out", block, subject)
+        inverse = access_inverse(block, list(store.indices))
+        if isinstance(inverse, Violation):
+            self.refuse(3, inverse, store, subject)
         readers = [b for b in child_blocks(scope_of(block)) if store.memref in buffers_loaded(b)]
-        if not readers:
-            self.refuse(5, f"no block reads {buffer_name(store.memref)}", block, subject)
         for reader in readers:
+            self.require(3, unstored_element(reader, block, store.memref), reader, subject)
             if not precedes(block, reader):
                 self.refuse(5, f'block "{reader.label}" reads it before', reader, subject)
         require_uses_inside(self, 2, store.memref, [block, *readers], subject)
@@ -228,16 +205,30 @@ def erase_regions(rewriter: PatternRewriter, buffer: SSAValue) -> None:
             rewriter.erase(user)
 
 
-def guard_keeps_inside(block: BlockOp) -> bool:
-    """Whether the guards only keep iterators inside their domains, as an imperfect split makes them."""
-    operands = [Index.of(v) for v in block.guard_operands]
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)} | {
-        index + 1 for index in bindings
-    }
-    return all(
-        Index.of_expr(right, operands) - Index.of_expr(left, operands) in allowed for left, right in block.guards
-    )
+def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
+    """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
+    out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
+    (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
+    runs_all = writer.guard is None or instance_left_out(writer) is None
+    for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
+        if not (is_exact(load) and is_exact(store)):
+            if runs_all:
+                continue
+            return Violation("guards leave out elements, and the subscripts are not affine", "not proved")
+        if fills_box_around(store, load):
+            continue
+        try:
+            element = uncovered_element(load, [store])
+        except NotProved as error:
+            return undecided(error)
+        if element is not None:
+            places = [element[("place", d)] for d in range(len(load.indices or ()))]
+            return Violation(
+                f'it reads {buffer_name(buffer)}[{", ".join(map(str, places))}], which "{writer.label}" never writes',
+                counterexample={"element": {f"d{d}": at for d, at in enumerate(places)}},
+                replay=partial(is_never_written, [store], element),
+            )
+    return None
 
 
 def single_store(primitive: Primitive, requirement: int, block: BlockOp) -> memref.StoreOp:
@@ -250,39 +241,87 @@ def single_store(primitive: Primitive, requirement: int, block: BlockOp) -> memr
     return stores[0]
 
 
+def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
+    """Those of `conditions`, over the iterators of `block`, that some instance of it does not satisfy."""
+    context = Context.around(block).inside(block)
+
+    def fails(index: Index, *, is_zero: bool) -> bool:
+        low, high = index.range(range_of)
+        if low is not None and low >= 0 and (not is_zero or high == 0):
+            return False
+        over_loops = index.substitute(context.iterators, range_of).simplified(range_of)
+        return any(_may_be_positive(context, below) for below in (-over_loops, *([over_loops] if is_zero else [])))
+
+    positives = tuple(dict.fromkeys(index for index in conditions.positives if fails(index, is_zero=False)))
+    return Conditions(positives, tuple(index for index in conditions.zeros if fails(index, is_zero=True)))
+
+
+def _may_be_positive(context: Context, index: Index) -> bool:
+    """Whether `index`, over loop values, is above 0 in some iteration, as far as known."""
+    system = System()
+
+    def naming(value: SSAValue) -> Variable:
+        system.declare(value, *range_of(value))
+        return value
+
+    add_domain(system, context.loops, context.conditions, naming)
+    system.positives.append(system.row(index - 1, naming))
+    try:
+        return not system.is_empty()
+    except NotProved:
+        return True
+
+
 @dataclass(frozen=True)
 class ReverseComputeInlinePlan(Plan):
-    """Consumer and producer, the producer's store, and the consumer's iterators from the indices of that store."""
+    """Consumer and producer, the producer's store, the consumer's instance that reads what is stored, and when there is
+    one."""
 
     consumer: BlockOp
     producer: BlockOp
     store: memref.StoreOp
-    inverse: Mapping[SSAValue, tuple[int, int]]
+    instance: tuple[Index, ...]
+    conditions: Conditions
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        buffer = self.store.memref
-        lift(values_used_by(self.consumer), Place.before_op(self.store))
-        indices: dict[SSAValue, Index] = {}
-        for variable in self.consumer.iter_vars:
-            dimension, constant = self.inverse.get(variable, (None, 0))
-            indices[variable] = (
-                Index({}) if dimension is None else Index.of(self.store.indices[dimension]) - constant
-            ).simplified(range_of)
-        point = InsertPoint.before(self.store)
-        values: dict[SSAValue, SSAValue] = dict(insert_values(rewriter, indices, point))
+        buffer, store = self.store.memref, self.store
+        lift(values_used_by(self.consumer), Place.before_op(store))
+        before = store.prev_op
+        point = InsertPoint.before(store)
+        indices: dict[SSAValue, Index] = dict(zip(self.consumer.iter_vars, self.instance, strict=True))
+        values = insert_values(rewriter, indices, point)
         for load in loads_of(self.consumer, buffer):
-            values[load.res] = self.store.value
+            values[load.res] = store.value
         operations = [
             copy_of(op, values)
             for op in self.consumer.body.block.ops
             if not isinstance(op, AccessRegionOp) and not (isinstance(op, memref.LoadOp) and op.memref is buffer)
         ]
         rewriter.insert(operations, point)
-        rewriter.erase(self.store)
+        indices_of_loads = [index for load in loads_of(self.consumer, buffer) for index in load.indices]
+        copies = [values[index].owner for index in indices_of_loads if index in values]
+        erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
+        if self.conditions.positives or self.conditions.zeros:
+            self._under_conditions(before)
+        rewriter.erase(store)
         remove_block(rewriter, self.consumer)
         erase_regions(rewriter, buffer)
         remove_if_unused(rewriter, buffer)
         return (self.producer,)
+
+    def _under_conditions(self, before: Operation | None) -> None:
+        """Put what follows `before` in the producer, up to its store, under the conditions."""
+        store, zero = self.store, Index({})
+        inserted: list[Operation] = []
+        op = store.prev_op
+        while op is not None and op is not before:
+            inserted.append(op)
+            op = op.prev_op
+        for op in inserted:
+            op.detach()
+        tests = [compare_before("sge", index, zero, store) for index in self.conditions.positives]
+        tests += [compare_before("eq", index, zero, store) for index in self.conditions.zeros]
+        insert_before(store, [if_around(conjunction_before(tests, store), inserted[::-1])])
 
 
 @dataclass(frozen=True)
@@ -290,14 +329,16 @@ class ReverseComputeInline(MovingPrimitive):
     """A consumer disappears into its only producer: what was stored to the temporary is consumed on the spot.
 
     Requirements:
-    1. the block is complete
+    1. the block is complete, and runs its whole domain
     2. it reads a temporary that exactly one block writes, and only it reads
     3. that producer is complete and stores once
     4. every load of the temporary has the same indices, which can be inverted, unconditionally
-    5. the producer runs the same elements as the block: equal domains
+    5. each element that the block reads is stored by one instance of the producer
     6. nothing between producer and block touches what the block writes, or writes what it reads
     7. what the block uses is known in the producer
     8. parallel and vectorized loops have independent iterations afterwards too
+
+    Where the producer stores more than the block reads, a condition keeps the rest of its instances from storing.
 
     ```mlir
     tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
@@ -310,11 +351,11 @@ class ReverseComputeInline(MovingPrimitive):
     NAME: ClassVar[str] = "reverse_compute_inline"
     STEP: ClassVar[type[sched.StepOp]] = sched.ReverseComputeInlineOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block is complete",
+        "the block is complete, and runs its whole domain",
         "it reads a temporary of one producer that only it reads",
         "the producer is complete and stores once",
         "every load of the temporary has the same indices, which can be inverted",
-        "the producer runs the same elements as the block",
+        "each element that the block reads is stored by one instance of the producer",
         "nothing between producer and block touches what it writes, or writes what it reads",
         "what it uses is known in the producer",
         KEEPS_INDEPENDENCE,
@@ -326,21 +367,25 @@ class ReverseComputeInline(MovingPrimitive):
     def draft(self) -> ReverseComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
         self.require(1, why_not_complete(block), block, subject)
-        if block.guard is not None and not guard_keeps_inside(block):
-            self.refuse(1, "a guard leaves elements out", block, subject)
+        self.require(1, instance_left_out(block) if block.guard is not None else None, block, subject)
         self.require(1, shared_element(block), block, subject)
         buffer, producer = self._producer(subject)
         self.require(3, why_not_complete(producer), producer, subject)
         store = single_store(self, 3, producer)
         inverse = self._inverse(buffer, subject)
-        self._require_same_elements(producer, store, inverse, subject)
+        self.require(5, shared_element(producer), producer, subject)
+        self._require_stored(producer, buffer, subject)
+        element = [Index.of(index) for index in store.indices]
+        conditions = conditions_left(producer, inverse.conditions(element))
         scope = scope_of(block)
         passed = [op for op in actions_between(block, scope, child_towards(scope, producer)) if op is not producer]
         violation = passing_conflict(block, passed, (), flow_to=False)
         self.require(6, violation or passing_conflict(block, passed, (), flow_to=True), block, subject)
         self._require_no_overlap(producer, buffer, subject)
-        self.require(7, why_not_visible(values_used_by(block), Place.before_op(store)), block, subject)
-        return ReverseComputeInlinePlan(block, block, producer, store, inverse)
+        used = [value for index in inverse.shifts for value in index.values()]
+        reason = why_not_visible([*values_used_by(block), *used], Place.before_op(store))
+        self.require(7, reason, block, subject)
+        return ReverseComputeInlinePlan(block, block, producer, store, inverse.instance(element), conditions)
 
     def _producer(self, subject: str) -> tuple[SSAValue, BlockOp]:
         block = self.block
@@ -360,7 +405,7 @@ class ReverseComputeInline(MovingPrimitive):
             return buffer, writers[0]
         self.refuse(2, "it reads no temporary that a block of its scope writes", block, subject)
 
-    def _inverse(self, buffer: SSAValue, subject: str) -> dict[SSAValue, tuple[int, int]]:
+    def _inverse(self, buffer: SSAValue, subject: str) -> AccessInverse:
         loads = loads_of(self.block, buffer)
         first = [Index.of(i) for i in loads[0].indices]
         for load in loads:
@@ -368,28 +413,20 @@ class ReverseComputeInline(MovingPrimitive):
                 self.refuse(4, "a load is conditional or in a loop", load, subject)
             if [Index.of(i) for i in load.indices] != first:
                 self.refuse(4, f"{buffer_name(buffer)} is read at different indices", load, subject)
-        inverse = inverse_of(self.block, list(loads[0].indices))
-        if inverse is None:
-            self.refuse(4, f"the indices of {buffer_name(buffer)} are not distinct iterators", loads[0], subject)
+        inverse = access_inverse(self.block, list(loads[0].indices))
+        if isinstance(inverse, Violation):
+            self.refuse(4, inverse, loads[0], subject)
         return inverse
 
-    def _require_same_elements(
-        self, producer: BlockOp, store: memref.StoreOp, inverse: Mapping[SSAValue, tuple[int, int]], subject: str
-    ) -> None:
-        """Dimension by dimension, the producer stores the range of elements that the block reads."""
-        if producer.guard is not None and not guard_keeps_inside(producer):
-            self.refuse(5, f'block "{producer.label}" leaves elements out', producer, subject)
-        produced = inverse_of(producer, list(store.indices))
-        if produced is None:
-            self.refuse(5, f'block "{producer.label}" does not store each element once', store, subject)
-        (load, *_) = loads_of(self.block, store.memref)
-        stored = ranges_of(producer, list(store.indices), produced)
-        read = ranges_of(self.block, list(load.indices), inverse)
-        for dimension, (theirs, ours) in enumerate(zip(stored, read, strict=True)):
-            if theirs != ours:
-                texts = [f"{extent!r} elements from {start}" for start, extent in (theirs, ours)]
-                detail = f"in dimension {dimension} the producer runs {texts[0]}, the block {texts[1]}"
-                self.refuse(5, detail, self.block, subject)
+    def _require_stored(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
+        """Each instance of the block finds an instance of the producer to become a part of."""
+        if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
+            detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
+            self.refuse(5, Violation(detail, "not proved"), producer, subject)
+        if producer.guard is not None and not all(is_temporary(written) for written in buffers_written(self.block)):
+            # The domain of a block that writes a parameter is what it runs.
+            self.require(5, instance_left_out(producer), producer, subject)
+        self.require(5, unstored_element(self.block, producer, buffer), self.block, subject)
 
     def _require_no_overlap(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
         """The block writes nothing that the producer reads in a later instance."""

@@ -146,6 +146,24 @@ def index_operands(op: Operation) -> Sequence[SSAValue]:
     return []
 
 
+def instance_left_out(block: BlockOp) -> Violation | None:
+    """An instance that the guards of a block keep from running, or None when every instance runs."""
+    domain = domain_of(block)
+    try:
+        missed = missed_instance(domain, loops_run=True)
+    except NotProved as error:
+        return undecided(error)
+    if missed is None:
+        return None
+    point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(block.iter_vars)}
+    text = ", ".join(f"{name}={value}" for name, value in point.items())
+    return Violation(
+        f"its guards leave out instance ({text})",
+        counterexample={"instance": point},
+        replay=lambda: is_missed(domain, missed),
+    )
+
+
 def full_domain(extent: int | SSAValue) -> IterDomain:
     return IterDomain(Index({}), extent, clipped=False)
 
@@ -213,26 +231,11 @@ class Move(MovingPrimitive):
         for left, right in guards_of(block):
             found = _guard_of_iterator(right - left - 1, bindings)
             if found is None:
-                self._require_nothing_left_out(requirement)
+                # A guard over several iterators cannot be kept; it need not be when every instance runs.
+                self.require(requirement, instance_left_out(block), block, block_text(block))
             elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
                 kept.append(found)
         return tuple(kept)
-
-    def _require_nothing_left_out(self, requirement: int) -> None:
-        """A guard over several iterators cannot be kept; it need not be when every instance runs."""
-        try:
-            missed = missed_instance(domain_of(self.block), loops_run=True)
-        except NotProved as error:
-            self.refuse(requirement, undecided(error), self.block, block_text(self.block))
-        if missed is not None:
-            point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(self.block.iter_vars)}
-            text = ", ".join(f"{name}={value}" for name, value in point.items())
-            violation = Violation(
-                f"its guards leave out instance ({text})",
-                counterexample={"instance": point},
-                replay=lambda: is_missed(domain_of(self.block), missed),
-            )
-            self.refuse(requirement, violation, self.block, block_text(self.block))
 
     def require_all_instances(self, requirement: int, domains: Sequence[IterDomain], subject: str) -> None:
         """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""

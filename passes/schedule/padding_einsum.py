@@ -23,7 +23,6 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.schedule.copying import buffer_extents, unwritten_element
-from weft.passes.schedule.inlining import guard_keeps_inside
 from weft.passes.schedule.padding_copies import Axis, PaddedCopy, copy_in, copy_out
 from weft.passes.schedule.padding_domains import (
     bindings_of,
@@ -177,7 +176,7 @@ class PadEinsum(MovingPrimitive):
             if not all(is_fixed(value) for value in Index.of(block.extents[at]).values()):
                 name = block.iter_vars[at].name_hint
                 self.refuse(3, f"the extent of iterator %{name} is not known outside of loops", block, subject)
-        if block.guard is not None and not guard_keeps_inside(block):
+        if block.guard is not None and not _guard_keeps_inside(block):
             self.refuse(3, "a guard leaves instances out", block, subject)
         return grown
 
@@ -299,3 +298,15 @@ def _has_safe_divisor(op: Operation) -> bool:
     divisor = op.operands[-1].owner
     constant = divisor.value if isinstance(divisor, arith.ConstantOp) else None
     return len(op.operands) == 2 and isinstance(constant, IntegerAttr) and constant.value.data not in (0, -1)
+
+
+def _guard_keeps_inside(block: BlockOp) -> bool:
+    """Whether the guards only keep iterators inside their domains, as an imperfect split makes them."""
+    operands = [Index.of(v) for v in block.guard_operands]
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)} | {
+        index + 1 for index in bindings
+    }
+    return all(
+        Index.of_expr(right, operands) - Index.of_expr(left, operands) in allowed for left, right in block.guards
+    )

@@ -75,6 +75,22 @@ EVEN = function(
     temporaries=TEMPORARY + "\n  %C2 = memref.alloc() : memref<12xf32>",
     parameters="%A: memref<12xf32>",
 )
+CORNER_READ_AT_RANDOM = """
+func.func @f(%A: memref<6xf32>, %I: memref<3xindex>, %C: memref<3xf32>) {
+  %B = memref.alloc() : memref<6xf32>
+  tir.for %i in 6 {
+    tir.block "B" iters(%v: spatial<6>) = [%i] where [%i] < [5] {
+      %a = memref.load %A[%v] : memref<6xf32>
+      memref.store %a, %B[%v] : memref<6xf32>
+    } }
+  tir.for %i in 3 {
+    tir.block "C" iters(%v: spatial<3>) = [%i] {
+      %x = memref.load %I[%v] : memref<3xindex>
+      %b = memref.load %B[%x] : memref<6xf32>
+      memref.store %b, %C[%v] : memref<3xf32>
+    } }
+  func.return
+}"""
 STRIDED = function(
     block("B", copy("A", "B"), "%i in 3 { tir.for %j in 4", at="%j * 3 + %i") + "}",
     block("C", copy("B", "C")),
@@ -185,15 +201,45 @@ func.func @f(%C: memref<5xf32>) {
     } } }
   func.return
 }"""
-ROW = function(
+ROW_REPEATED = function(
     """tir.for %i in 4 { tir.for %j in 12 {
       tir.block "B" iters(%vi: spatial<4>, %v: spatial<12>) = [%i, %j] {
         %a = memref.load %A[%v] : memref<12xf32>
-        memref.store %a, %B[%vi, %v] : memref<4x12xf32>
+        memref.store %a, %B[%v] : memref<12xf32>
       } } }""",
-    block("C", "%b = memref.load %B[%c0, %v] : memref<4x12xf32>\nmemref.store %b, %C[%v] : memref<12xf32>"),
-    temporaries="  %B = memref.alloc() : memref<4x12xf32>",
+    block("C", copy("B", "C")),
+    temporaries=TEMPORARY,
 )
+READ_WHERE_WRITTEN = function(
+    block("B", copy("A", "B")).replace("= [%i] {", "= [%i] where [%i] < [11] {"),
+    block("C", copy("B", "C"), "%i in 11", "%v: spatial<11>"),
+    parameters="%A: memref<12xf32>, %C: memref<12xf32>",
+    temporaries=TEMPORARY,
+)
+AS_MANY_AS_LOADED = function(
+    block("B", copy("A", "B"), "%i in %m", "%v: spatial<%m>"),
+    block("C", copy("B", "C"), "%i in %m", "%v: spatial<%m>"),
+    parameters="%A: memref<12xf32>, %C: memref<12xf32>, %I: memref<1xindex>",
+    temporaries=TEMPORARY + "\n  %m = memref.load %I[%c0] : memref<1xindex>",
+)
+READ_BY_PAIRS = function(
+    block("B", copy("A", "B")),
+    block("C", "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n" + copy("B", "C", at="%x")),
+    temporaries=TEMPORARY,
+)
+
+
+def stored_at(expression: str) -> str:
+    """B[expression] = A[v], for an expression over d0."""
+    at = f"%x = affine.apply affine_map<(d0) -> ({expression})>(%v)\n"
+    if expression == "d0 * d0":
+        at = "%x = arith.muli %v, %v : index\n"
+    temporary = "  %B = memref.alloc() : memref<122xf32>"
+    store = copy("A", "B", to="%x").replace("%B[%x] : memref<12xf32>", "%B[%x] : memref<122xf32>")
+    load = f"{at}%b = memref.load %B[%x] : memref<122xf32>\nmemref.store %b, %C[%v] : memref<12xf32>"
+    return function(block("B", at + store), block("C", load), temporaries=temporary)
+
+
 NESTED_ROWS = """
 func.func @f(%A: memref<4x8xf32>, %C: memref<4x8xf32>, %I: memref<4xi32>) {
   tir.for %i in 4 {
@@ -268,16 +314,20 @@ MOVES = [
 
 INLINES = [
     Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"), 'block "Y" has an init: it is a reduction'),
-    Refusal("compute_inline", 1, CORNER, lambda s: s.compute_inline("B"), "a guard leaves elements out"),
     Refusal("compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.compute_inline("C"), "it writes the parameter C"),
     Refusal("compute_inline", 2, READ_OUTSIDE, lambda s: s.compute_inline("B"),
             "memref.load outside of the blocks of its scope uses B"),
-    Refusal("compute_inline", 3, STORED_TURNED, lambda s: s.compute_inline("B"),
-            "the indices of B are not distinct iterators"),
+    Refusal("compute_inline", 3, stored_at("d0 floordiv 2"), lambda s: s.compute_inline("B"),
+            r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
+    Refusal("compute_inline", 3, stored_at("d0 * 3 mod 7"), lambda s: s.compute_inline("B"),
+            r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
+    Refusal("compute_inline", 3, stored_at("d0 * d0"), lambda s: s.compute_inline("B"),
+            "is no affine function of the iterators alone", proved=False),
+    Refusal("compute_inline", 3, CORNER_READ_AT_RANDOM, lambda s: s.compute_inline("B"),
+            "guards leave out elements, and the subscripts are not affine", proved=False),
     Refusal("compute_inline", 4, IN_PLACE, lambda s: s.compute_inline("B"),
             r'block "B" reads A\[1\]; iteration \(i=0\) of block "C" writes A\[1\]',
             {"first iteration": {"i": 1}, "second iteration": {"i": 0}}),
-    Refusal("compute_inline", 5, UNREAD, lambda s: s.compute_inline("B"), "no block reads B"),
     Refusal("compute_inline", 5, READ_BEFORE, lambda s: s.compute_inline("B"), 'block "C" reads it before'),
     Refusal("compute_inline", 6, INNER_VALUE, lambda s: s.compute_inline("B"), "it uses %k, which is not known there"),
     Refusal("reverse_compute_inline", 1, SUM_OF_B, lambda s: s.reverse_compute_inline("C"), "has an init"),
@@ -291,14 +341,18 @@ INLINES = [
     Refusal("reverse_compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.reverse_compute_inline("B"),
             "it reads no temporary that a block of its scope writes"),
     Refusal("reverse_compute_inline", 3, MATMUL, lambda s: s.reverse_compute_inline("C"), 'block "Y" has an init'),
-    Refusal("reverse_compute_inline", 4, READ_TURNED, lambda s: s.reverse_compute_inline("C"),
-            "the indices of B are not distinct iterators"),
+    Refusal("reverse_compute_inline", 4, READ_BY_PAIRS, lambda s: s.reverse_compute_inline("C"),
+            r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("reverse_compute_inline", 4, READ_TWICE, lambda s: s.reverse_compute_inline("C"),
             "B is read at different indices"),
     Refusal("reverse_compute_inline", 4, PADDED, lambda s: s.reverse_compute_inline("C"),
             "a load is conditional or in a loop"),
-    Refusal("reverse_compute_inline", 5, ROW, lambda s: s.reverse_compute_inline("C"),
-            "in dimension 0 the producer runs 4 elements from 0, the block 1 elements from 0"),
+    Refusal("reverse_compute_inline", 5, ROW_REPEATED, lambda s: s.reverse_compute_inline("C"),
+            "store to the same element of B, so their order matters", ...),
+    Refusal("reverse_compute_inline", 5, READ_WHERE_WRITTEN, lambda s: s.reverse_compute_inline("C"),
+            r"its guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
+    Refusal("reverse_compute_inline", 5, AS_MANY_AS_LOADED, lambda s: s.reverse_compute_inline("C"),
+            "the subscripts of B or the conditions around it are not affine", proved=False),
     Refusal("reverse_compute_inline", 6, BETWEEN, lambda s: s.reverse_compute_inline("C"),
             r'block "C" reads D\[0\]; iteration \(i=0\) of block "X" writes D\[0\]',
             {"first iteration": {"i": 0}, "second iteration": {"i": 0}}),

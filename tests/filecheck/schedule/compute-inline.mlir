@@ -310,3 +310,32 @@ sched.func @schedule {
   %b = sched.get_block "B" in @f : block
   sched.compute_inline %b
 }
+
+// -----
+
+// Indices of the store are inverted: quotient and remainder.
+// CHECK-LABEL: func.func @f(
+// CHECK-NOT: memref.alloc
+// CHECK: tir.block "C" iters(%v: spatial<24>) = [%i] {
+// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%v)
+// CHECK-NEXT: %[[COLUMN:.*]] = affine.apply affine_map<(d0) -> ((((d0 mod 4) * -1) + 3))> (%v)
+// CHECK-NEXT: memref.load %A[%[[ROW]], %[[COLUMN]]]
+func.func @f(%A: memref<6x4xf32>, %C: memref<24xf32>) {
+  %B = memref.alloc() : memref<24xf32>
+  tir.for %i in 6 { tir.for %j in 4 {
+    tir.block "B" iters(%v: spatial<6>, %w: spatial<4>) = [%i, %j] {
+      %a = memref.load %A[%v, %w] : memref<6x4xf32>
+      %x = affine.apply affine_map<(d0, d1) -> (d0 * 4 + 3 - d1)>(%v, %w)
+      memref.store %a, %B[%x] : memref<24xf32>
+    } } }
+  tir.for %i in 24 {
+    tir.block "C" iters(%v: spatial<24>) = [%i] {
+      %b = memref.load %B[%v] : memref<24xf32>
+      memref.store %b, %C[%v] : memref<24xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  sched.compute_inline %b
+}

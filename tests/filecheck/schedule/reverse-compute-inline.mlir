@@ -194,3 +194,38 @@ sched.func @schedule {
   %c = sched.get_block "C" in @g : block
   sched.reverse_compute_inline %c
 }
+
+// -----
+
+// Rows 2 to 6 are read, in another shape: a condition keeps the other instances from storing.
+// CHECK-LABEL: func.func @f(
+// CHECK: tir.block "B" iters(%v: spatial<12>, %w: spatial<3>) = [%i, %j] {
+// CHECK-NEXT: %a = memref.load %A[%v, %w]
+// CHECK-NEXT: %0 = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%v, %w)
+// CHECK: arith.cmpi sge, %0, %1 : index
+// CHECK-NEXT: %3 = affine.apply affine_map<(d0, d1) -> ((((d0 * -3) + (d1 * -1)) + 20))> (%v, %w)
+// CHECK: arith.cmpi sge, %3, %4 : index
+// CHECK: scf.if
+// CHECK-NEXT: %7 = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%v, %w)
+// CHECK-NEXT: memref.store %a, %C[%7]
+// CHECK-NOT: tir.block
+func.func @f(%A: memref<12x3xf32>, %C: memref<15xf32>) {
+  %B = memref.alloc() : memref<12x3xf32>
+  tir.for %i in 12 { tir.for %j in 3 {
+    tir.block "B" iters(%v: spatial<12>, %w: spatial<3>) = [%i, %j] {
+      %a = memref.load %A[%v, %w] : memref<12x3xf32>
+      memref.store %a, %B[%v, %w] : memref<12x3xf32>
+    } } }
+  tir.for %i in 15 {
+    tir.block "C" iters(%v: spatial<15>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 floordiv 3 + 2)>(%v)
+      %y = affine.apply affine_map<(d0) -> (d0 mod 3)>(%v)
+      %b = memref.load %B[%x, %y] : memref<12x3xf32>
+      memref.store %b, %C[%v] : memref<15xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %c = sched.get_block "C" in @f : block
+  sched.reverse_compute_inline %c
+}

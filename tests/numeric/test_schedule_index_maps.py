@@ -1,0 +1,88 @@
+"""Primitives on blocks whose indices are other affine maps than an iterator a dimension: reshapes, reversals."""
+
+from __future__ import annotations
+
+import pytest
+from index_map_programs import Shape, chain, stage
+from schedule_checks import check_schedule
+
+import weft
+
+Buffer = tuple[str, Shape]
+A, C = "A", "C"
+
+
+def two(shape_a: Shape, extents: Shape, read: list[str], b: Shape, written: list[str],
+        extents_c: Shape, read_b: list[str], c: Shape, written_c: list[str], guard: str = "") -> str:  # fmt: skip
+    """B[written] = A[read]; C[written_c] = B[read_b]."""
+    return chain(
+        [
+            stage("B", extents, ("A", shape_a), read, ("B", b), written, guard=guard),
+            stage("C", extents_c, ("B", b), read_b, ("C", c), written_c),
+        ],
+        [("A", shape_a), ("C", c)],
+        [("B", b)],
+    )
+
+
+ROWS = ["d0", "d1"]
+MAPS = {
+    "flatten": two([6, 8], [6, 8], ROWS, [48], ["d0 * 8 + d1"], [48], ["d0"], [48], ["d0"]),
+    "unflatten": two([48], [48], ["d0"], [6, 8], ["d0 floordiv 8", "d0 mod 8"], [6, 8], ROWS, [6, 8], ROWS),
+    "reshape": two([6, 8], [6, 8], ROWS, [6, 8], ROWS, [48], ["d0 floordiv 8", "d0 mod 8"], [48], ["d0"]),
+    "join": two([48], [48], ["d0"], [48], ["d0"], [4, 12], ["d0 * 12 + d1"], [4, 12], ROWS),
+    "reversed": two([12], [12], ["d0"], [12], ["11 - d0"], [12], ["11 - d0"], [12], ["d0"]),
+    "blocked": two([7, 12], [7, 12], ROWS, [7, 3, 4], ["d0", "d1 floordiv 4", "d1 mod 4"],
+                   [3, 7, 4], ["d1", "d0", "d2"], [3, 7, 4], ["d0", "d1", "d2"]),
+    "unit": two([12], [12, 1], ["d0 + d1"], [1, 12], ["d1", "d0"], [1, 12, 1], ["d0", "d1"], [12], ["d1"]),
+    "every second": two([12], [12], ["d0"], [24], ["d0 * 2 + 1"], [12], ["d0 * 2 + 1"], [12], ["d0"]),
+    "pairs swapped": two([12], [12], ["d0"], [12], ["d0 floordiv 2 * 2 + 1 - d0 mod 2"], [12], ["d0"], [12], ["d0"]),
+    "a part": two([12, 12], [12, 12], ROWS, [12, 12], ROWS, [5, 7], ["d0 + 3", "10 - d1"], [5, 7], ROWS),
+    "every third": two([12], [12], ["d0"], [12], ["d0"], [4], ["d0 * 3 + 1"], [4], ["d0"]),
+    "a row": two([4, 12], [4, 12], ROWS, [4, 12], ROWS, [12], ["2", "d0"], [12], ["d0"]),
+    "padded layout": two([10], [12], ["d0 mod 10"], [3, 4], ["d0 floordiv 4", "d0 mod 4"],
+                         [10], ["d0 floordiv 4", "d0 mod 4"], [10], ["d0"]),
+    "dynamic": two(["n"], ["n"], ["d0"], ["n"], ["d0"], ["n"], ["d0"], ["n"], ["d0"]),
+    "dynamic blocked": two([4, "n"], ["n", 4], ["d1", "d0"], ["n", 4], ["d0", "d1"], [4, "n"], ["d1", "3 - d0"],
+                           [4, "n"], ROWS),
+    "guarded": two([12], [12], ["d0"], [12], ["d0"], [9], ["d0"], [9], ["d0"], guard="where [%i0] < [10]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_inline_producer(name: str) -> None:
+    module = weft.parse(MAPS[name])
+    sch = weft.Schedule(module)
+    sch.compute_inline("B")
+    check_schedule(module, sch, run=name in ("reshape", "dynamic blocked"))
+
+
+@pytest.mark.parametrize("name", [name for name in MAPS if name != "guarded"])
+def test_inline_consumer(name: str) -> None:
+    module = weft.parse(MAPS[name])
+    sch = weft.Schedule(module)
+    sch.reverse_compute_inline("C")
+    check_schedule(module, sch, run=name in ("a part", "padded layout"))
+    needs_condition = name in ("a part", "every third", "a row", "padded layout")
+    assert ("scf.if" in str(sch.mod)) == needs_condition, sch.mod
+
+
+def test_inline_consumer_after_tiling() -> None:
+    """The condition is on the loops as they are."""
+    module = weft.parse(MAPS["a part"])
+    sch = weft.Schedule(module)
+    sch.tile(*sch.get_loops("B"), factors=[5, 4])
+    sch.reverse_compute_inline("C")
+    check_schedule(module, sch)
+
+
+def test_inline_block_that_nothing_reads() -> None:
+    stages = [
+        stage("B", [12], ("A", [12]), ["d0"], ("B", [12]), ["d0"]),
+        stage("C", [12], ("A", [12]), ["d0"], ("C", [12]), ["d0"]),
+    ]
+    module = weft.parse(chain(stages, [("A", [12]), ("C", [12])], [("B", [12])]))
+    sch = weft.Schedule(module)
+    sch.compute_inline("B")
+    assert "%B" not in str(sch.mod) and '"B"' not in str(sch.mod)
+    check_schedule(module, sch)
