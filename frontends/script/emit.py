@@ -98,8 +98,9 @@ class ScriptEmitter(ElementEmitter):
         if isinstance(expr, Symbol):
             if expr.value is None:
                 raise CompileError(
-                    f"the extent {expr.name} is not known: no buffer that is declared so far has it as a dimension",
-                    location=self.place,
+                    f"the value of {expr.name} is not known: no buffer that is declared so far has it alone as an "
+                    "extent or a stride, and no parameter has its name",
+                    location=expr.place or self.place,
                 )
             return expr.value
         if isinstance(expr, Leaf) and expr.is_index:
@@ -206,13 +207,16 @@ class ScriptEmitter(ElementEmitter):
         ```
         """
         own: set[tuple[SSAValue, int]] = set()
+        outer = self.place
         for buffer in buffers:
+            self.place = buffer.place or self.place
             for dimension, extent in enumerate(buffer.extents):
                 if isinstance(extent, Symbol) and extent.value is None:
                     position = self.constant(dimension, _INDEX)
                     extent.value = self.append(DimOp(buffer.value, position), hint_of(extent.name))
                     own.add((buffer.value, dimension))
         for buffer in buffers:
+            self.place = buffer.place or self.place
             dynamic = [d for d, size in enumerate(buffer.type.get_shape()) if size == DYNAMIC_INDEX]
             stated = [d for d in dynamic if buffer.extents[d] is not None]
             if all((buffer.value, d) in own for d in stated):
@@ -225,20 +229,22 @@ class ScriptEmitter(ElementEmitter):
             extents = [self.index(extent) for d in dynamic if isinstance(extent := buffer.extents[d], Expr)]
             self.finish(AssumeShapeOp(buffer.value, extents))
         for buffer in buffers:
+            self.place = buffer.place or self.place
             self._declare_strides(buffer)
+        self.place = outer
 
     def _declare_strides(self, buffer: Buffer) -> None:
         """A stride that is met first is what the buffer says; one that is known must be so."""
-        is_tied = any(stride.value is not None for stride in buffer.strides.values())
+        own: set[int] = set()
         for dimension, stride in buffer.strides.items():
-            if stride.value is None:
+            if isinstance(stride, Symbol) and stride.value is None:
                 stride.value = self.stride(buffer, dimension)
                 stride.value.name_hint = hint_of(stride.name)
-        if is_tied:
+                own.add(dimension)
+        if own != set(buffer.strides):
             values = [
-                self.stride(buffer, dimension) if stride is None or stride.value is None else stride.value
+                self.index(buffer.strides[dimension]) if dimension in buffer.strides else self.stride(buffer, dimension)
                 for dimension in dynamic_strides(buffer.type)
-                for stride in [buffer.strides.get(dimension)]
             ]
             self.finish(AssumeStridesOp(buffer.value, values))
 

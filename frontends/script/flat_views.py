@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.dialects.strides import strides_of
-from weft.frontends.script.values import Buffer, Stride, Symbol
+from weft.frontends.script.values import Buffer, Stride, same_index
 from weft.frontends.te.expr import Binary, Const, Expr, binary
 from weft.frontends.te.operators import BinaryKind
 
@@ -75,7 +75,7 @@ def _is(factor: Expr, stride: int | Expr) -> bool:
         return stride != 1 and _number(factor) == stride
     if isinstance(factor, Stride) and isinstance(stride, Stride):
         return factor.buffer.value is stride.buffer.value and factor.dimension == stride.dimension
-    return isinstance(stride, Symbol) and factor is stride
+    return same_index(factor, stride)
 
 
 def _number(expr: Expr) -> object:

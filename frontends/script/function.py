@@ -21,7 +21,7 @@ from weft.frontends.script.constructs import DType, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.flat_views import FlatView
-from weft.frontends.script.source import Positioned, Source
+from weft.frontends.script.source import Positioned, Source, free_names
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.expr import Expr
@@ -41,6 +41,9 @@ class Handle:
     node: ast.arg
     position: int
     buffer: Buffer | None = None
+
+    def __repr__(self) -> str:
+        return f"parameter {self.name}, a T.handle"
 
 
 @dataclass
@@ -153,34 +156,50 @@ class FunctionParser:
         for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
             raise self.error(default, "parameters have no defaults")
         parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        buffers: list[tuple[ast.arg, ast.Call | ast.Subscript, int]] = []
         for position, parameter in enumerate(parameters):
             if parameter.annotation is None:
                 raise self.error(
                     parameter,
                     f'parameter {parameter.arg} has no type: write {parameter.arg}: T.Buffer((m, n), "float32")',
                 )
-            self._parameter(parameter, _unquoted(parameter.annotation), position, declaration)
+            annotation = parameter.annotation
+            if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+                annotation = self.source.quoted(annotation, annotation.value) or annotation
+            kind, is_bare = self._kind(annotation)
+            if kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
+                buffers.append((parameter, annotation, position))
+            else:
+                self._parameter(parameter, annotation, kind, is_bare, position, declaration)
+        # Scalars first: a size with the name of a scalar parameter is that parameter, wherever it stands.
+        for parameter, annotation, position in buffers:
+            self.emitter.place = self.source.place(parameter)
+            buffer = self._buffer_parameter(annotation, parameter.arg, position)
+            if self.evaluator.known(parameter.arg) is not None:
+                raise self.error(parameter, f"{parameter.arg} names a buffer and a size: rename one of them")
+            self.evaluator.bind(parameter.arg, buffer)
+            self._declared.append(buffer)
 
-    def _parameter(self, parameter: ast.arg, annotation: ast.expr, position: int, declaration: bool) -> None:
-        name = parameter.arg
+    def _kind(self, annotation: ast.expr) -> tuple[object, bool]:
+        """The word that an annotation is, or that it calls or indexes, and whether it is that word alone."""
         word = annotation
         while isinstance(word, ast.Call | ast.Subscript):
             word = word.func if isinstance(word, ast.Call) else word.value
-        kind = self.evaluator.evaluate(word)
+        return self.evaluator.evaluate(word), word is annotation
+
+    def _parameter(
+        self, parameter: ast.arg, annotation: ast.expr, kind: object, is_bare: bool, position: int, declaration: bool
+    ) -> None:
+        name = parameter.arg
         if kind is tir.handle and declaration:
             self._argument(PtrType(), name, position)
         elif kind is tir.handle:
             handle = Handle(name, parameter, position)
             self._handles.append(handle)
             self.evaluator.bind(name, handle)
-        elif kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
-            self.emitter.place = self.source.place(parameter)
-            buffer = self._buffer_parameter(annotation, name, position)
-            self.evaluator.bind(name, buffer)
-            self._declared.append(buffer)
         elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
             self._typed_parameter(annotation, name, position)
-        elif isinstance(kind, DType) and word is annotation:
+        elif isinstance(kind, DType) and is_bare:
             type = IndexType() if kind.name in ("int32", "int64") else type_of(kind.name)
             self.evaluator.bind(name, Leaf.of(self._argument(type, name, position), name))
         else:
@@ -234,54 +253,53 @@ class FunctionParser:
         names, strides = self._strides(options["strides"], name, shape) if "strides" in options else ({}, None)
         buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
         buffer.strides.update(names)
+        buffer.place = self.source.place(node)
         return buffer
 
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
-    ) -> tuple[dict[int, Symbol], tuple[int | None, ...] | None]:
-        """The names of strides by dimension, and the strides: numbers, and None for those that calls decide.
+    ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
+        """The expressions of strides by dimension, and the strides: numbers, and None for those that calls decide.
 
         A stride of -1 is that of a dense buffer.
         """
         values = items(self.evaluator.evaluate(node) or ())
         if values and len(values) != len(shape):
             raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
-        names: dict[int, Symbol] = {}
+        names: dict[int, Expr] = {}
         strides: list[int | None] = [None] * len(values)
         dense: int | None = 1
         for dimension in reversed(range(len(values))):
             value, extent = values[dimension], shape[dimension]
-            if isinstance(value, str):
-                known = self.evaluator.known(value)
-                value = Symbol(value) if known is None else known
-            number = as_number(value)
-            if isinstance(value, Symbol):
-                names[dimension] = value
-            elif number == -1 and dense is not None:
+            if as_number(value) == -1 and dense is not None:
                 strides[dimension] = dense
-            elif isinstance(number, int) and not isinstance(number, bool) and number != -1:
-                strides[dimension] = number
+            elif isinstance(value, str) and value.isidentifier() and self.evaluator.known(value) is None:
+                names[dimension] = Symbol(value)  # TVM prints different strides under one name
             elif value is not None:
-                raise self.error(
-                    node,
-                    f"stride {dimension} of {name} is a number, a variable, or None where calls decide, got {value!r}",
-                )
+                size = self._size(node, value, f"{name}: stride {dimension}")
+                if isinstance(size, Expr):
+                    names[dimension] = size
+                else:
+                    strides[dimension] = size
             dense = dense * extent if dense is not None and isinstance(extent, int) else None
         return dict(sorted(names.items())), tuple(strides) if values else None
 
     def _shape(self, node: ast.expr, name: str) -> tuple[int | Expr | None, ...]:
         return tuple(
-            None if value is None else self._dimension(node, value, f"{name}: extent {d}")
+            None if value is None else self._size(node, value, f"{name}: extent {d}")
             for d, value in enumerate(items(self.evaluator.evaluate(node)))
         )
 
-    def _dimension(self, node: ast.expr, value: object, what: str) -> int | Expr:
+    def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
+        """An extent or a stride: a number, an index expression, or the text of one, whose new names are symbols."""
         if isinstance(value, str):
-            known = self.evaluator.known(value)
-            if known is None:
-                known = Symbol(value)
-                self.evaluator.bind(value, known)
-            value = known
+            text = self.source.quoted(node, value)
+            if text is None:
+                raise self.error(node, f"{what} is a size as text, got {value!r}")
+            for name in free_names(text):
+                if self.evaluator.known(name) is None:
+                    self.evaluator.bind(name, Symbol(name, place=self.source.place(node)))
+            value = self.evaluator.evaluate(text)
         return self.evaluator.as_extent(node, value, what)
 
     # What declarations are made of
@@ -376,6 +394,11 @@ class FunctionParser:
     def flush(self) -> None:
         """State the extents of the buffers that were declared since the last time."""
         declared, self._declared = self._declared, []
+        for buffer in declared:
+            for dimension, stride in buffer.strides.items():
+                known = self.evaluator.known(stride.name) if isinstance(stride, Symbol) else None
+                if isinstance(known, Symbol | Leaf) and known.is_index:
+                    buffer.strides[dimension] = known
         self.emitter.declare(declared)
 
     def func_attr(self, node: ast.Call) -> None:
@@ -415,19 +438,6 @@ MATCH_OPTIONS = {
     "axis_separators": "buffers are flat in memory",
 }
 """Options of TVM's declarations that are read when they change nothing -> what else would be wrong."""
-
-
-def _unquoted(annotation: ast.expr) -> ast.expr:
-    """What a quoted annotation says."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            inner = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return annotation
-        for node in ast.walk(inner):
-            ast.copy_location(node, annotation)
-        return inner
-    return annotation
 
 
 def _plain(values: dict[object, object]) -> dict[object, object]:

@@ -44,6 +44,16 @@ class Source:
         """An error at `node`."""
         return CompileError(message, location=self.place(node))
 
+    def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
+        """The expression that the string `text` at `node` spells; None where it is no expression."""
+        try:
+            inner = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        for part in ast.walk(inner):
+            ast.copy_location(part, node)
+        return inner
+
     def parse(self) -> ast.Module:
         """The syntax tree. Raises CompileError where the text is no Python."""
         try:
@@ -81,3 +91,13 @@ def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[
             if first <= line <= node.lineno:
                 return source, node
     raise CompileError(f"'{name}' was not found at {file}:{line}: has the file changed since it was imported?")
+
+
+def free_names(node: ast.expr) -> list[str]:
+    """The names in an expression that stand for values: neither called nor followed by an attribute."""
+    words = {
+        id(part.func if isinstance(part, ast.Call) else part.value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Call | ast.Attribute)
+    }
+    return [part.id for part in ast.walk(node) if isinstance(part, ast.Name) and id(part) not in words]

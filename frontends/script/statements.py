@@ -16,6 +16,7 @@ from weft.frontends.script.conditions import ConditionParser
 from weft.frontends.script.constructs import Construct, DType
 from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.loops import LoopParser
+from weft.frontends.script.python_rules import shown
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
 from weft.frontends.te.expr import Compare, Const, Expr
@@ -163,7 +164,11 @@ class StatementParser:
     def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):
             known = self.evaluator.known(target.id)
-            return self._symbol(value, target.id) if known is None else known
+            if known is None:
+                return self._symbol(value, target.id)
+            if not isinstance(known, Symbol | Leaf) or not known.is_index:
+                raise self.error(target, f"{target.id} is {shown(known)} already: a size has a name of its own")
+            return known
         return self.evaluator.evaluate(value)
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
@@ -171,7 +176,7 @@ class StatementParser:
         dtype = cast("DType", self._word(node)).name
         if dtype not in ("int32", "int64"):
             raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
-        return Symbol(name, dtype)
+        return Symbol(name, dtype, place=self.source.place(node))
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
         names = [self._plain_name(item) for item in target.elts]

@@ -14,6 +14,7 @@ from weft.frontends.te.expr import Binary, Const, Expr, nested
 from weft.frontends.te.operators import Number
 from weft.frontends.te.shapes import value_name
 from weft.support.errors import InternalError
+from weft.support.locations import SourceLocation
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -46,6 +47,8 @@ class Symbol(Expr):
     dtype: str = "int64"
     is_index: bool = True
     value: SSAValue | None = None
+    place: SourceLocation | None = None
+    """Where it is declared."""
 
     def text(self, depth: int) -> str:
         return self.name
@@ -54,14 +57,16 @@ class Symbol(Expr):
 class Buffer:
     """A buffer of the program. `extents` has a number, an expression, or None where nothing is known."""
 
-    __slots__ = ("extents", "name", "strides", "value")
+    __slots__ = ("extents", "name", "place", "strides", "value")
 
     def __init__(self, value: SSAValue, name: str, extents: tuple[int | Expr | None, ...]) -> None:
         self.value = value
         self.name = name
         self.extents = extents
-        self.strides: dict[int, Symbol] = {}
-        """Names for strides, by dimension."""
+        self.strides: dict[int, Expr] = {}
+        """Strides that are neither numbers nor left to calls, by dimension."""
+        self.place: SourceLocation | None = None
+        """Where it is declared."""
 
     @property
     def stored(self) -> Buffer:

@@ -7,16 +7,16 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from weft.analysis.computed import Division, Product, meaning_of
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
+from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, quantity_of, stated_quantities
 from weft.passes.tir.nest import buffer_type
 from weft.support.errors import CompileError
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
-    """The facts that `tir.assume` states, and those extents of `tir.assume_shape` that are computed from others.
+    """The facts that `tir.assume` states, and the extents and strides that are computed from others.
 
     Raises CompileError for what does not only depend on parameters and their extents.
     """
@@ -27,10 +27,10 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             operands = [Index.of(value) for value in op.symbols]
             left, right = (texts.index(Index.of_expr(side, operands)) for side in (op.left, op.right))
             facts.append(f"{left} {op.kind.value} {right}")
-        elif isinstance(op, AssumeShapeOp) and isinstance(op.buffer, BlockArgument):
-            for dimension, value in zip(dynamic_extents(op.buffer.type), op.extents, strict=True):
+        elif isinstance(op, AssumeShapeOp | AssumeStridesOp) and isinstance(op.buffer, BlockArgument):
+            for quantity, value in stated_quantities(op, op.buffer):
                 if quantity_of(value) is None and not isinstance(value, BlockArgument):
-                    own = signature.of_quantity[Quantity(op.buffer.index, dimension)]
+                    own = signature.of_quantity[quantity]
                     facts.append(f"{own} == {_Texts(signature, op).index(Index.of(value))}")
     return list(dict.fromkeys(facts))
 

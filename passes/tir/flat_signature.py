@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -142,18 +143,12 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
     for op in operations_in(function):
         if not isinstance(op, AssumeShapeOp | AssumeStridesOp) or not isinstance(op.buffer, BlockArgument):
             continue
-        for own, value in zip(_stated(op, op.buffer), op.operands[1:], strict=True):
+        for own, value in stated_quantities(op, op.buffer):
             source = quantity_of(value)
             if source is not None:
                 same: SSAValue | Quantity = resolve(source)
             elif isinstance(value, BlockArgument):
                 same = value
-            elif own.is_stride:
-                raise CompileError.at(
-                    op,
-                    f"stride {own.dimension} of buffer %{op.buffer.name_hint or '?'} must be given by memref.dim or "
-                    "low.stride of a parameter or by an index parameter, so that calls can check it",
-                )
             else:
                 continue  # computed from others: a symbol of its own, and a fact (`call_facts`)
             mine = resolve(own)
@@ -162,11 +157,14 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
     return {key: resolve(key) for key in list(shared)}
 
 
-def _stated(op: AssumeShapeOp | AssumeStridesOp, buffer: BlockArgument) -> list[Quantity]:
-    """What an op gives values to."""
-    if isinstance(op, AssumeShapeOp):
-        return [Quantity(buffer.index, dimension) for dimension in dynamic_extents(buffer.type)]
-    return [Quantity(buffer.index, dimension, True) for dimension in dynamic_strides(buffer.type)]
+def stated_quantities(
+    op: AssumeShapeOp | AssumeStridesOp, buffer: BlockArgument
+) -> Iterator[tuple[Quantity, SSAValue]]:
+    """The extents or strides that an op states, and their values."""
+    is_stride = isinstance(op, AssumeStridesOp)
+    dimensions = dynamic_strides(buffer.type) if is_stride else dynamic_extents(buffer.type)
+    for dimension, value in zip(dimensions, op.operands[1:], strict=True):
+        yield Quantity(buffer.index, dimension, is_stride), value
 
 
 @dataclass

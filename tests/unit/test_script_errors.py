@@ -160,7 +160,7 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ("A[0, 0] = 1 // 0", "integer division or modulo by zero"),
         ("A[0, 0] = A[0, 0] * (1, 2)[A[0, 0]]", "is not known while the program is read"),
         ("A[0, 0] = (3).__class__", "__class__ has no meaning in a script"),
-        ("n = T.int64()\nfor i in range(n): pass", "the extent n is not known: no buffer that is declared so far"),
+        ("n = T.int64()\nfor i in range(n): pass", "the value of n is not known: no buffer that is declared so far"),
         ('with T.block("x"):\n    vi = T.axis.spatial(8, 0)\n    C[vi, 0] = 1', "the loops do not cover it"),
         ('with T.block("x"):\n    C[0, 0] = 1\n    T.reads(A[0, 0])', "T.reads stands first in a block"),
         ('with T.block("x"):\n    C[0, 0] = 1\n    with T.init(): pass', "T.init() stands in a block once"),
