@@ -53,6 +53,10 @@ REDUCE = IterKindAttr(IterKind.REDUCE)
 COMMUTATIVE = "tir.commutative"
 """Unit attribute of a reduction block: its update is associative and commutative, though its ops do not tell."""
 
+PARAMETER_ACCESS = "tir.parameter_access"
+"""Attribute of a function: the `low.access` of each parameter in the program as given, before schedules and lowering
+change its body. `tir-flatten` moves it to `low.params`."""
+
 PART_OF = "tir.part_of"
 """Attribute of a block: a name. The blocks of a scope with the same name have the same domain, and run its instances
 together: each of them may leave out what the others run."""

@@ -15,6 +15,7 @@ from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.parameter_access import state_parameter_accesses
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.target_kinds import target_kinds
@@ -71,6 +72,7 @@ def lower_tir_to_low(
     if check_program:
         for function in tir_functions(op):
             verify_level(function, "tir")
+    state_parameter_accesses(op)
     for step in steps:
         step.run.apply(ctx, op)
         after(step)

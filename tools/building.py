@@ -139,12 +139,14 @@ def lower_to_low(
     """
     from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.tir.nest import tir_functions
+    from weft.passes.tir.parameter_access import state_parameter_accesses
     from weft.passes.verify_level import verify_level
     from weft.schedule.defaults.scheduling import apply_default_schedule
 
     with stopwatch.measure("graph and te to tir"):
         lower_to_tir(module)
     with stopwatch.measure("schedule"):
+        state_parameter_accesses(module)
         by_users = _run_schedules(module, options.scheduled)
     if options.verify:
         # Before default schedules, each step of which proves that it keeps a right program right.

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ArrayAttr, MemRefType, ModuleOp, StringAttr
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, MemRefType, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from weft.dialects.low import PARAMS, ParamAttr, facts_of, params_of, symbols_of
-from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
-from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low import ParamAttr, facts_of, params_of, symbols_of
+from weft.dialects.low_access import Access, AccessAttr, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
@@ -165,51 +164,3 @@ def stated_quantities(
     dimensions = dynamic_strides(buffer.type) if is_stride else dynamic_extents(buffer.type)
     for dimension, value in zip(dimensions, op.operands[1:], strict=True):
         yield Quantity(buffer.index, dimension, is_stride), value
-
-
-@dataclass
-class ParameterAccesses:
-    """How functions use their buffer parameters; calls are followed."""
-
-    module: ModuleOp
-    known: dict[tuple[str, int], Access] = field(default_factory=dict[tuple[str, int], Access])
-
-    def of(self, function: FuncOp, position: int) -> Access:
-        key = (function.sym_name.data, position)
-        if key not in self.known:
-            self.known[key] = Access.READWRITE  # what a recursive call is taken to do
-            self.known[key] = self._of_value(function.args[position])
-        return self.known[key]
-
-    def _of_value(self, buffer: SSAValue) -> Access:
-        found = {self._of_use(use.operation, use.index, buffer) for use in buffer.uses} - {None}
-        if not found:
-            return Access.READ
-        return next(iter(found)) or Access.READ if len(found) == 1 else Access.READWRITE
-
-    def _of_use(self, op: Operation, position: int, buffer: SSAValue) -> Access | None:
-        if isinstance(op, memref.LoadOp):
-            return Access.READ
-        if isinstance(op, memref.StoreOp):
-            return Access.WRITE
-        if isinstance(op, AtomicOp):
-            return Access.READWRITE
-        if isinstance(op, memref.CastOp):
-            return self._of_value(op.dest)
-        if isinstance(op, CallOp):
-            return self._of_callee(op.callee.root_reference.data, position)
-        if isinstance(op, AccessPtrOp):
-            return op.access.data
-        return (
-            None
-            if isinstance(op, memref.DimOp | StrideOp | PrefetchOp | AssumeShapeOp | AssumeStridesOp)
-            else Access.READWRITE
-        )
-
-    def _of_callee(self, name: str, position: int) -> Access:
-        for op in self.module.ops:
-            if isinstance(op, FuncOp) and op.sym_name.data == name:
-                if PARAMS in op.attributes:
-                    return params_of(op)[position].access.data
-                return self.of(op, position) if op.body.blocks else Access.READWRITE
-        return Access.READWRITE

@@ -19,6 +19,9 @@ from weft.analysis.facts import dynamic_extents_of
 from weft.analysis.index import Index
 from weft.analysis.structure import function_of
 from weft.dialects.low import BOUNDS_LOG
+from weft.dialects.low_access import Access as LowAccess
+from weft.dialects.low_access import AccessAttr
+from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import zero_of
 from weft.passes.tir.nest import buffer_type, index_constant, insert_before, tir_functions
@@ -142,6 +145,9 @@ class _BoundsLog:
         log.name_hint = free_name("bounds_log", {name for name in names if name is not None})
         self.logs[function] = log
         function.attributes[BOUNDS_LOG] = self.texts
+        stated = function.attributes.get(PARAMETER_ACCESS)
+        if isinstance(stated, ArrayAttr):
+            function.attributes[PARAMETER_ACCESS] = ArrayAttr([AccessAttr(LowAccess.READWRITE), *stated])
         function.update_function_type()
         for call in [op for op in operations_in(self.module) if isinstance(op, CallOp)]:
             if call.callee.root_reference.data != function.sym_name.data:

@@ -34,11 +34,11 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, STORAGE_ALIGN
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, STORAGE_ALIGN
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.call_facts import call_facts
-from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, Quantity
+from weft.passes.tir.flat_signature import FlatSignature, Quantity
 from weft.passes.tir.nest import (
     LOCAL,
     buffer_type,
@@ -50,6 +50,7 @@ from weft.passes.tir.nest import (
     static_value,
     tir_functions,
 )
+from weft.passes.tir.parameter_access import ParameterAccesses
 from weft.passes.tir.prefetches import take_distances
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
@@ -82,7 +83,8 @@ class FlattenPass(ModulePass):
     ```
     Each dynamic extent of a parameter becomes a trailing index parameter, and so does each dynamic stride;
     `tir.assume_shape` and `tir.assume_strides` make parameters share them, and calls between functions pass them on. A
-    parameter that is only stored to is `write`; one that is also loaded is `readwrite`. Small temporaries become
+    parameter is `write` when all that is read of it was written before, else `readwrite` (`tir.parameter_access`, where
+    the function has that note). Small temporaries become
     `memref.alloca` in space "local", others are freed at the end of the scope that allocates them; those in a memory
     space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Requires: blocks are lowered, and
     temporaries have no strided layout (CompileError).
@@ -194,6 +196,7 @@ class _Flattener:
             if old in self.strides:
                 self.strides[new] = self.strides.pop(old)
         # Before the body: from these attributes it is known that extents are not negative.
+        self.function.attributes.pop(PARAMETER_ACCESS, None)
         self.function.attributes[PARAMS] = self.signature.params()
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
         if self.signature.facts:
