@@ -45,9 +45,9 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check every function with tir blocks in `root`, a module or a function. Raises `CompileError`."""
+    """Check every function with tir loops or blocks in `root`, a module or a function. Raises `CompileError`."""
     for op in operations_in(root):
-        if isinstance(op, FuncOp) and any(isinstance(inner, BlockOp) for inner in operations_in(op)):
+        if isinstance(op, FuncOp) and any(isinstance(inner, BlockOp | ForOp) for inner in operations_in(op)):
             check_function(op)
 
 
@@ -56,8 +56,8 @@ def check_function(function: FuncOp) -> None:
     found = accesses(function)
     for access in found:
         check_bounds(access)
-    if IN_STEP in function.attributes:
-        return  # what their loops say was checked before, and the barriers between them are when they are placed
+    if IN_STEP in function.attributes or not any(isinstance(op, BlockOp) for op in operations_in(function)):
+        return  # what loops say was checked before blocks were lowered, and barriers are when they are placed
     for op in operations_in(function):
         if isinstance(op, BlockOp):
             check_outputs(op)

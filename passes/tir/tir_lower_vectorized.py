@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
@@ -31,6 +31,10 @@ from weft.passes.tir.uniform_conditions import free_conditions_of_lanes
 
 _UNROLL_LIMIT = 64
 """Lanes up to which a loop that cannot be vectorised is unrolled; a longer one stays a loop."""
+_MOST_LANES = 1024
+"""Lanes up to which a loop becomes one vector; a longer one is strip-mined."""
+_STRIP = 64
+"""Lanes of a strip: a cache line of bytes."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ class LowerVectorizedPass(ModulePass):
 
     What has no vector form (calls, inner loops whose extents differ between lanes, lanes that store to one place, a
     vectorised loop inside) falls back to the scalar loop in order, unrolled up to 64 lanes. So does a loop of dynamic
-    extent, not unrolled. Requires flat buffers (`tir-flatten`).
+    extent, not unrolled. A loop of more than 1024 lanes is strip-mined: a serial loop over vectors of 64 lanes, and a
+    vector of the rest. Requires flat buffers (`tir-flatten`).
     """
 
     name = "tir-lower-vectorized"
@@ -79,6 +84,10 @@ class LowerVectorizedPass(ModulePass):
 def vectorize(loop: ForOp) -> None:
     """Replace one vectorised loop, in which no other one is left."""
     leave_out_idle_lanes(loop)
+    if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
+        for strip in _strip_mined(loop, loop.extent):
+            vectorize(strip)
+        return
     count = loop.extent
     if not isinstance(count, int) or count <= 1:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)
@@ -93,6 +102,38 @@ def vectorize(loop: ForOp) -> None:
             accumulate_in_lanes(reduction)
     else:
         loop.kind = LoopKindAttr(LoopKind.UNROLLED if count <= _UNROLL_LIMIT else LoopKind.SERIAL)
+
+
+def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
+    """Put a loop over strips, and one over the iterations that remain, in the place of a vectorised loop; returns the
+    vectorised loops."""
+    strips = [loop]
+    if count % _STRIP:
+        rest = loop.clone()
+        _shift(rest, Index({}, count - count % _STRIP))
+        rest.static_extent = IntegerAttr(count % _STRIP, i64)
+        if loop.parent is not None:
+            loop.parent.insert_op_after(rest, loop)
+        strips.append(rest)
+    outer = ForOp.around(count // _STRIP, (), loop.induction_variable.name_hint)
+    insert_before(loop, [outer])
+    loop.detach()
+    outer.body.block.add_op(loop)
+    _shift(loop, Index({outer.induction_variable: _STRIP}))
+    loop.static_extent = IntegerAttr(_STRIP, i64)
+    return strips
+
+
+def _shift(loop: ForOp, offset: Index) -> None:
+    """Add `offset` to the loop variable in the body."""
+    first = loop.body.block.first_op
+    if first is None:
+        return
+    variable = loop.induction_variable
+    uses = list(variable.uses)
+    shifted = index_before(offset + Index({variable: 1}), first)
+    for use in uses:
+        use.operation.operands[use.index] = shifted
 
 
 def _give_each_lane_its_buffers(loop: ForOp, count: int) -> None:

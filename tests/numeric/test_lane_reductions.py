@@ -41,6 +41,18 @@ def test_lanes_combine_to_what_the_loop_does(combine: Callable[..., te.Expr], dt
     assert "vector.reduce" in text or "%halves" in text or columns == 1  # one lane is no vector
 
 
+def test_loops_longer_than_any_vector_are_strip_mined() -> None:
+    sch = row_reduction(te.sum, "int32", rows=2, columns=1511)
+    before = sch.mod.clone()
+    k = sch.get_loops("S")[-1]
+    sch.annotate(k, "reassociate", True)
+    sch.decompose_reduction("S", k)
+    sch.vectorize(k)
+    check_schedule(before, sch)
+    text = weft.build(sch.mod).get_source("ll")
+    assert "<64 x i32>" in text and "<39 x i32>" in text
+
+
 def test_sums_keep_lanes_over_the_loop() -> None:
     sch = row_reduction(te.sum, "float32", columns=64)
     in_lanes(sch, 8)

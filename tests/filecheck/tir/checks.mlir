@@ -124,3 +124,15 @@ func.func @outside_scope(%A: memref<8xf32>) {
   }
   func.return
 }
+
+// -----
+
+// Accesses outside of blocks are checked too.
+// CHECK: error: writes A out of bounds: in iteration (i=4) index 0 is 4, the buffer is memref<4xf32>
+func.func @loop_without_blocks(%A: memref<4xf32>) {
+  %z = arith.constant 0.0 : f32
+  tir.for %i in 2147483648 {
+    memref.store %z, %A[%i] : memref<4xf32>
+  }
+  func.return
+}
