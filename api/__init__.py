@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from weft import script, te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
+    from weft.dialects.levels import register_operation
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.te.stage import lower
     from weft.interp.interpreter import Interpreter
@@ -71,6 +72,7 @@ __all__ = [
     "register_func",
     "register_intrinsic",
     "register_lowering",
+    "register_operation",
     "register_target_kind",
     "register_tensor_intrinsic",
     "remove_function",
@@ -112,6 +114,7 @@ _PLACES = {
     "register_func": "weft.runtime.registry",
     "register_intrinsic": "weft.support.intrinsics",
     "register_lowering": "weft.support.intrinsics",
+    "register_operation": "weft.dialects.levels",
     "register_target_kind": "weft.support.target_kinds",
     "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",

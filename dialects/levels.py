@@ -1,11 +1,19 @@
 """Which ops may stand at which level: the contract that is checked at every level boundary (pass `verify-level`).
 
-Names that end in `.*` admit a whole dialect.
+Names that end in `.*` admit a whole dialect. Ops of other dialects join by registration:
+
+    weft.register_operation(ClampOp, levels=("tir", "low"), meaning=lambda op, x: min(max(x, 0.0), 1.0))
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from weft.support.errors import CompileError, did_you_mean
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 _FUNCTIONS = ("builtin.module", "func.func", "func.return")
 _CALLS = ("func.call", "memref.global", "memref.get_global")
@@ -60,6 +68,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "memref.cast",
         "memref.dealloc",
         "memref.load",
+        "memref.reinterpret_cast",
         "memref.store",
         "vector.*",
     ),
@@ -67,8 +76,58 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 """Level -> names of the ops that may stand there. `graph` modules also hold the tensor functions that they call."""
 
 
+Meaning: TypeAlias = Callable[..., Any]
+
+_registered: dict[str, tuple[frozenset[str], Meaning | None]] = {}
+"""Name of an op -> the levels where it may stand, and what it computes."""
+
+
+def register_operation(
+    op: type[Operation] | str,
+    *,
+    levels: Collection[str],
+    meaning: Meaning | None = None,
+    override: bool = False,
+) -> None:
+    """Let an op of another dialect stand at levels of weft: `"graph"`, `"te"`, `"tir"`, `"low"`.
+
+    `meaning` computes it for the interpreter, of the op and one value for each operand: a Python number rounded to its
+    type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a tensor. It gives the value of the
+    result, a tuple for several. What the op reads and writes, its `MemoryEffect` traits state. A pass of the user
+    lowers it before the level where it may not stand any more.
+
+    Raises `CompileError` for an unknown level, for ops of weft's own levels, and for a name that is registered when
+    `override` is not given.
+    """
+    name = op if isinstance(op, str) else op.name
+    for level in levels:
+        if level not in LEVELS:
+            raise CompileError(f"operation '{name}': unknown level '{level}'{did_you_mean(level, LEVELS)}")
+    if any(_is_listed(level, name) for level in LEVELS):
+        raise CompileError(f"operation '{name}' is one that weft knows")
+    if name in _registered and not override:
+        raise CompileError(f"an operation '{name}' is registered already; override=True replaces it")
+    _registered[name] = frozenset(levels), meaning
+
+
+def unregister_operation(op: type[Operation] | str) -> None:
+    """Forget a registered op. Raises `CompileError` when there is none of that name."""
+    name = op if isinstance(op, str) else op.name
+    if _registered.pop(name, None) is None:
+        raise CompileError(f"no operation '{name}' is registered{did_you_mean(name, _registered)}")
+
+
+def registered_meaning(op_name: str) -> Meaning | None:
+    """What a registered op computes, None for others."""
+    return _registered[op_name][1] if op_name in _registered else None
+
+
 def allowed_at(level: str, op_name: str) -> bool:
     """Whether an op named `op_name` may stand at `level`."""
+    return _is_listed(level, op_name) or (op_name in _registered and level in _registered[op_name][0])
+
+
+def _is_listed(level: str, op_name: str) -> bool:
     return any(
         op_name == pattern or (pattern.endswith(".*") and op_name.startswith(pattern[:-1])) for pattern in LEVELS[level]
     )

@@ -50,6 +50,9 @@ class LoopKindAttr(EnumAttribute[LoopKind], SpacedOpaqueSyntaxAttribute):
 SPATIAL = IterKindAttr(IterKind.SPATIAL)
 REDUCE = IterKindAttr(IterKind.REDUCE)
 
+TIR_FUNCTION = "tir.function"
+"""Unit attribute of a function that tir passes lower though it may hold no op of the level, such as one of calls."""
+
 COMMUTATIVE = "tir.commutative"
 """Unit attribute of a reduction block: its update is associative and commutative, though its ops do not tell."""
 

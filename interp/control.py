@@ -7,13 +7,11 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import affine, func, scf
-from xdsl.dialects.builtin import MemRefType
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
-from weft.interp.values import Buffer
 
 if TYPE_CHECKING:
     from xdsl.ir import Block, Operation, SSAValue
@@ -34,19 +32,10 @@ def emit_return(emitter: Emitter, op: func.ReturnOp) -> None:
 
 @emits(func.CallOp)
 def emit_call(emitter: Emitter, op: func.CallOp) -> None:
-    arguments = ", ".join(argument(emitter, value) for value in op.arguments)
+    arguments = ", ".join(emitter.argument(value) for value in op.arguments)
     call = f"{emitter.callee(op.callee.string_value())}({arguments})"
     results = "".join(f"{emitter.define(result)}, " for result in op.res)
     emitter.line(f"{results}= {call}" if results else call, op)
-
-
-def argument(emitter: Emitter, value: SSAValue) -> str:
-    """The expression that passes `value` to another function."""
-    if not isinstance(value.type, MemRefType):
-        return emitter.value(value)
-    buffer = emitter.buffer(value)
-    extents = "".join(f"{extent}, " for extent in buffer.extents)
-    return f"{emitter.helper(Buffer)}({buffer.data}, ({extents}), {buffer.hint!r})"
 
 
 @emits(affine.ApplyOp)

@@ -20,6 +20,7 @@ from weft.dialects.index_map import Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.source import Options, Scope, SourceWriter
+from weft.interp.values import Buffer
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -175,6 +176,14 @@ class Emitter(SourceWriter):
     def affine_range(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Interval:
         return interval_of(expr, lambda dim: self.range_of(operands[dim]))
 
+    def argument(self, value: SSAValue) -> str:
+        """The expression that passes `value` to a function."""
+        if not isinstance(value.type, MemRefType):
+            return self.value(value)
+        buffer = self.buffer(value)
+        extents = "".join(f"{extent}, " for extent in buffer.extents)
+        return f"{self.helper(Buffer)}({buffer.data}, ({extents}), {buffer.hint!r})"
+
     # Loops and operations
 
     @contextmanager
@@ -219,7 +228,7 @@ class Emitter(SourceWriter):
         function = call_rule(op.name)
         if function is None:
             raise CompileError.at(op, f"the interpreter has no meaning for '{op.name}'")
-        arguments = ", ".join([self.operation_name(op), *(self.value(operand) for operand in op.operands)])
+        arguments = ", ".join([self.operation_name(op), *map(self.argument, op.operands)])
         call = f"{self.helper(function)}({arguments})"
         if op.results:
             results = ", ".join(self.define(result) for result in op.results)

@@ -1,13 +1,24 @@
-"""Declared functions: what a user said that an intrinsic computes, rounded to the type of the result."""
+"""Declared functions and registered ops: what a user said that they compute, rounded to the type of the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, StringAttr
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    StringAttr,
+    VectorType,
+)
 
+from weft.dialects.levels import registered_meaning
 from weft.dialects.low import INTRINSIC
 from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
 from weft.support.errors import CompileError
@@ -15,7 +26,7 @@ from weft.support.intrinsics import intrinsics
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
 
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
@@ -29,16 +40,43 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
     compute, finish = intrinsic.meaning, _finish(outputs[0])
 
     def run(*arguments: Any) -> tuple[Any, ...]:
-        try:
-            with np.errstate(all="ignore"):
-                return (finish(compute(*arguments)),)
-        except (ArithmeticError, TypeError, ValueError) as error:
-            shown = ", ".join(map(repr, arguments))
-            raise CompileError.at(
-                function, f"the meaning of intrinsic '{name}' fails on ({shown}): {type(error).__name__}: {error}"
-            ) from error
+        with _telling(function, f"intrinsic '{name}'", arguments):
+            return (finish(compute(*arguments)),)
 
     return run
+
+
+def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
+    """What an op of a user's dialect computes (`weft.register_operation`); None when nobody said it."""
+    meaning = registered_meaning(op_name)
+    if meaning is None:
+        return None
+
+    def run(op: Operation, *arguments: Any) -> Any:
+        with _telling(op, f"'{op_name}'", arguments):
+            given = meaning(op, *arguments)
+            if not op.results:
+                return None
+            values = (given,) if len(op.results) == 1 else tuple(given)
+            if len(values) != len(op.results):
+                raise ValueError(f"expected {len(op.results)} values, got {len(values)}")
+            finished = tuple(_finish(r.type)(value) for r, value in zip(op.results, values, strict=True))
+        return finished[0] if len(finished) == 1 else finished
+
+    return run
+
+
+@contextmanager
+def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator[None]:
+    """Errors of a function of the user's are told at the op that it computes."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except Exception as error:
+        shown = ", ".join(map(repr, arguments))
+        raise CompileError.at(
+            op, f"the meaning of {subject} fails on ({shown}): {type(error).__name__}: {error}"
+        ) from error
 
 
 def _finish(type_: Attribute) -> Callable[[Any], Any]:
@@ -55,5 +93,10 @@ def _finish(type_: Attribute) -> Callable[[Any], Any]:
         case IntegerType():
             width = type_.width.data
             return bool if width == 1 else lambda x: wrap(int(x), width)
-        case _:
+        case VectorType():
+            finish = _finish(type_.element_type)
+            return lambda lanes: [finish(lane) for lane in lanes]
+        case IndexType():
             return int
+        case _:
+            return lambda x: x

@@ -29,7 +29,6 @@ from weft.dialects import low_gpu, low_kernel
 from weft.dialects.low_gpu import AtomicKind, ShuffleMode
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
-from weft.interp.control import argument
 from weft.interp.errors import InterpreterError
 from weft.interp.low_tensor_cores import meet
 from weft.interp.meetings import Meeting
@@ -86,7 +85,7 @@ def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
 
 @emits(low_kernel.LaunchOp)
 def emit_launch(emitter: Emitter, op: low_kernel.LaunchOp) -> None:
-    arguments = "".join(f"{argument(emitter, value)}, " for value in op.arguments)
+    arguments = "".join(f"{emitter.argument(value)}, " for value in op.arguments)
     grid, block = (", ".join(emitter.written(v, op) for v in values) for values in (op.grid, op.block))
     order, seed = emitter.options.order, emitter.options.seed
     emitter.line(

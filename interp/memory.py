@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
 from xdsl.traits import SymbolTable
 
 from weft.dialects.low_kernel import SHARED
@@ -111,6 +111,37 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
 
 def wrong_extent(op: Operation, dimension: int, wanted: int, actual: int) -> None:
     raise InterpreterError(op, f"'{op.name}': dimension {dimension} is stated to be {wanted}, but is {actual}")
+
+
+@emits(memref.ReinterpretCastOp)
+def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> None:
+    """The same elements by other extents; dense buffers alone are interpreted (CompileError)."""
+    buffer = emitter.buffer(op.source)
+    sizes = iter(emitter.written(size, op) for size in op.sizes)
+    extents = [next(sizes) if size == DYNAMIC_INDEX else size for size in op.static_sizes.get_values()]
+    if not _is_dense(op):
+        raise CompileError.at(op, f"the interpreter views buffers as dense ones, '{op.name}' gives {op.result.type}")
+    count = " * ".join(map(str, extents)) or "1"
+    call = f"{emitter.helper(too_many_elements)}({emitter.operation_name(op)})"
+    emitter.line(f"if len({buffer.data}) < {count}: {call}", op)
+    emitter.bind_buffer(op.result, buffer.data, extents)
+
+
+def _is_dense(op: memref.ReinterpretCastOp) -> bool:
+    """Whether the offset is 0 and the strides are products of the extents behind them. Strides that vary are, for the
+    type has no layout that says otherwise."""
+    if op.static_offsets.get_values() != (0,) or not isinstance(op.result.type.layout, NoneAttr):
+        return False
+    dense = 1
+    for size, stride in zip(op.static_sizes.get_values()[::-1], op.static_strides.get_values()[::-1], strict=True):
+        if stride != DYNAMIC_INDEX and dense != DYNAMIC_INDEX and stride != dense:
+            return False
+        dense = DYNAMIC_INDEX if DYNAMIC_INDEX in (size, dense) else dense * size
+    return True
+
+
+def too_many_elements(op: Operation) -> None:
+    raise InterpreterError(op, f"'{op.name}' views more elements than the buffer has")
 
 
 @emits(memref.GetGlobalOp)

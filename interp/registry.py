@@ -38,7 +38,8 @@ None when it has none). It may raise `InterpreterError(op, message)`.
 None in a buffer marks an element that was never written. `values.py` converts: `flat_list(array)` for fast element
 access in emitted code, `array_of(flat list, shape, element type)` back, `round_array(array, element type)`.
 
-A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused with a `CompileError`.
+A dialect that is not listed in `ROOMS` has no meaning here: its ops are refused with a `CompileError`, unless
+`weft.register_operation` gave them one.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from weft.interp.intrinsics import rule_of_registered
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
@@ -125,4 +127,4 @@ def emit_rule(op_name: str) -> EmitRule | None:
 def call_rule(op_name: str) -> CallRule | None:
     """The rule that computes ops of this name on run-time values, if there is one."""
     _load_room(op_name)
-    return _call_rules.get(op_name)
+    return _call_rules.get(op_name) or rule_of_registered(op_name)

@@ -107,7 +107,7 @@ def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
         user = use.operation
         if user.name in _READING:
             continue
-        if user.name == "memref.cast":
+        if user.name in ("memref.cast", "memref.reinterpret_cast"):
             if _writes(user.results[0], visited):
                 return True
             continue

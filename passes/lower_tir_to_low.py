@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
+from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
 from weft.passes.pipelines import tir_to_low
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.parameter_access import state_parameter_accesses
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -23,13 +26,15 @@ from weft.support.target_kinds import target_kinds
 
 @dataclass(frozen=True)
 class LowerTirToLowPass(PassSequence):
-    """Lower every tir function of a module: `lower-tir-to-low{target=llvm}`, or `{target="cuda -arch=sm_90"}`.
+    """Lower the tir functions of a module: `lower-tir-to-low{target=llvm}`, or `{target="cuda -arch=sm_90"}`.
 
-    Runs `pipelines.tir_to_low`. Passes of users run at named points of it, as
-    `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists the points.
-    `{bounds=true}` guards accesses that are not proved to stay in their buffers (`tir-check-bounds`).
-    Schedules (`sched.func`) have done their work and are dropped; functions over tensors stay as they are. Raises
-    CompileError when a function is not at tir level, or the target or a point is unknown.
+    A function is lowered when it holds an op of the tir level, or when `func` names it; all others stay as they are,
+    and calls from and to them keep working (`tir-flatten`). Runs `pipelines.tir_to_low`. Passes of users run at named
+    points of it, as `lower-tir-to-low{insert="before:vectorize=my-pass{x=1},other"}`; `docs/inserting-passes.md` lists
+    the points. What stands at tir level is checked after the passes inserted at the first point. Schedules
+    (`sched.func`) have done their work and are dropped. `{bounds=true}` guards accesses that are not proved to stay in
+    their buffers (`tir-check-bounds`). Raises CompileError when a function is not at tir level, or the
+    target, a point or a named function is unknown.
     """
 
     name = "lower-tir-to-low"
@@ -37,9 +42,11 @@ class LowerTirToLowPass(PassSequence):
     target: str = "llvm"
     bounds: bool = False
     insert: tuple[str, ...] = ()
+    func: tuple[str, ...] = ()
 
     def run_steps(self, ctx: Context, op: ModuleOp, after: AfterStep) -> None:
-        lower_tir_to_low(ctx, op, self.target, parse_insertions(self.insert), after, bounds=self.bounds)
+        insertions = parse_insertions(self.insert)
+        lower_tir_to_low(ctx, op, self.target, insertions, after, bounds=self.bounds, named=self.func)
 
 
 def lower_tir_to_low(
@@ -50,6 +57,7 @@ def lower_tir_to_low(
     after: AfterStep,
     *,
     bounds: bool = False,
+    named: Collection[str] = (),
     check_program: bool = True,
     check_result: bool = True,
 ) -> None:
@@ -68,20 +76,48 @@ def lower_tir_to_low(
     for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
         schedule.detach()
         schedule.erase()
-    names = {function.sym_name.data for function in tir_functions(op)}
-    if check_program:
-        for function in tir_functions(op):
-            verify_level(function, "tir")
-    state_parameter_accesses(op)
-    for step in steps:
+    _mark_named(op, named)
+    lowered_before = {function for function in op.ops if _is_lowered(function)}
+    owned: set[Operation] = set()
+    first = next(at for at, step in enumerate(steps) if step.point is not None)
+    for at, step in enumerate(steps):
+        if at == first:
+            owned = _begin(op, check_program)
         step.run.apply(ctx, op)
         after(step)
     if not check_result:
         return
     theirs = [step.run.name for step in steps if step.point is None]
     for function in op.ops:
-        if isinstance(function, FuncOp) and (function.sym_name.data in names or KERNEL in function.attributes):
+        if not isinstance(function, FuncOp) or function in lowered_before:
+            continue
+        if function in owned or _is_lowered(function):
             _verify_result(function, theirs)
+
+
+def _mark_named(module: ModuleOp, named: Collection[str]) -> None:
+    """Mark the functions that options name, whatever they hold."""
+    known = {function.sym_name.data: function for function in buffer_functions(module)}
+    for name in named:
+        if name not in known:
+            raise CompileError(f"lower-tir-to-low: no function @{name} over buffers{did_you_mean(name, known)}")
+        known[name].attributes[TIR_FUNCTION] = UnitAttr()
+
+
+def _begin(module: ModuleOp, check_program: bool) -> set[Operation]:
+    """The functions to lower, checked and marked: ops of the level vanish on the way."""
+    owned: set[Operation] = set()
+    for function in tir_functions(module):
+        if check_program:
+            verify_level(function, "tir")
+        function.attributes[TIR_FUNCTION] = UnitAttr()
+        owned.add(function)
+    state_parameter_accesses(module)
+    return owned
+
+
+def _is_lowered(op: Operation) -> bool:
+    return isinstance(op, FuncOp) and (PARAMS in op.attributes or KERNEL in op.attributes)
 
 
 def _verify_result(function: FuncOp, theirs: list[str]) -> None:

@@ -66,7 +66,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
     if not name:
         raise CompileError("update_function: the name of a function is not empty")
     source = _chosen(function, name)
-    old = _symbols(module).get(name)
+    old = named_ops(module).get(name)
     if old is not None and not isinstance(old, FuncOp):
         raise CompileError.at(old, f"update_function: @{name} is no function, but a {old.name}")
     new = _renamed_copy(source, name)
@@ -114,7 +114,7 @@ def merge(*modules: ModuleOp) -> ModuleOp:
                     module,
                     f"merge: the modules disagree on the attribute '{key}': {merged.attributes[key]} and {value}",
                 )
-        taken = _symbols(merged)
+        taken = named_ops(merged)
         for op in list(added.body.block.ops):
             op.detach()
             name = _symbol_name(op)
@@ -154,7 +154,7 @@ def _symbol_name(op: Operation) -> str | None:
     return None if symbol is None else symbol.data
 
 
-def _symbols(module: ModuleOp) -> dict[str, Operation]:
+def named_ops(module: ModuleOp) -> dict[str, Operation]:
     """The ops of a module that have a name, by name."""
     named = ((_symbol_name(op), op) for op in module.body.block.ops)
     return {name: op for name, op in named if name is not None}
@@ -179,11 +179,17 @@ def _renamed_copy(source: FuncOp, name: str) -> FuncOp:
     old_name = source.sym_name.data
     new.sym_name = StringAttr(name)
     if old_name != name:
-        for op in new.body.walk():
+        rename_symbol(new, old_name, name)
+    return new
+
+
+def rename_symbol(root: Operation, old: str, new: str) -> None:
+    """Let the ops inside of `root` that refer to the symbol `old` refer to `new`."""
+    for region in root.regions:
+        for op in region.walk():
             for attributes in (op.properties, op.attributes):
                 for key, attribute in attributes.items():
-                    attributes[key] = _with_symbol(attribute, old_name, name)
-    return new
+                    attributes[key] = _with_symbol(attribute, old, new)
 
 
 def _with_symbol(attribute: Attribute, old: str, new: str) -> Attribute:
@@ -214,7 +220,7 @@ def _symbols_in(attribute: Attribute) -> Iterator[str]:
             pass
 
 
-def _symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
+def symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
     """Each symbol that an op in `root` refers to, with the op."""
     for op in root.walk():
         for attribute in (*op.properties.values(), *op.attributes.values()):
@@ -225,7 +231,7 @@ def _symbol_uses(root: Operation) -> Iterator[tuple[str, Operation]]:
 def _references(module: ModuleOp, name: str) -> Iterator[tuple[str, Operation]]:
     """The ops that refer to the symbol `name`, with the name of the op of the module that holds each."""
     for holder in module.body.block.ops:
-        for symbol, op in _symbol_uses(holder):
+        for symbol, op in symbol_uses(holder):
             if symbol == name:
                 yield _symbol_name(holder) or holder.name, op
 
@@ -243,8 +249,8 @@ def _schedules_of(module: ModuleOp, name: str) -> dict[str, Operation]:
 
 def _check_callees(module: ModuleOp, new: FuncOp) -> None:
     """What a new function calls is in the module (or itself) and takes its calls."""
-    known = {**_symbols(module), new.sym_name.data: new}
-    for symbol, op in _symbol_uses(new):
+    known = {**named_ops(module), new.sym_name.data: new}
+    for symbol, op in symbol_uses(new):
         if symbol not in known:
             raise CompileError.at(
                 op,

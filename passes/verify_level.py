@@ -35,21 +35,22 @@ class VerifyLevelPass(ModulePass):
         verify_level(op, self.level)
 
 
-def verify_level(root: Operation, level: str) -> None:
-    """Check `root`, a module or one function of it, as `VerifyLevelPass` says."""
-    if level not in LEVELS:
+def verify_level(root: Operation, level: str | None) -> None:
+    """Check `root`, a module or one function of it, as `VerifyLevelPass` says; at level tir but for 1. if None is
+    given."""
+    if level is not None and level not in LEVELS:
         raise CompileError(f"unknown level '{level}'{did_you_mean(level, LEVELS)}")
     allowed: dict[str, bool] = {}
     _verify_op(root, level, set(), allowed)
-    if level == "tir":
+    if level in ("tir", None):
         check_program(root)
 
 
-def _verify_op(op: Operation, level: str, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
+def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
     name = op.name
     permitted = allowed.get(name)
     if permitted is None:
-        permitted = allowed[name] = allowed_at(level, name)
+        permitted = allowed[name] = level is None or allowed_at(level, name)
     if not permitted:
         raise CompileError.at(op, f"{name} may not stand at level '{level}'")
     for operand in op.operands:
@@ -63,7 +64,7 @@ def _verify_op(op: Operation, level: str, visible: set[SSAValue], allowed: dict[
                 _verify_block(block, level, inside, allowed)
 
 
-def _verify_block(block: Block, level: str, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
+def _verify_block(block: Block, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
     """Values of the block are visible to its later ops only while it is checked."""
     defined: list[SSAValue] = list(block.args)
     visible.update(defined)

@@ -14,15 +14,13 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions over tensors that hold ops of the graph dialect, or none at all but their return, and that no
-    `graph.call_tir` calls."""
+    """The functions that hold ops of the graph dialect, and that no `graph.call_tir` calls."""
     called = {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)}
     for op in list(module.body.block.ops):
-        if isinstance(op, FuncOp) and not op.is_declaration and op.sym_name.data not in called:
-            inner = list(op.body.block.ops)
-            over_tensors = any(isinstance(t, TensorType) for t in (*op.function_type.inputs, *op.function_type.outputs))
-            if any(o.dialect_name() == GRAPH.name for o in inner) or (over_tensors and len(inner) == 1):
-                yield op
+        if not isinstance(op, FuncOp) or op.sym_name.data in called:
+            continue
+        if any(inner.dialect_name() == GRAPH.name for block in op.body.blocks for inner in block.ops):
+            yield op
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:

@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from weft.dialects.graph import CallTirOp, ConstantOp, callee_of, dense_value
 from weft.dialects.graph_shapes import Expression, KnownExtent, ShapeError, lone_name, shape_of
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import SPATIAL
+from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
 from weft.passes.graph.call_shapes import check_call_shapes
 from weft.passes.graph.extents import ExtentValues
 from weft.passes.graph.functions import fresh_name
@@ -234,7 +234,7 @@ class HostFunction:
             Region(self._block),
             self._function.sym_visibility,
         )
-        new.attributes = dict(self._function.attributes)
+        new.attributes = {**self._function.attributes, TIR_FUNCTION: UnitAttr()}  # it may hold calls alone
         new.location = self._function.location
         module = self._module.body.block
         module.insert_op_before(new, self._function)

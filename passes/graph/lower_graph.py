@@ -15,10 +15,13 @@ class LowerGraphPass(ModulePass):
 
     extents must be known before an operator can be defined over them; every callee must work on buffers before the
     graph function allocates and passes them. The module then holds a function of block loops for each different
-    operator, and in the place of the graph function one that calls them.
+    operator, and in the place of the graph function one that calls them. `func` names functions that are lowered too,
+    though they only copy tensors.
     """
 
     name = "lower-graph"
+
+    func: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from weft.passes.graph.graph_infer_types import GraphInferTypesPass
@@ -26,5 +29,10 @@ class LowerGraphPass(ModulePass):
         from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
         from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 
-        for step in (GraphInferTypesPass(), LegalizeGraphToTePass(), LowerTeToTirPass(), LowerGraphToTirPass()):
+        for step in (
+            GraphInferTypesPass(),
+            LegalizeGraphToTePass(),
+            LowerTeToTirPass(self.func),
+            LowerGraphToTirPass(),
+        ):
             step.apply(ctx, op)

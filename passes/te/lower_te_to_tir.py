@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -20,13 +20,14 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
 )
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.memref import AllocOp, DimOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.graph import CallTirOp
 from weft.dialects.levels import allowed_at
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, ComputeOp, YieldOp
 from weft.dialects.tir_assume import AssumeOp
@@ -34,7 +35,7 @@ from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
 from weft.passes.te.compute_nest import compute_nest, read_memory
 from weft.passes.te.constants import ConstantPool
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.names import free_name
 
 
@@ -45,15 +46,27 @@ def buffer_type(tensor: Attribute) -> MemRefType[Attribute]:
     return MemRefType(tensor.element_type, tensor.get_shape())
 
 
-def is_te_function(function: FuncOp) -> bool:
-    """Whether `lower-te-to-tir` takes this function: it has a body with tensor expressions, or only copies tensors.
+def te_functions(module: ModuleOp, named: Collection[str] = ()) -> list[FuncOp]:
+    """The functions of `module` that `lower-te-to-tir` lowers: those over tensors that hold tensor expressions. Those
+    that only copy tensors are among them when `graph.call_tir` calls them, or when they are `named`."""
+    known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    for name in named:
+        if name not in known:
+            raise CompileError(f"lower-te-to-tir: no function @{name} to lower{did_you_mean(name, known)}")
+    claimed = {op.callee.string_value() for op in module.walk() if isinstance(op, CallTirOp)} | set(named)
+    return [
+        op
+        for op in module.ops
+        if isinstance(op, FuncOp)
+        and not op.is_declaration
+        and (
+            any(inner.name.startswith("te.") for inner in op.body.walk())
+            or (op.sym_name.data in claimed and _is_copy(op))
+        )
+    ]
 
-    Functions that hold ops of higher levels and no tensor expressions are left alone.
-    """
-    if function.is_declaration:
-        return False
-    if any(op.name.startswith("te.") for op in function.body.walk()):
-        return True
+
+def _is_copy(function: FuncOp) -> bool:
     types = (*function.function_type.inputs, *function.function_type.outputs)
     return any(isinstance(type, TensorType) for type in types) and all(
         allowed_at("te", op.name) for op in function.body.walk()
@@ -369,11 +382,25 @@ class _FunctionLowering:
 
 @dataclass(frozen=True)
 class LowerTeToTirPass(ModulePass):
-    """Lower every function of tensor expressions to block loops; see `lower_te_function`."""
+    """Lower the functions of tensor expressions to block loops; see `te_functions` and `lower_te_function`.
+
+    `func` names functions that are lowered too, though they only copy tensors. Requires that no function that stays as
+    it is calls one that is lowered: it would take buffers (CompileError).
+    """
 
     name = "lower-te-to-tir"
 
+    func: tuple[str, ...] = ()
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.body.ops:
-            if isinstance(function, FuncOp) and is_te_function(function):
-                lower_te_function(function)
+        functions = te_functions(op, self.func)
+        names = {function.sym_name.data for function in functions}
+        for call in [inner for holder in op.ops if holder not in functions for inner in holder.walk()]:
+            if isinstance(call, CallOp) and call.callee.string_value() in names:
+                raise CompileError.at(
+                    call,
+                    f"@{call.callee.string_value()} is a function of tensor expressions: lowered, it takes buffers, "
+                    "and this call gives it tensors",
+                )
+        for function in functions:
+            lower_te_function(function)

@@ -21,19 +21,34 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
+from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import ForOp, range_of_index
+from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.passes.index_ops import index_attribute, materialize
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
 _INDEX = IndexType()
+_OWN_DIALECTS = ("tir.", "low.")
 _FREE_OF_EFFECTS = ("arith.", "math.", "affine.apply", "memref.dim", "memref.load", "vector.broadcast")
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
-    """The functions of `module` that are at tir level: with a body, over buffers, not lowered yet, no kernels."""
+    """The functions of `module` that tir passes work on: those of `buffer_functions` that hold an op of the level, or
+    are marked as `TIR_FUNCTION`. All others belong to somebody else."""
+    for function in buffer_functions(module):
+        if TIR_FUNCTION in function.attributes or any(map(_is_of_tir, function.body.walk())):
+            yield function
+
+
+def _is_of_tir(op: Operation) -> bool:
+    return op.name.startswith(_OWN_DIALECTS) and allowed_at("tir", op.name)
+
+
+def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
+    """The functions of `module` that can be at tir level: with a body, over buffers, not lowered yet, no kernels."""
     for op in module.ops:
         if (
             isinstance(op, FuncOp)

@@ -26,6 +26,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.traits import SymbolTable
 
 from weft.analysis.index import Index
 from weft.dialects.element_types import bytes_of
@@ -34,11 +35,13 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, STORAGE_ALIGN
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
+from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.call_facts import call_facts
 from weft.passes.tir.flat_signature import FlatSignature, Quantity
+from weft.passes.tir.foreign_calls import keep_signature, recast, users_elsewhere
 from weft.passes.tir.nest import (
     LOCAL,
     buffer_type,
@@ -54,6 +57,7 @@ from weft.passes.tir.parameter_access import ParameterAccesses
 from weft.passes.tir.prefetches import take_distances
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
+from weft.support.names import free_name
 
 _LOCAL_LIMIT = 64 * 1024
 """Bytes up to which a buffer of space "local" is on the stack."""
@@ -64,6 +68,7 @@ _FRAME_LIMIT = 256 * 1024
 """Bytes of stack that one function may take."""
 _ALIGNMENT = 64
 """Alignment of temporaries in bytes: a cache line, and the widest vector."""
+_MAKES_BUFFERS = (memref.AllocOp, memref.CastOp, memref.GetGlobalOp)
 _KERNEL_ALIGNMENT = 16
 """The same in kernels: four lanes of 32 bits move at once."""
 
@@ -86,7 +91,8 @@ class FlattenPass(ModulePass):
     parameter is `write` when all that is read of it was written before, else `readwrite` (`tir.parameter_access`, where
     the function has that note). Small temporaries become
     `memref.alloca` in space "local", others are freed at the end of the scope that allocates them; those in a memory
-    space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Requires: blocks are lowered, and
+    space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Functions that hold no op of the tir
+    level stay as they are; calls from and to them keep working (`foreign_calls.py`). Requires: blocks are lowered, and
     temporaries have no strided layout (CompileError).
     """
 
@@ -98,6 +104,8 @@ class FlattenPass(ModulePass):
         functions = list(tir_functions(op))
         for function in functions:
             _check(function)
+        elsewhere = users_elsewhere(op, functions)
+        types = {function: function.function_type for function in functions}
         signatures = {function.sym_name.data: FlatSignature.of(function) for function in functions}
         accesses = ParameterAccesses(op)
         for function in functions:
@@ -109,14 +117,22 @@ class FlattenPass(ModulePass):
                 signatures[other.sym_name.data] = FlatSignature.of_low(other)
         for function in functions:
             _Flattener(function, signatures, self.keep).run()
+        for function in functions:
+            name = function.sym_name.data
+            if name in elsewhere and function.function_type != types[function]:
+                keep_signature(op, function, signatures[name], types[function], elsewhere[name])
         if functions:
-            _flatten_globals(op)
+            _flatten_globals(op, functions)
 
 
 def _check(function: FuncOp) -> None:
     for op in operations_in(function):
         if isinstance(op, BlockOp):
             raise CompileError.at(op, f'block "{op.label}" is still a block: run tir-lower-blocks before')
+        if not isinstance(op, _MAKES_BUFFERS) and any(isinstance(r.type, MemRefType) for r in op.results):
+            raise CompileError.at(
+                op, f"buffers are parameters, allocated or constants of the module: {op.name} gives another one"
+            )
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
             type_ = value.type
             if not isinstance(type_, MemRefType) or isinstance(type_.layout, NoneAttr):
@@ -201,6 +217,7 @@ class _Flattener:
         self.function.attributes[SYMBOLS] = ArrayAttr([StringAttr(s) for s in self.signature.symbols])
         if self.signature.facts:
             self.function.attributes[ASSUME] = ArrayAttr([StringAttr(fact) for fact in self.signature.facts])
+        self.function.attributes.pop(TIR_FUNCTION, None)
         self.function.update_function_type()
         for op in operations_in(self.function):
             self._flatten_op(op)
@@ -410,8 +427,12 @@ class _Flattener:
 
     def _flatten_call(self, op: CallOp) -> None:
         """Pass the extents on that the callee takes as symbols."""
+        for buffer in op.arguments:
+            if self.aligned.get(buffer):
+                raise CompileError.at(op, f"calls take dense buffers, and %{buffer.name_hint} has {STORAGE_ALIGN}")
         callee = self.signatures.get(op.callee.root_reference.data)
         if callee is None:
+            self._keep_shapes(op)
             return
         values: dict[str, SSAValue] = {}
         for (position, dimension, is_stride), name in callee.of_quantity.items():
@@ -421,6 +442,21 @@ class _Flattener:
                 values[name] = given if isinstance(given, SSAValue) else index_before(_as_index(given), op)
         _check_call_facts(op, callee, values)
         op.operands = [*op.arguments, *(values[name] for name in callee.symbols)]
+
+    def _keep_shapes(self, op: CallOp) -> None:
+        """Give a function that is not flat the buffers that it takes."""
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, FuncOp) or len(callee.function_type.inputs) != len(op.arguments):
+            return
+        arguments = list(op.arguments)
+        for at, (buffer, type_) in enumerate(zip(arguments, callee.function_type.inputs, strict=True)):
+            if isinstance(type_, MemRefType) and type_ != buffer.type:
+                if strides_of(type_) is not None:
+                    raise CompileError.at(
+                        op, f"@{callee.sym_name.data} is not lowered: it cannot be given a view, {type_}"
+                    )
+                arguments[at] = recast(buffer, self.shapes[buffer], type_, op)
+        op.operands = arguments
 
 
 def _check_call_facts(op: CallOp, callee: FlatSignature, symbols: dict[str, SSAValue]) -> None:
@@ -468,13 +504,25 @@ def _add_at_end(alloc: Operation, free: Operation) -> None:
         block.add_op(free)
 
 
-def _flatten_globals(module: ModuleOp) -> None:
-    """Constants of the module become one-dimensional; their values are row-major already."""
+def _flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
+    """Constants of the module become one-dimensional; their values are row-major already. Those that others use stay as
+    they are, beside a flat copy."""
+    used = {symbol for function in functions for symbol, _ in symbol_uses(function)}
+    shared = {symbol for op in module.ops if op not in functions for symbol, _ in symbol_uses(op)}
+    taken = set(named_ops(module))
     for op in module.ops:
-        if isinstance(op, memref.GlobalOp) and op.type.get_num_dims() != 1:
-            flat = flat_type(op.type)
-            value = op.initial_value
-            op.properties["type"] = flat
-            if isinstance(value, DenseIntOrFPElementsAttr):
-                tensor = TensorType(value.type.element_type, flat.shape)
-                op.properties["initial_value"] = DenseIntOrFPElementsAttr(tensor, value.data)
+        if not isinstance(op, memref.GlobalOp) or op.type.get_num_dims() == 1 or op.sym_name.data not in used:
+            continue
+        flat = op
+        if op.sym_name.data in shared:
+            flat = op.clone()
+            flat.sym_name = StringAttr(free_name(f"{op.sym_name.data}_flat", taken))
+            taken.add(flat.sym_name.data)
+            module.body.block.insert_op_after(flat, op)
+            for function in functions:
+                rename_symbol(function, op.sym_name.data, flat.sym_name.data)
+        value = flat.initial_value
+        flat.properties["type"] = flat_type(op.type)
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            tensor = TensorType(value.type.element_type, flat_type(op.type).shape)
+            flat.properties["initial_value"] = DenseIntOrFPElementsAttr(tensor, value.data)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import TIR_FUNCTION
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import (
@@ -54,6 +55,8 @@ class LowerBlocksPass(ModulePass):
             note_nontemporal(blocks)
             for block in blocks:
                 lower_block(block)
+            # Blocks may have been the only ops that told.
+            function.attributes[TIR_FUNCTION] = UnitAttr()
 
 
 def lower_block(block: BlockOp) -> None:

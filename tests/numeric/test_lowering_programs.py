@@ -740,7 +740,7 @@ func.func @fill(%X: memref<?x4xf32>) {
   tir.for %i in %n { tir.for %j in 4 { memref.store %one, %X[%i, %j] : memref<?x4xf32> } }
   func.return
 }
-func.func @main(%A: memref<8x4xf32>) {
+func.func @main(%A: memref<8x4xf32>) attributes {tir.function} {
   %d = "memref.cast"(%A) : (memref<8x4xf32>) -> memref<?x4xf32>
   func.call @fill(%d) : (memref<?x4xf32>) -> ()
   func.return

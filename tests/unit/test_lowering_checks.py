@@ -122,7 +122,7 @@ func.func @f(%A: memref<4xf32>) {
   func.return
 }
 """)
-    LowerTirToLowPass().apply(context(), module)
+    LowerTirToLowPass(func=("f",)).apply(context(), module)
     text = str(module)
     assert "func.func @t(%x: tensor<4xf32>) -> tensor<4xf32>" in text
     assert 'low.params = [#low.param<"A", memref<4xf32>, read, []>]' in text

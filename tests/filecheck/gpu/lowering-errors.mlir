@@ -23,7 +23,7 @@ func.func @parallel(%B: memref<16xf32>) {
 // -----
 
 // CHECK: error: host code touches %B, which is in device memory: only kernels access buffers
-func.func @host(%B: memref<16xf32>) {
+func.func @host(%B: memref<16xf32>) attributes {tir.function} {
   %one = arith.constant 1.0 : f32
   %c0 = arith.constant 0 : index
   memref.store %one, %B[%c0] : memref<16xf32>

@@ -5,7 +5,7 @@
 // CHECK: "memref.global"() <{{.*}}sym_name = "main_w"
 // CHECK-SAME: type = memref<4xf32>
 // CHECK-NOT: memref.global
-// CHECK-LABEL: func.func @main(%x: memref<?x4xf32>, %c: memref<?x4xf32>) {
+// CHECK-LABEL: func.func @main(%x: memref<?x4xf32>, %c: memref<?x4xf32>) attributes {tir.function} {
 // CHECK:         %n = memref.dim %x, %c0 : memref<?x4xf32>
 // CHECK-NEXT:    tir.assume_shape %c[%n] : memref<?x4xf32>
 // CHECK:         %w = memref.get_global @main_w : memref<4xf32>
@@ -34,7 +34,7 @@ func.func private @relu(%A: memref<?x?xf32>, %B: memref<?x?xf32>)
 // -----
 
 // What no call computes is copied: a parameter, a constant, a tensor returned twice. Tuples are taken apart.
-// CHECK-LABEL: func.func @copies(%x: memref<2xf32>, %n: index, %x_out: memref<2xf32>, %k: memref<f32>, %r: memref<2xf32>, %r_out: memref<2xf32>) {
+// CHECK-LABEL: func.func @copies(%x: memref<2xf32>, %n: index, %x_out: memref<2xf32>, %k: memref<f32>, %r: memref<2xf32>, %r_out: memref<2xf32>) attributes {tir.function} {
 // CHECK:         %k_1 = memref.get_global @copies_k : memref<f32>
 // CHECK:         func.call @relu(%x, %r)
 // CHECK:         tir.block "copy_x_out" iters(%v0: spatial<2>) = [%i0] {

@@ -33,3 +33,15 @@ sched.func @schedule {
 // CHECK-NEXT:    vector.store %b, %B[%[[at]]] : memref<16xf32>, vector<16xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NOT:     sched.func
+
+// A function is named to be lowered though it holds no op of the level.
+// RUN: weft-opt %s -p 'lower-tir-to-low{func=first}' | filecheck %s --check-prefix=NAMED
+// RUN: not weft-opt %s -p 'lower-tir-to-low{func=frist}' 2>&1 | filecheck %s --check-prefix=UNNAMED
+func.func @first(%A: memref<2x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0, %c0] : memref<2x2xf32>
+  memref.store %a, %A[%c0, %c0] : memref<2x2xf32>
+  func.return
+}
+// NAMED: func.func @first(%A: memref<4xf32>) attributes {low.params
+// UNNAMED: error: lower-tir-to-low: no function @frist over buffers, did you mean 'first'?

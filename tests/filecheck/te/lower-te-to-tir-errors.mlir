@@ -24,7 +24,26 @@ func.func @scalar(%x: f32) -> f32 {
 
 func.func @constant() -> tensor<2xf32> {
   // expected-error@+1 {{@constant: tensors are parameters or computed, not constants (tensor<2xf32>)}}
-  %y = arith.constant dense<1.0> : tensor<2xf32>
+  %c = arith.constant dense<1.0> : tensor<2xf32>
+  %y = te.compute "y" (%i) : tensor<2xf32> {
+    %a = tensor.extract %c[%i] : tensor<2xf32>
+    te.yield %a : f32
+  }
+  func.return %y : tensor<2xf32>
+}
+
+// -----
+
+func.func @copy(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %y = te.compute "y" (%i) : tensor<2xf32> {
+    %a = tensor.extract %x[%i] : tensor<2xf32>
+    te.yield %a : f32
+  }
+  func.return %y : tensor<2xf32>
+}
+func.func @theirs(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{@copy is a function of tensor expressions: lowered, it takes buffers, and this call gives it tensors}}
+  %y = func.call @copy(%x) : (tensor<2xf32>) -> tensor<2xf32>
   func.return %y : tensor<2xf32>
 }
 

@@ -30,7 +30,7 @@ func.func @dynamic(%A: memref<?x4xf32>, %B: memref<?x?xf32>, %s: f32) {
 
 // Small temporaries stand on the stack, others are freed where their scope ends.
 
-func.func @temporaries(%A: memref<4x4xf32>) {
+func.func @temporaries(%A: memref<4x4xf32>) attributes {tir.function} {
   %c0 = arith.constant 0 : index
   %S = memref.alloc() : memref<4x4xf32>
   %L = memref.alloc() : memref<128x128xf32>
@@ -54,13 +54,13 @@ func.func @temporaries(%A: memref<4x4xf32>) {
 
 // Calls pass extents on; a parameter is written when the callee writes it.
 
-func.func @callee(%X: memref<?x4xf32>) {
+func.func @callee(%X: memref<?x4xf32>) attributes {tir.function} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.000000e+00 : f32
   memref.store %zero, %X[%c0, %c0] : memref<?x4xf32>
   func.return
 }
-func.func @caller(%Y: memref<?x4xf32>) {
+func.func @caller(%Y: memref<?x4xf32>) attributes {tir.function} {
   %c9 = arith.constant 9 : index
   %T = memref.alloc(%c9) : memref<?x4xf32>
   func.call @callee(%T) : (memref<?x4xf32>) -> ()
@@ -78,7 +78,7 @@ func.func @caller(%Y: memref<?x4xf32>) {
 // Constants of the module.
 
 "memref.global"() <{sym_name = "weights", sym_visibility = "private", type = memref<2x2xf32>, initial_value = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>, constant}> : () -> ()
-func.func @global(%X: memref<2x2xf32>) {
+func.func @global(%X: memref<2x2xf32>) attributes {tir.function} {
   %c1 = arith.constant 1 : index
   %w = memref.get_global @weights : memref<2x2xf32>
   %a = memref.load %w[%c1, %c1] : memref<2x2xf32>

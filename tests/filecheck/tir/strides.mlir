@@ -54,7 +54,7 @@ func.func @inner(%X: memref<4x8xf32, strided<[?, 1]>>) {
   } }
   func.return
 }
-func.func @outer(%A: memref<4x8xf32, strided<[24, 1]>>) {
+func.func @outer(%A: memref<4x8xf32, strided<[24, 1]>>) attributes {tir.function} {
   %X = "memref.cast"(%A) : (memref<4x8xf32, strided<[24, 1]>>) -> memref<4x8xf32, strided<[?, 1]>>
   func.call @inner(%X) : (memref<4x8xf32, strided<[?, 1]>>) -> ()
   func.return
