@@ -20,6 +20,7 @@ from weft.frontends.script.attributes import AttributeText
 from weft.frontends.script.constructs import Construct, DType
 from weft.frontends.script.emit import ScriptEmitter
 from weft.frontends.script.flat_views import FlatView, indices_in
+from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
 from weft.frontends.script.python_rules import (
     BUILTINS,
     COMPARISONS,
@@ -61,6 +62,12 @@ class Evaluator:
 
     def bind(self, name: str, value: object) -> None:
         self._scopes[-1][name] = value
+
+    def bind_checked(self, node: ast.Name, value: object) -> None:
+        """Bind the name to what it is assigned."""
+        if isinstance(value, Expr) and value.is_index:
+            self.apply(node, check_terms, value)
+        self.bind(node.id, value)
 
     def known(self, name: str) -> object | None:
         """What the function itself means by `name`, if anything."""
@@ -119,8 +126,9 @@ class Evaluator:
             number = expr.value
         if isinstance(number, bool) or not isinstance(number, int):
             raise self.source.error(node, f"{what} must be an integer, got {number!r}")
-        if number < 0:
-            raise self.source.error(node, f"{what} must not be negative, got {number}")
+        if not 0 <= number < 1 << 63:
+            limit = "must not be negative" if number < 0 else "must fit 64 bits"
+            raise self.source.error(node, f"{what} {limit}, got {number}")
         return number
 
     def scalar(self, node: Positioned, value: object) -> object:
@@ -154,9 +162,14 @@ class Evaluator:
 
     def evaluate(self, node: ast.expr) -> object:
         """The value of `node`: a Python value, an expression, a buffer or a word of the language."""
-        value = self._evaluate(node)
+        try:
+            value = self._evaluate(node)
+        except RecursionError:
+            raise self.source.error(node, "this is nested too deeply: name parts of it") from None
         if isinstance(value, Expr):
-            self.note(node, value)
+            return self.note(node, value)
+        if not isinstance(node, ast.Constant | ast.Name):
+            self.apply(node, check_result, value)
         return value
 
     def _evaluate(self, node: ast.expr) -> object:
@@ -207,6 +220,7 @@ class Evaluator:
             left, right = self.scalar(node, left), self.scalar(node, right)
         elif isinstance(left, Buffer) or isinstance(right, Buffer):
             self.scalar(node, left if isinstance(left, Buffer) else right)
+        self.apply(node, check_operands, type(kind), left, right)
         return self.apply(node, function, left, right)
 
     def _unary(self, node: ast.UnaryOp) -> object:
@@ -381,6 +395,7 @@ class Evaluator:
         for argument in args:
             if isinstance(argument, Buffer):
                 self.scalar(node, argument)
+        self.apply(node, check_arguments, function, args)
         return self.apply(node, function, *args, **kwargs)
 
     def _of_values(self, node: ast.Call, function: BuiltinFunctionType, args: Sequence[object]) -> object:

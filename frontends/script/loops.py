@@ -103,7 +103,8 @@ class LoopParser(StatementPartParser):
         start = self._evaluator.index(call.args[0], f"the start of {name}")
         stop = self._evaluator.index(call.args[1], f"the stop of {name}")
         if isinstance(start, Const) and isinstance(stop, Const):
-            return int(start.value), max(0, int(stop.value) - int(start.value))
+            extent = Const(max(0, int(stop.value) - int(start.value)), "int64")
+            return int(start.value), self._evaluator.as_extent(call, extent, f"the extent of {name}")
         if isinstance(start, Const) and start.value == 0:
             return 0, stop
         return start, self._evaluator.apply(call, lambda: stop - start)

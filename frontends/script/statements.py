@@ -210,7 +210,7 @@ class StatementParser:
                 value = self._named(self.emitter.value(value), name)
             elif dtype is not None:
                 value = self._named(self.emitter.index(value), name)
-        self.evaluator.bind(name, value)
+        self.evaluator.bind_checked(target, value)
 
     def _named(self, value: SSAValue, name: str) -> Leaf:
         value.name_hint = hint_of(name)

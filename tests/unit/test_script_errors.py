@@ -1,6 +1,8 @@
 """What is no program is refused at its place in the user's Python, with its values."""
 
+import ast
 import linecache
+import math
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import StoreOp
 
 import weft
+from weft.frontends.script.evaluate import Evaluator
+from weft.frontends.script.source import Source
 from weft.script import ir_module, parse
 from weft.script import tir as T
 from weft.support.errors import CompileError
@@ -301,3 +305,63 @@ def test_stores_point_at_themselves() -> None:
     module = parse("@T.prim_func\ndef f(A: T.Buffer((8,), 'float32')):\n    A[0] = 1\n    A[1] = 2\n", "two.py")
     stores = [op for op in module.walk() if isinstance(op, StoreOp)]
     assert [str(location_of(store)) for store in stores] == ["two.py:3:5", "two.py:4:5"]
+
+
+LARGE = [
+    "10**10**8",
+    "9**9**9",
+    "pow(9, 9**9)",
+    "1 << 10**10",
+    "3 * (-2)**4096",
+    '"x" * 10**10',
+    "10**10 * [0]",
+    "list(range(10**12))",
+    "sum(range(10**12))",
+    "max(range(-(10**30), 10**30))",
+    "round(5, -(10**10))",
+    "math.factorial(10**9)",
+    "math.prod(range(10**4))",
+    "sum([[0]] * 10**4, [])",
+    '"%99999999999d" % 5',
+    "1" + " + 1" * 900,
+]
+
+
+@pytest.mark.parametrize("text", LARGE, ids=range(len(LARGE)))
+def test_what_is_computed_is_bounded(text: str) -> None:
+    """With names from outside, in a function, and at the top of a script: an error where it stands."""
+    source = Source("outside.py", text)
+    statement = source.parse().body[0]
+    assert isinstance(statement, ast.Expr)
+    with pytest.raises(CompileError, match=r"at most \d+|nested too deeply|text is not formatted|sum adds numbers"):
+        Evaluator(source, {"math": math}).evaluate(statement.value)
+    if "math" not in text:
+        assert str(refusal(f"N = {text}\n" + in_function("pass"))).startswith("user.py:1:")
+        assert str(refusal(in_function(f"N = {text}"))).startswith("user.py:3:")
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "last"),
+    [
+        ("x = [1]", "x = [x, x]", 'T.func_attr({"x": x})'),
+        ('x = {"a": 1}', 'x = {"a": x, "b": x}', "T.func_attr(x)"),
+        ('x = "a"', "x = x + x", 'T.func_attr({"x": x})'),
+        ("x = 3", "x = x * x", 'T.func_attr({"x": x})'),
+        ("x = T.int64(1)", "x = T.max(x, x) + T.min(x, x)", "B[x] = 1"),
+    ],
+)
+def test_names_do_not_make_values_that_grow_without_bound(first: str, step: str, last: str) -> None:
+    error = refusal(in_function("\n".join([first, *[step] * 60, last])))
+    assert "at most" in str(error) or "more than 4096 terms" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("for i in range(2**63): pass", "the extent of i must fit 64 bits, got 9223372036854775808"),
+        ("for i in range(-(2**63), 2**63 - 1): pass", "the extent of i must fit 64 bits, got 18446744073709551615"),
+        ('X = T.alloc_buffer((2**70,), "float32")', "X: extent 0 must fit 64 bits, got 1180591620717411303424"),
+    ],
+)
+def test_extents_fit_64_bits(statement: str, message: str) -> None:
+    assert message in str(refusal(in_function(statement)))

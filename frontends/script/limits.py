@@ -1,0 +1,111 @@
+"""Limits on the values that are computed while a script is read, so that reading it takes a bounded time.
+
+Operators and functions are checked before they run where their result can be much larger than their operands; every
+result is checked after.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from weft.frontends.te.expr import Expr
+
+MOST_BITS = 4096
+"""Of an integer."""
+MOST_ITEMS = 1 << 16
+"""Of text, and of lists, tuples and dicts with all that they hold."""
+MOST_TERMS = 4096
+"""Of an index expression that has a name: each use of the name writes it again."""
+_MOST_OPERATIONS = 1024
+"""Of functions whose time or result grows faster than their arguments."""
+
+_ITEMS = "items in text, a list, a tuple or a dict"
+_SEQUENCES = (str, bytes, list, tuple)
+_OF_RANGES = (range, bool, len)
+"""Functions that do not visit the numbers of a range."""
+
+
+def check_operands(kind: type[ast.operator], left: object, right: object) -> None:
+    """Raises ValueError for operands whose result would be too large, or which format text."""
+    if kind is ast.Pow:
+        _check_power(left, right)
+    elif kind is ast.LShift and isinstance(left, int) and isinstance(right, int):
+        _limit(right if left else 0, MOST_BITS, "bits in a shift")
+    elif kind is ast.Mult:
+        for items, count in ((left, right), (right, left)):
+            if isinstance(items, _SEQUENCES) and isinstance(count, int):
+                _limit(size_of(cast("object", items)) * count, MOST_ITEMS, _ITEMS)
+    elif kind is ast.Mod and isinstance(left, str | bytes):
+        raise ValueError("text is not formatted in a script")
+
+
+def check_arguments(function: object, args: Sequence[object]) -> None:
+    """Raises ValueError for arguments of a Python function that would take it too long."""
+    for arg in args:
+        if isinstance(arg, range) and function not in _OF_RANGES:
+            _limit((arg.stop - arg.start) // arg.step, MOST_ITEMS, "numbers in a range")
+    if function is pow and len(args) == 2:
+        _check_power(*args)
+    elif function in (round, math.factorial, math.comb, math.perm):
+        for arg in args[-1:] if function is round else args:
+            if isinstance(arg, int) and (function is not round or len(args) > 1):
+                _limit(abs(arg), _MOST_OPERATIONS, "as an argument")
+    elif function in (sum, math.prod) and args and isinstance(args[0], list | tuple | range):
+        items = cast("Iterable[object]", args[0])
+        if function is sum and not all(isinstance(item, int | float) for item in items):
+            raise ValueError("sum adds numbers up")
+        if function is math.prod:
+            _limit(len(cast("Sequence[object]", args[0])), _MOST_OPERATIONS, "factors")
+
+
+def check_result(value: object) -> None:
+    """Raises ValueError for a value that is too large."""
+    if isinstance(value, int):
+        _limit(value.bit_length(), MOST_BITS, "bits in an integer")
+    elif isinstance(value, (*_SEQUENCES, dict)):
+        size_of(cast("object", value))
+
+
+def size_of(value: object) -> int:
+    """How many items a value holds in all; a list that it holds twice counts twice. Raises ValueError beyond the
+    limit."""
+    count = 0
+    pending = [value]
+    while pending:
+        top = pending.pop()
+        if isinstance(top, str | bytes):
+            count += len(top)
+        elif isinstance(top, list | tuple):
+            pending += cast("Sequence[object]", top)
+        elif isinstance(top, dict):
+            pending += [part for item in cast("dict[object, object]", top).items() for part in item]
+        count += 1
+        _limit(count, MOST_ITEMS, _ITEMS)
+    return count
+
+
+def check_terms(expr: Expr) -> None:
+    """Raises ValueError for an expression that is too long when it is written out."""
+    count = 0
+    pending = [expr]
+    while pending:
+        count += 1
+        pending += pending.pop().parts
+        if count > MOST_TERMS:
+            raise ValueError(
+                f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."
+            )
+
+
+def _check_power(base: object, exponent: object) -> None:
+    if isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1:
+        _limit(base.bit_length() * exponent, MOST_BITS, "bits in an integer")
+
+
+def _limit(number: int, most: int, what: str) -> None:
+    if number > most:
+        shown = str(number) if number.bit_length() <= 64 else f"more than 2**{number.bit_length() - 1}"
+        raise ValueError(f"{shown} {what}: scripts compute with at most {most}")
