@@ -74,7 +74,10 @@ class Violation:
     def __str__(self) -> str:
         if self.kind == self.claim:
             return f"{self.kind}: {self.detail}" if self.kind == "not proved" else self.detail
-        return f"not proved: tried out, this did not happen: {self.detail}"
+        return (
+            "not proved: accesses are approximated here, and the approximation allows what evaluating the program does "
+            f"not confirm: {self.detail}"
+        )
 
 
 class ScheduleError(WeftError):

@@ -78,7 +78,9 @@ def to_attribute(value: object) -> Attribute:
         case dict():
             return DictionaryAttr(to_attributes(cast("dict[object, object]", value)))
         case _:
-            raise CompileError(f"no attribute of {value!r} of type {type(value).__name__}")
+            raise CompileError(
+                f"an attribute is a number, text, a list or a dict, got a value of type {type(value).__name__}"
+            )
 
 
 def to_attributes(values: dict[object, object]) -> dict[str, Attribute]:

@@ -6,6 +6,7 @@ They are read from the source, so at run time they are only names; calling one t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import NoReturn
 
 from weft.dialects.element_types import TYPES
@@ -83,6 +84,9 @@ class Namespace:
             raise AttributeError(f"T.{self._name} has no '{name}'{did_you_mean(name, names)}")
         return names[name]
 
+    def __repr__(self) -> str:
+        return f"T.{self._name}"
+
 
 SPATIAL_AXIS = Construct("axis.spatial", "vi = T.axis.spatial(128, i)")
 REDUCE_AXIS = Construct("axis.reduce", "vk = T.axis.reduce(128, k)")
@@ -93,4 +97,6 @@ DTYPES = {name: DType(name) for name in TYPES}
 
 def dtype_of(value: object) -> str:
     """A dtype given by name or as `T.float32`. Raises CompileError for others."""
+    if isinstance(value, Construct | Namespace | ModuleType):
+        raise error(f"a dtype is a name or T.float32, got a {type(value).__name__.lower()}")
     return value.name if isinstance(value, DType) else checked_dtype(value)

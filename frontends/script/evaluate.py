@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import AttributeText
-from weft.frontends.script.constructs import Construct, DType
+from weft.frontends.script.constructs import Construct, DType, Namespace
 from weft.frontends.script.emit import ScriptEmitter
 from weft.frontends.script.flat_views import FlatView, indices_in
 from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
@@ -307,6 +307,8 @@ class Evaluator:
                 return buffer.scope
             case "data":
                 return buffer
+            case "elem_offset":
+                return Const(0, "int64")
             case "strides":
                 return tuple(buffer.strides.get(d, Stride(buffer, d)) for d in range(buffer.rank))
             case _:
@@ -393,7 +395,7 @@ class Evaluator:
             except TypeError as failure:
                 raise self.source.error(node, f"{ast.unparse(node.func)}: {failure}") from None
         for argument in args:
-            if isinstance(argument, Buffer):
+            if isinstance(argument, Buffer | Construct | Namespace | ModuleType):
                 self.scalar(node, argument)
         self.apply(node, check_arguments, function, args)
         return self.apply(node, function, *args, **kwargs)

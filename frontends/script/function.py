@@ -15,19 +15,23 @@ from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
+from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.tir_assume import Relation
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import parse_attribute, to_attributes
 from weft.frontends.script.constructs import DType, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.flat_views import FlatView
+from weft.frontends.script.python_rules import shown
 from weft.frontends.script.source import Positioned, Source, free_names
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import Expr
+from weft.frontends.te.expr import Const, Expr
 from weft.frontends.te.operators import as_number
 from weft.frontends.te.shapes import items
 from weft.support.errors import CompileError
+from weft.support.locations import SourceLocation
 
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
@@ -79,6 +83,8 @@ class FunctionParser:
         """The position in the Python function of each argument of the entry block."""
         self._declared: list[Buffer] = []
         """Buffers whose extents are not yet stated."""
+        self._offsets: list[tuple[Expr, SourceLocation]] = []
+        """Offsets of the first elements of buffers, and where they are declared."""
         self._handles: list[Handle] = []
         self.readable: frozenset[SSAValue] | None = None
         """The buffers that the block around the current statement says it reads, if it says so."""
@@ -164,17 +170,20 @@ class FunctionParser:
                     f'parameter {parameter.arg} has no type: write {parameter.arg}: T.Buffer((m, n), "float32")',
                 )
             annotation = parameter.annotation
+            self.emitter.place = self.source.place(parameter)
             if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
                 annotation = self.source.quoted(annotation, annotation.value) or annotation
-            kind, is_bare = self._kind(annotation)
-            if kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
-                buffers.append((parameter, annotation, position))
-            else:
-                self._parameter(parameter, annotation, kind, is_bare, position, declaration)
+            with self.source.placing(parameter):
+                kind, is_bare = self._kind(annotation)
+                if kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
+                    buffers.append((parameter, annotation, position))
+                else:
+                    self._parameter(parameter, annotation, kind, is_bare, position, declaration)
         # Scalars first: a size with the name of a scalar parameter is that parameter, wherever it stands.
         for parameter, annotation, position in buffers:
             self.emitter.place = self.source.place(parameter)
-            buffer = self._buffer_parameter(annotation, parameter.arg, position)
+            with self.source.placing(parameter):
+                buffer = self._buffer_parameter(annotation, parameter.arg, position)
             if self.evaluator.known(parameter.arg) is not None:
                 raise self.error(parameter, f"{parameter.arg} names a buffer and a size: rename one of them")
             self.evaluator.bind(parameter.arg, buffer)
@@ -244,7 +253,8 @@ class FunctionParser:
         position: int,
     ) -> Buffer:
         """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer."""
-        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS, ("scope", "strides"))
+        more = ("scope", "strides", "elem_offset")
+        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
         shape = self._shape(options["shape"], name)
@@ -254,7 +264,18 @@ class FunctionParser:
         buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
         buffer.strides.update(names)
         buffer.place = self.source.place(node)
+        if "elem_offset" in options:
+            self._offset(options["elem_offset"], name)
         return buffer
+
+    def _offset(self, node: ast.expr, name: str) -> None:
+        """`elem_offset=...` of a parameter: calls pass the first element, so what is not a number is 0 there."""
+        value = self.evaluator.evaluate(node)
+        offset = 0 if value is None else self._size(node, value, f"{name}: elem_offset")
+        if isinstance(offset, Expr):
+            self._offsets.append((offset, self.source.place(node)))
+        elif offset:
+            raise self.error(node, f"elem_offset of {name} is {offset}: buffers start at their first element")
 
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
@@ -333,11 +354,14 @@ class FunctionParser:
 
     def _changes_nothing(self, option: str, node: ast.expr) -> bool:
         value = self.evaluator.evaluate(node)
+        if isinstance(value, Const):
+            value = value.value
         if option in ("align", "offset_factor"):  # buffers start at their beginning, aligned
             return isinstance(value, int)
         if option == "buffer_type":
-            return value in ("", "default", "auto")
-        return value in (None, "", 0) or value == () or value == []
+            return isinstance(value, str) and value in ("", "default", "auto")
+        is_empty = isinstance(value, str | list | tuple) and not value
+        return value is None or is_empty or (isinstance(value, int) and value == 0)
 
     def dtype(self, node: ast.expr | None) -> str:
         if node is None:
@@ -357,7 +381,7 @@ class FunctionParser:
         if isinstance(handle, Buffer):
             raise self.error(node.args[0], f"views of buffers cannot be declared: use {handle.name} itself")
         if not isinstance(handle, Handle):
-            raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {handle!r}")
+            raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {shown(handle)}")
         if handle.buffer is not None:
             raise self.error(node.args[0], f"{handle.name} has a shape already, as {handle.buffer.name}")
         handle.buffer = self._buffer(node, node.args[1:], node.keywords, name, handle.position)
@@ -400,6 +424,14 @@ class FunctionParser:
                 if isinstance(known, Symbol | Leaf) and known.is_index:
                     buffer.strides[dimension] = known
         self.emitter.declare(declared)
+        offsets, self._offsets = self._offsets, []
+        for offset, place in offsets:
+            value = offset.value if isinstance(offset, Symbol) else None
+            if isinstance(offset, Symbol) and value is None:
+                offset.value = self.emitter.constant(0, IndexType())
+            elif value is None or scalar_constant(value) is None:
+                self.emitter.place = place
+                self.emitter.assume(offset, Relation.EQUAL, Const(0, "int64"))
 
     def func_attr(self, node: ast.Call) -> None:
         """`T.func_attr({...})`: the name of the function, and attributes; that buffers do not overlap always holds."""

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.frontends.script import ir, tir
-from weft.frontends.script.constructs import Annotation, Construct, DType, Namespace
+from weft.frontends.script.constructs import Construct, DType, Namespace
 from weft.frontends.script.values import Buffer, Leaf, Symbol, reads
 from weft.frontends.te.expr import Const, Expr, Select, as_expr, binary
 from weft.frontends.te.operators import BinaryKind
@@ -80,10 +80,8 @@ def may_call(function: object, of_values: bool) -> bool:
 def shown(value: object) -> str:
     """What messages call a value that is no number."""
     match value:
-        case Construct() | DType() | Buffer() | Symbol() | Leaf():
+        case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
-        case Namespace() | Annotation():
-            return "a part of T"
         case ModuleType():
             return "T" if value is tir else "I" if value is ir else f"module {value.__name__}"
         case _:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -43,6 +45,16 @@ class Source:
     def error(self, node: Positioned, message: str) -> CompileError:
         """An error at `node`."""
         return CompileError(message, location=self.place(node))
+
+    @contextmanager
+    def placing(self, node: Positioned) -> Generator[None]:
+        """Errors that are raised inside about no place of this text are errors at `node`."""
+        try:
+            yield
+        except CompileError as failure:
+            if failure.location is not None and failure.location.file == self.file:
+                raise
+            raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
         """The expression that the string `text` at `node` spells; None where it is no expression."""

@@ -45,7 +45,8 @@ class StatementParser:
                 self.place(statement)
                 self._launched(statement, launch, statements[position + 1 :])
                 return
-            self.statement(statement)
+            with self.source.placing(statement):
+                self.statement(statement)
 
     def place(self, node: ast.stmt) -> None:
         self.emitter.place = self.source.place(node)

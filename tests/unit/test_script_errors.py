@@ -160,7 +160,7 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
         ("T.grid(1)", "T.grid does not stand here"),
         ("T.func_attr(3)", "T.func_attr takes a dict"),
         ('T.func_attr({"tir.noalias": False})', "tir.noalias is True: calls check that buffers do not overlap"),
-        ('T.func_attr({"a": A})', "no attribute of buffer A"),
+        ('T.func_attr({"a": A})', "an attribute is a number, text, a list or a dict, got a value of type Buffer"),
         ("A[0, 0] = 1 // 0", "integer division or modulo by zero"),
         ("A[0, 0] = A[0, 0] * (1, 2)[A[0, 0]]", "is not known while the program is read"),
         ("A[0, 0] = (3).__class__", "__class__ has no meaning in a script"),
@@ -365,3 +365,55 @@ def test_names_do_not_make_values_that_grow_without_bound(first: str, step: str,
 )
 def test_extents_fit_64_bits(statement: str, message: str) -> None:
     assert message in str(refusal(in_function(statement)))
+
+
+WRONG = [
+    'X = T.match_buffer(a, (8,), "float32", elem_offset=1.5)',
+    'X = T.match_buffer(a, (8,), "float32", elem_offset=T.float32(0))',
+    'X = T.match_buffer(a, (8,), "float32", elem_offset=[4])',
+    'X = T.match_buffer(a, (8,), "float32", elem_offset=T.int64(4))',
+    'X = T.match_buffer(a, (8,), "float32", elem_offset=A)',
+    'X = T.match_buffer(a, (8,), "float32", buffer_type=n)',
+    'X = T.match_buffer(a, (8,), "float32", axis_separators=n)',
+    'X = T.match_buffer(a, (8,), "float32", strides=T.float32(3))',
+    'X = T.match_buffer(a, (8,), "float32", align=n)',
+    'X = T.match_buffer(a, (8,), "float32", scope=n)',
+    "X = T.match_buffer(a, (8,), n)",
+    "X = T.match_buffer(T.axis, (8,))",
+    "X = T.match_buffer(a, T)",
+    'X = T.alloc_buffer((8,), "float32", elem_offset=n)',
+    'T.call_extern("f", n, dtype=n)',
+    'T.call_extern("f", n, dtype=T)',
+    "x = T.op(n)",
+    'x = T.op("arith.addi", n, n, results=n)',
+    'x = T.op("arith.addi", n, n, results=["i32"], properties=n)',
+    "for i in T.serial(n, annotations=n): pass",
+    "for i in T.thread_binding(4, thread=n): pass",
+    "with T.block(n): pass",
+    "T.func_attr(n)",
+    'T.func_attr({"a": T})',
+    "T.func_attr({n: 1})",
+    "T.assume(n)",
+    "A[0] = T.infinity(T)",
+    "A[0] = T.Cast(n, n)",
+    "A[0] = T.float32(T.axis)",
+    "A[0] = T.exp(T.grid)",
+]
+
+
+@pytest.mark.parametrize("statement", WRONG)
+def test_arguments_of_a_wrong_type_are_errors_where_they_stand(statement: str) -> None:
+    text = f'@T.prim_func\ndef f(a: T.handle, A: T.Buffer((8,), "float32"), n: T.int32):\n    {statement}\n'
+    error = refusal(text)
+    assert str(error).startswith("user.py:3:"), error
+    assert " object at 0x" not in str(error) and "/" not in error.message, error
+
+
+@pytest.mark.parametrize("word", [*T.FUNCTIONS, *T.WORDS])
+def test_every_word_refuses_wrong_types_at_its_place(word: str) -> None:
+    """Or takes them: no argument makes it blame another place."""
+    target = "A[0] = " if word in T.FUNCTIONS else ""
+    for arguments in ("A", "T, n", '{}, 1, "x"', 'a, dtype="x"', "*n"):
+        statement = f"{target}T.{word}({arguments})"
+        text = f'@T.prim_func\ndef f(a: T.handle, A: T.Buffer((8,), "float32"), n: T.int32):\n    {statement}\n'
+        assert str(refusal(text)).startswith("user.py:"), text

@@ -130,3 +130,24 @@ def test_a_size_cannot_have_the_name_of_something_else() -> None:
     text = program('(A: T.Buffer((6, 4), "float32"), B: T.Buffer((6, 4), "float32")):\n    A = T.int32()')
     with pytest.raises(CompileError, match="A is buffer A already: a size has a name of its own"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("offset", "message"), [("off", None), ("T.int64(0)", None), ("s - n", None), ("s", r"expected s == 0, got s = 4")]
+)
+def test_an_offset_is_a_value_too(offset: str, message: str | None) -> None:
+    """Calls pass the first element: an offset that nothing else decides is 0, another must be."""
+    head = (
+        '(a: T.handle, s: T.int32, B: T.Buffer((6, "n"), "float32")):\n    off = T.int32()\n'
+        f'    A = T.match_buffer(a, (6, n), "float32", elem_offset={offset})'
+    )
+    module = parse(program(head, factor="1 + A.elem_offset"))
+    check_roundtrip(module)
+    f = weft.build(module)["f"]
+    x, out = np.ones((6, 4), np.float32), zeros(6, 4)
+    if message is None:
+        f(x, 4, out)
+        np.testing.assert_array_equal(out, x)
+    else:
+        with pytest.raises(ValueError, match=message):
+            f(x, 4, out)
