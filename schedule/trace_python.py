@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import keyword
 from collections.abc import Iterator
 from typing import cast
@@ -30,6 +29,7 @@ from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.locations import SourceLocation, remember_text
+from weft.support.names import string_text
 
 
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
@@ -130,7 +130,7 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 
 def _literal(value: object) -> str:
     if isinstance(value, str):
-        return json.dumps(value)
+        return string_text(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(_literal(element) for element in cast('list[object]', value))}]"
     return repr(value)

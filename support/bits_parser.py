@@ -1,4 +1,4 @@
-"""xDSL's parser, but for floats in dense constants that are written as their bits."""
+"""xDSL's parser, but for floats in dense constants that are written as their bits, and for text that is not ASCII."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ from typing import Any
 
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.parser import Parser
+from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 
 class BitsParser(Parser):
     """Reads `dense<0xff800000> : vector<8xf32>` as what xDSL prints so, minus infinity.
 
-    xDSL 0.74 reads the bits as an integer there, 4.29e+09, though not in `0xff800000 : f32`.
+    xDSL 0.74 reads the bits as an integer there, 4.29e+09, though not in `0xff800000 : f32`. It prints text that is not
+    ASCII as escaped bytes, "\\C3\\A9", and reads these as bytes, which are no names and no keys. Here bytes that are
+    UTF-8 are text, as in MLIR.
     """
+
+    def parse_optional_str_literal(self) -> str | None:
+        token = self._current_token
+        if token.kind is MLIRTokenKind.BYTES_LIT and isinstance(token.span, StringLiteral):
+            try:
+                text = token.span.bytes_contents.decode()
+            except UnicodeDecodeError:
+                return None
+            self._consume_token(MLIRTokenKind.BYTES_LIT)
+            return text
+        return super().parse_optional_str_literal()
 
     def _parse_tensor_literal_element(self) -> Parser._TensorLiteralElement:
         element = super()._parse_tensor_literal_element()

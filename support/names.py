@@ -11,3 +11,9 @@ def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
     return name
+
+
+def string_text(text: str) -> str:
+    """`text` as a string of Python in double quotes, in ASCII."""
+    body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+    return f'"{body}"'

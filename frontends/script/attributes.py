@@ -27,6 +27,7 @@ from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError
+from weft.support.names import string_text
 
 
 class AttributeText(str):
@@ -147,9 +148,3 @@ def attributes_text(attributes: Mapping[str, Attribute]) -> str:
     """The Python dict that reads back as named attributes."""
     items = (f"{string_text(name)}: {attribute_text(value)}" for name, value in attributes.items())
     return f"{{{', '.join(items)}}}"
-
-
-def string_text(text: str) -> str:
-    """A Python string in double quotes."""
-    body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
-    return f'"{body}"'

@@ -175,6 +175,8 @@ class Evaluator:
     def _evaluate(self, node: ast.expr) -> object:
         match node:
             case ast.Constant():
+                if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
+                    raise self.source.error(node, "text has half of a character, a lone surrogate")
                 return node.value
             case ast.Name():
                 return self._name(node)

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.tir import AssumeOp, BlockOp, ForOp, InitOp
-from weft.frontends.script.attributes import attributes_text, string_text, to_attributes
+from weft.frontends.script.attributes import attributes_text, to_attributes
 from weft.frontends.script.block_printer import BlockHead, block_head, head_lines, region_lines
 from weft.frontends.script.function import NOALIAS, SYMBOL
 from weft.frontends.script.head_printer import HeadPrinter, result_annotation
@@ -31,6 +31,7 @@ from weft.frontends.script.text import expr_text, index_text
 from weft.frontends.script.values import Leaf
 from weft.frontends.te.expr import Expr
 from weft.support.errors import CompileError
+from weft.support.names import string_text
 
 _LONGEST = 64
 """How many ops an assignment may take, so that the search for the longest one stays short."""

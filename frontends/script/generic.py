@@ -8,8 +8,9 @@ from typing import cast
 from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.utils.exceptions import VerifyException
 
-from weft.frontends.script.attributes import attributes_text, context, parse_attribute, string_text, to_attributes
+from weft.frontends.script.attributes import attributes_text, context, parse_attribute, to_attributes
 from weft.support.errors import CompileError
+from weft.support.names import string_text
 
 
 def generic_op(

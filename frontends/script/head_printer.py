@@ -15,13 +15,13 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.strides import strides_of, with_strides
 from weft.dialects.tir_regions import AssumeShapeOp
-from weft.frontends.script.attributes import string_text
 from weft.frontends.script.raising import Raiser
 from weft.frontends.script.shadow import Restart, Shadow
 from weft.frontends.script.text import shape_text
 from weft.frontends.script.values import Buffer, Symbol, is_scalar
 from weft.frontends.te.dtypes import name_of
 from weft.frontends.te.expr import Expr
+from weft.support.names import string_text
 
 
 def is_plain_buffer(type: Attribute) -> bool:

@@ -13,10 +13,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.frontends.script.attributes import attributes_text, string_text
+from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.text import expr_text, index_text, pointer_text
 from weft.frontends.script.values import Buffer, Opaque, Pointer
 from weft.frontends.te.expr import Expr
+from weft.support.names import string_text
 
 Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
 """An argument of a call."""

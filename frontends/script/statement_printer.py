@@ -14,7 +14,6 @@ from xdsl.dialects.memref import AllocOp, StoreOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.dialects.tir_assume import AssumeOp
-from weft.frontends.script.attributes import string_text
 from weft.frontends.script.generic import clone_generic, generic_text
 from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
 from weft.frontends.script.lines import Operand, operand_text
@@ -25,6 +24,7 @@ from weft.frontends.script.values import Buffer, Leaf, Opaque, Pointer, Symbol, 
 from weft.frontends.te.dtypes import name_of
 from weft.frontends.te.expr import Const, Expr
 from weft.support.errors import CompileError
+from weft.support.names import string_text
 
 
 class StatementPrinter:
