@@ -22,15 +22,13 @@ from weft.support.errors import Violation
 
 def actions_of(root: Operation) -> list[Operation]:
     """The blocks in the body of `root` that are in no other block there, and what touches memory outside of them."""
-    found: list[Operation] = []
-    for region in root.regions:
-        for block in region.blocks:
-            for op in block.ops:
-                if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | AccessPtrOp | func.CallOp):
-                    found.append(op)
-                elif op.regions:
-                    found.extend(actions_of(op))
-    return found
+    return [action for region in root.regions for block in region.blocks for op in block.ops for action in _actions(op)]
+
+
+def _actions(op: Operation) -> list[Operation]:
+    if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | AccessPtrOp | func.CallOp):
+        return [op]
+    return actions_of(op) if op.regions else []
 
 
 def actions_passed(block: BlockOp, loop: ForOp) -> list[Operation]:
@@ -46,13 +44,11 @@ def actions_passed(block: BlockOp, loop: ForOp) -> list[Operation]:
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
     """The other actions of a scope that stand in the nests of `block` and `end`, or between those."""
     start = child_towards(scope, block)
-    passed: list[Operation] = []
-    for other in actions_of(scope):
-        place = child_towards(scope, other)
-        between = (precedes(start, place) and precedes(place, end)) or (precedes(end, place) and precedes(place, start))
-        if other is not block and (place is start or place is end or between):
-            passed.append(other)
-    return passed
+    first, last = (end, start) if precedes(end, start) else (start, end)
+    nests = [first]
+    while nests[-1] is not last and (following := nests[-1].next_op) is not None:
+        nests.append(following)
+    return [action for nest in nests for action in _actions(nest) if action is not block]
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:

@@ -6,10 +6,11 @@ of a scope are producer and consumer when the first writes a buffer that the sec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cmp_to_key
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -159,20 +160,57 @@ def buffers_read(block: BlockOp) -> list[SSAValue]:
 def producers_of(block: BlockOp) -> list[BlockOp]:
     """The other blocks of the scope that write what `block` reads."""
     read = set(buffers_loaded(block))
-    siblings = child_blocks(scope_of(block))
+    siblings = _blocks_using(read, scope_of(block))
     return [b for b in siblings if b is not block and not read.isdisjoint(buffers_written(b))]
 
 
 def consumers_of(block: BlockOp) -> list[BlockOp]:
     """The other blocks of the scope that read what `block` writes."""
     written = set(buffers_written(block))
-    siblings = child_blocks(scope_of(block))
+    siblings = _blocks_using(written, scope_of(block))
     return [b for b in siblings if b is not block and not written.isdisjoint(buffers_loaded(b))]
 
 
 def writers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
     """The child blocks of `scope` that store to `buffer`."""
-    return [b for b in child_blocks(scope) if buffer in buffers_written(b)]
+    return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_written(b)]
+
+
+def readers_of(buffer: SSAValue, scope: Operation) -> list[BlockOp]:
+    """The child blocks of `scope` that load from `buffer`."""
+    return [b for b in _blocks_using((buffer,), scope) if buffer in buffers_loaded(b)]
+
+
+_FEW = 8
+"""Blocks that are put in order one by one."""
+
+
+def _blocks_using(buffers: Iterable[SSAValue], scope: Operation) -> list[BlockOp]:
+    """The child blocks of `scope` that use some of `buffers` or an alias of one, in order: found through the uses, for
+    a function may have thousands of other blocks."""
+    found: dict[BlockOp, None] = {}
+    pending = list(buffers)
+    while pending:
+        for use in pending.pop().uses:
+            block = _child_block_around(use.operation, scope)
+            if block is not None:
+                found[block] = None
+            else:
+                pending.extend(result for result in use.operation.results if isinstance(result.type, MemRefType))
+    if len(found) > _FEW:
+        return [block for block in child_blocks(scope) if block in found]
+    return sorted(found, key=cmp_to_key(lambda one, other: -1 if precedes(one, other) else 1))
+
+
+def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
+    """The block of `child_blocks(scope)` that is or holds `op`."""
+    found: BlockOp | None = None
+    for parent in (op, *ancestors(op)):
+        if parent is scope:
+            return found
+        if isinstance(parent, BlockOp | InitOp):
+            found = parent if isinstance(parent, BlockOp) else None
+    return None
 
 
 def why_not_complete(block: BlockOp) -> str | None:
@@ -242,18 +280,29 @@ def precedes(first: Operation, second: Operation) -> bool:
     while op is not None:
         for other in path:
             if other.parent is op.parent and other is not op and isinstance(op.parent, Block):
-                return _comes_before(op, other)
+                return bool(standing_before((op,), other))
         op = op.parent_op()
     return False
 
 
-def _comes_before(first: Operation, second: Operation) -> bool:
-    op = first.next_op
-    while op is not None:
-        if op is second:
-            return True
-        op = op.next_op
-    return False
+def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
+    """Those of `operations` that come before `place`, all of one block; None is its end.
+
+    Looks in both directions at once: neighbours in a block of thousands are found soon.
+    """
+    if place is None:
+        return set(operations)
+    left, found = set(operations) - {place}, set[Operation]()
+    before, after = place.prev_op, place.next_op
+    while left and before is not None:
+        if after is None:
+            return found | left
+        if before in left:
+            found.add(before)
+            left.discard(before)
+        left.discard(after)
+        before, after = before.prev_op, after.next_op
+    return found
 
 
 def child_towards(ancestor: Operation, op: Operation) -> Operation:

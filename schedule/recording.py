@@ -10,11 +10,11 @@ from typing import TypeAlias, overload
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from weft.analysis.structure import buffers_read, buffers_written
+from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
-from weft.passes.schedule.replay import Replay, check_handles, decision_attribute
+from weft.passes.schedule.replay import Outcome, Replay, check_handles, decision_attribute
 from weft.passes.schedule.sampling import Decision, Drawn, Place
 from weft.support.errors import CompileError, did_you_mean
 
@@ -124,6 +124,13 @@ class Recorder:
                 raise CompileError("the handle belongs to another schedule")
         return self._record(kind.create(operands=values, properties=properties or {}))
 
+    def handle_of(self, block: BlockOp) -> BlockHandle:
+        """A handle for a block of the module whose name no other block of its function has. `get_block` gives the same,
+        and looks through the whole module."""
+        func = function_of(block).sym_name
+        step = sched.GetBlockOp.create(properties={"label": StringAttr(block.label), "func": func})
+        return BlockHandle(self._add(step, Outcome([block])).results[0])
+
     def _record(self, step: sched.StepOp) -> sched.StepOp:
         """Run a step and add it, with a result for each handle it gives, to the trace."""
         try:
@@ -131,6 +138,9 @@ class Recorder:
         except Exception:
             step.erase()
             raise
+        return self._add(step, outcome)
+
+    def _add(self, step: sched.StepOp, outcome: Outcome) -> sched.StepOp:
         given = list(outcome.found) if type(step).get_irdl_definition().results else []
         recorded = type(step).create(
             operands=list(step.operands),

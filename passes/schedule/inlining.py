@@ -28,6 +28,7 @@ from weft.analysis.structure import (
     child_towards,
     is_inside,
     precedes,
+    readers_of,
     scope_of,
     why_not_complete,
 )
@@ -164,7 +165,7 @@ class ComputeInline(Primitive):
         inverse = access_inverse(block, list(store.indices))
         if isinstance(inverse, Violation):
             self.refuse(3, inverse, store, subject)
-        readers = [b for b in child_blocks(scope_of(block)) if store.memref in buffers_loaded(b)]
+        readers = readers_of(store.memref, scope_of(block))
         for reader in readers:
             self.require(3, unstored_element(reader, block, store.memref), reader, subject)
             if not precedes(block, reader):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from xdsl.dialects import affine, arith, memref
 from xdsl.ir import Block, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import accesses
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import Order
@@ -99,8 +99,11 @@ class Merge(Primitive):
                 if Index.of(loop.extent) != Index.of(level[0].extent):
                     detail = f"{_extent_text(level[0])} and {_extent_text(loop)}"
                     self.refuse(3, Violation(detail, legal="loops of one extent; split or loop_partition first"), loop)
-        for earlier, later in combinations(chains, 2):
-            self.require(4, _overtaken(earlier, later), later[0])
+        found = [(chain, accesses(chain[0])) for chain in chains]
+        touched = [(part, {access.buffer for access in part[1]}) for part in found]
+        for (earlier, buffers), (later, others) in combinations(touched, 2):
+            if not buffers.isdisjoint(others):
+                self.require(4, _overtaken(earlier, later), later[0][0])
         return MergePlan(self.loops[0], chains)
 
     def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
@@ -148,7 +151,11 @@ def _extent_text(loop: ForOp) -> str:
     return f"loop {operation_text(loop)} runs {shown} times"
 
 
-def _overtaken(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Violation | None:
+_Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]
+"""Loops, outermost first, and the accesses in them."""
+
+
+def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
     """Two dependent instances, one below each chain, that the merged loop would run the other way round.
 
     The merged loops are equal down to some level; there, the instance of the earlier chain is in a later iteration.
@@ -162,19 +169,19 @@ def _overtaken(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Violation | 
     return conflict.violation("and would now run first")
 
 
-def _conflict(earlier: Sequence[ForOp], later: Sequence[ForOp]) -> Conflict | None:
-    theirs = accesses(later[0])
-    for first in accesses(earlier[0]):
-        shared = first.loops[: first.loops.index(earlier[0])]
+def _conflict(earlier: _Chain, later: _Chain) -> Conflict | None:
+    (own, ours), (other, theirs) = earlier, later
+    for first in ours:
+        shared = first.loops[: first.loops.index(own[0])]
         for second in theirs:
             if first.buffer is not second.buffer or not (first.is_write or second.is_write):
                 continue
-            for level in range(len(earlier)):
+            for level in range(len(own)):
 
                 def ordered(order: Order, level: int = level) -> None:
-                    for one, other in zip(earlier[:level], later[:level], strict=True):
-                        order.same(one, other)
-                    order.later(earlier[level], later[level])
+                    for one, another in zip(own[:level], other[:level], strict=True):
+                        order.same(one, another)
+                    order.later(own[level], other[level])
 
                 conflict = conflict_between(first, second, shared, ordered)
                 if conflict is not None:

@@ -6,6 +6,7 @@ Everything else must stand before the new place, in a region around it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, function_of, is_inside
+from weft.analysis.structure import ancestors, function_of, is_inside, standing_before
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
 
@@ -33,25 +34,29 @@ class Place:
 
     def sees(self, value: SSAValue) -> bool:
         """Whether `value` may be used here."""
-        owner = value.owner
-        home = owner if isinstance(owner, Block) else owner.parent
-        block: Block | None = self.block
-        following = self.before
-        while block is not None and block is not home:
-            following = block.parent_op()
-            block = None if following is None else following.parent
-        if block is None:
-            return False
-        return isinstance(owner, Block) or following is None or _stands_before(owner, following)
+        return not self.unseen([value])
 
-
-def _stands_before(first: Operation, second: Operation) -> bool:
-    op = second.prev_op
-    while op is not None:
-        if op is first:
-            return True
-        op = op.prev_op
-    return False
+    def unseen(self, values: Iterable[SSAValue]) -> list[SSAValue]:
+        """Those of `values` that may not be used here."""
+        values = list(values)
+        following: dict[Block | None, Operation | None] = {}
+        """The blocks around this place, and what comes next in each."""
+        block, op = self.block, self.before
+        while True:
+            following[block] = op
+            op = block.parent_op()
+            if op is None or op.parent is None:
+                break
+            block = op.parent
+        owners = {value.owner for value in values}
+        known = {owner for owner in owners if isinstance(owner, Block) and owner in following}
+        by_home: dict[Block | None, set[Operation]] = defaultdict(set)
+        for owner in owners:
+            if isinstance(owner, Operation) and owner.parent in following:
+                by_home[owner.parent].add(owner)
+        for home, operations in by_home.items():
+            known |= standing_before(operations, following[home])
+        return [value for value in values if value.owner not in known]
 
 
 def values_used_by(op: Operation) -> list[SSAValue]:
@@ -78,8 +83,8 @@ def _can_be_lifted(value: SSAValue) -> bool:
 
 def why_not_visible(values: Iterable[SSAValue], place: Place) -> str | None:
     """Why some of `values` cannot be used at a place, or None when all can (some after `lift`)."""
-    for value in values:
-        if not place.sees(value) and not _can_be_lifted(value):
+    for value in place.unseen(values):
+        if not _can_be_lifted(value):
             name = f"%{value.name_hint}" if value.name_hint else f"the result of {_owner_name(value)}"
             return f"it uses {name}, which is not known there"
     return None
@@ -91,9 +96,9 @@ def _owner_name(value: SSAValue) -> str:
 
 def lift(values: Iterable[SSAValue], place: Place) -> None:
     """Define constants and temporaries that are not known at a place at the start of the function instead."""
-    for value in values:
+    for value in place.unseen(values):
         owner = value.owner
-        if isinstance(owner, Operation) and _can_be_lifted(value) and not place.sees(value):
+        if isinstance(owner, Operation) and _can_be_lifted(value):
             entry = function_of(owner).body.blocks[0]
             first = entry.first_op
             owner.detach()

@@ -14,6 +14,9 @@ from weft.support.target import Target
 
 _WORTH_REPEATING: Final = 2
 """Operations that may be repeated in each of several readers."""
+_LARGEST: Final = 64
+"""Operations that a block which is computed elsewhere may have: beyond that, another pass over memory costs little, and
+a chain of thousands of blocks would be compiled as one."""
 _KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
 """Read an element many times: whether to compute it again each time is for their own rules to say."""
 
@@ -31,7 +34,7 @@ class InliningRule:
         producer = op_of(sch, block)
         pattern = pattern_of(producer)
         consumers = [pattern_of(consumer) for consumer in consumers_of(producer)]
-        if pattern.kind is not PatternKind.INJECTIVE or not consumers:
+        if pattern.kind is not PatternKind.INJECTIVE or not consumers or len(pattern.computing) > _LARGEST:
             return False
         if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
             return False

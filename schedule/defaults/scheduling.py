@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from weft.analysis.plain_nests import is_plain, why_not_plain
-from weft.analysis.structure import child_blocks, find_block, function_of, functions
+from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of
@@ -103,13 +104,16 @@ class _Attempts:
         self.target = target
         self.original = module
         self.schedule = Schedule(module)
+        self.blocks: dict[str, BlockOp] = {}
+        """Those that were there when the rule that is tried began, or after the last step back."""
         self.handles: dict[str, BlockHandle] = {}
         self.done: set[str] = set()
         """Blocks that a rule said it has scheduled, though they may look plain still."""
 
     def run(self, rules: Sequence[Rule]) -> Schedule:
         for rule in rules:
-            for label in self._blocks():
+            self.blocks = self._blocks()
+            for label in list(self.blocks):
                 if self._is_left(label) and self._try(rule, label):
                     self.done.add(label)
         return self.schedule
@@ -120,32 +124,32 @@ class _Attempts:
 
     def _is_left(self, label: str) -> bool:
         """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
-        block = self._blocks().get(label)
-        if block is None or label in self.done or not is_plain(block):
+        block = self.blocks.get(label)
+        if block is None or label in self.done or not is_inside(block, self.schedule.mod) or not is_plain(block):
             return False
         return 0 not in block.extents or self.target.kind in GPU_KINDS
 
     def _try(self, rule: Rule, label: str) -> bool:
         if label not in self.handles:
-            self.handles[label] = self.schedule.get_block(label, self.name)
-        steps = len(steps_of(self.schedule.trace))
+            self.handles[label] = self.schedule.handle_of(self.blocks[label])
+        last = self.schedule.trace.body.block.last_op
         try:
             if rule.apply(self.schedule, self.handles[label], self.target):
                 return True
         except ScheduleError:
             pass
-        self._undo(steps)
+        self._undo(last)
         return False
 
-    def _undo(self, steps: int) -> None:
-        """Go back to the first `steps` steps."""
-        trace = self.schedule.trace
-        later = steps_of(trace)[steps:]
-        changed = any(not isinstance(step, LOOKING) for step in later)
-        for step in reversed(later):
+    def _undo(self, last: Operation | None) -> None:
+        """Go back to where `last` was the last step."""
+        trace, changed = self.schedule.trace, False
+        while (step := trace.body.block.last_op) is not last and step is not None:
+            changed = changed or not isinstance(step, LOOKING)
             step.detach()
             step.erase()
         if changed:
             self.handles.clear()
             self.schedule = Schedule(self.original)
             self.schedule.replay(trace)
+            self.blocks = self._blocks()
