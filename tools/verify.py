@@ -26,9 +26,9 @@ _GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
 def verify_module(module: ModuleOp) -> None:
     """Check every operation, and that every value is used inside its scope, after its definition.
 
-    A module with tir loops or blocks is also checked for what only integer sets can tell (`analysis/checks.py`): that bindings
-    cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place of the
-    first failure.
+    A module with tir loops or blocks is also checked for what only integer sets can tell (`analysis/checks.py`): that
+    bindings cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place
+    of the first failure.
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)
