@@ -7,10 +7,11 @@ one value left out. Values that are fixed in an instance of the block may be add
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from weft.analysis.accesses import Conditions, range_of
@@ -24,7 +25,7 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class AccessInverse:
-    """The instance that touches an element: `back` gives each iterator over the element minus `shifts`."""
+    """The instance that touches an element: `back` gives each variable over the element minus `shifts`."""
 
     variables: tuple[SSAValue, ...]
     extents: tuple[Index, ...]
@@ -34,13 +35,13 @@ class AccessInverse:
     back: tuple[Index, ...]
 
     def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
-        """The iterators of the instance that touches `element`, where one does."""
+        """The variables of the instance that touches `element`, where one does."""
         moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
         mapping = dict(zip(self.placeholders, moved, strict=True))
         return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
-        """When some instance touches `element`: its iterators lie in their domains, and its indices are the element."""
+        """When some instance touches `element`: its variables lie in their domains, and its indices are the element."""
         instance = self.instance(element)
         positives = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
@@ -50,13 +51,22 @@ class AccessInverse:
         return Conditions(tuple(positives), tuple(index for index in zeros if index != Index({})))
 
 
-def access_inverse(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
-    """The inverse of an access with these indices in the body of `block`, or why there is none.
+def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
+    """The inverse of an access with these indices in the body of `block`, or why there is none."""
+    extents: dict[SSAValue, Index] = {
+        v: Index.of(extent) for v, extent in zip(block.iter_vars, block.extents, strict=True)
+    }
+    return access_inverse(extents, [Index.of(operand) for operand in operands])
 
-    A refuting violation names two instances that touch one element.
+
+def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
+    """The values of variables, by their extents, at which an access with the `given` indices touches an element; or why
+    that is not one instance. A refuting violation names two that touch one element.
     """
-    variables = tuple(block.iter_vars)
-    indices = tuple(Index.of(operand).simplified(range_of) for operand in operands)
+    variables = tuple(domain)
+    indices = tuple(index.simplified(range_of) for index in given)
+    if (direct := _iterator_a_dimension(domain, indices)) is not None:
+        return direct
     parts: list[Index] = []
     shifts: list[Index] = []
     for index in indices:
@@ -67,7 +77,7 @@ def access_inverse(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInvers
         parts.append(own - low)
         shifts.append(index - own + low)
     exprs = exprs_of([*(Index.of(variable) for variable in variables), *parts])[0][len(variables) :]
-    extents = tuple(Index.of(extent) for extent in block.extents)
+    extents = tuple(domain.values())
     layout = LayoutMap(AffineMap(len(variables), 0, tuple(exprs)), extents)
     try:
         back = layout.inverse_by_digits()
@@ -79,6 +89,32 @@ def access_inverse(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInvers
     if back is None:
         return Violation("no single expression says which instance touches an element", "not proved")
     return AccessInverse(variables, extents, indices, tuple(shifts), layout.outputs, back)
+
+
+def _iterator_a_dimension(domain: Mapping[SSAValue, Index], indices: tuple[Index, ...]) -> AccessInverse | None:
+    """The common case: each variable, plus something fixed, is the index of one dimension."""
+    at: dict[SSAValue, int] = {}
+    shifts: list[Index] = []
+    for dimension, index in enumerate(indices):
+        own = [atom for atom, factor in index.terms.items() if factor == 1 and atom in domain]
+        rest = index - Index({own[0]: 1}) if own else index
+        if len(own) > 1 or rest.depends_on(domain):
+            return None
+        shifts.append(rest)
+        if own and isinstance(own[0], SSAValue):
+            at.setdefault(own[0], dimension)
+    missing = [v for v, extent in domain.items() if v not in at and extent != Index({}, 1)]
+    if missing:
+        return None
+    while len(_PLACEHOLDERS) < len(indices):
+        _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
+    placeholders = tuple(_PLACEHOLDERS[: len(indices)])
+    back = tuple(Index.of(placeholders[at[v]]) if v in at else Index({}) for v in domain)
+    return AccessInverse(tuple(domain), tuple(domain.values()), indices, tuple(shifts), placeholders, back)
+
+
+_PLACEHOLDERS: list[SSAValue] = []
+"""Stand for the indices of an element; they are in no function."""
 
 
 def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:

@@ -138,6 +138,15 @@ def accesses(root: Operation) -> list[Access]:
     return found
 
 
+def accesses_of_instance(block: BlockOp) -> list[Access]:
+    """Every access in one instance of a block, over its iterators and the loops in its body."""
+    found: list[Access] = []
+    context = Context(blocks=(block,), iterators={variable: Index.of(variable) for variable in block.iter_vars})
+    for op in block.body.block.ops:
+        _walk_op(op, context, found)
+    return found
+
+
 def _walk_op(op: Operation, context: Context, found: list[Access]) -> None:
     if type(op) is memref.LoadOp:
         found.append(_access(op, op.memref, op.indices, False, context))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, range_of
-from weft.analysis.index import Atom, Index
+from weft.analysis.index import Atom, Index, Quotient, quotient, remainder
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
@@ -21,25 +22,68 @@ from weft.dialects.tir import BlockOp, ForOp
 
 @dataclass(frozen=True)
 class Span:
-    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is taken."""
+    """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is taken; values
+    are `step` apart."""
 
     lower: Index
     extent: int
     tight: bool
+    step: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return (self.extent - 1) // self.step + 1
 
 
 def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
     """The span of an index when the values in `fixed` (and function-level ones) are held; None when unbounded."""
     outer: dict[Atom, int] = {}
     inner: dict[Atom, int] = {}
+    digits: dict[Atom, Span] = {}
     for atom, factor in index.terms.items():
         values = [atom] if isinstance(atom, SSAValue) else list(atom.numerator.values())
         is_outer = all(v in fixed or (is_fixed(v) and not is_loop_value(v)) for v in values)
-        (outer if is_outer else inner)[atom] = factor
+        part = None if is_outer else _span_of_digit(atom, fixed)
+        if part is not None:
+            digits[atom] = part
+        else:
+            (outer if is_outer else inner)[atom] = factor
     low, high = Index(inner).range(range_of)
     if low is None or high is None:
         return None
-    return Span(Index(outer, index.constant + low), high - low + 1, _takes_every_value(inner))
+    lower, extent, step = Index(outer, index.constant + low), high - low + 1, _step_of(inner)
+    for atom, part in digits.items():
+        factor = index.terms[atom]
+        lower += (part.lower if factor > 0 else part.lower + (part.extent - 1)) * factor
+        extent += abs(factor) * (part.extent - 1)
+        step = gcd(step, factor * part.step if part.extent > 1 else 0)
+    tight = _takes_every_value(inner) if not digits else len(digits) == 1 and not inner and step in (-1, 1)
+    return Span(lower, extent, tight and all(part.tight for part in digits.values()), abs(step) or 1)
+
+
+def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
+    """The span of a quotient or remainder; None for other atoms, and where nothing is known but its divisor."""
+    if isinstance(atom, SSAValue):
+        return None
+    inner, divisor = span_of(atom.numerator, fixed), atom.divisor
+    if inner is None:
+        return None
+    offset = remainder(inner.lower, divisor, range_of)
+    first, last = offset.range(range_of)
+    first, last = first or 0, divisor - 1 if last is None else last
+    if isinstance(atom, Quotient):
+        extent = (last + inner.extent - 1) // divisor + 1
+        tight = inner.tight and first == last
+        return Span(quotient(inner.lower, divisor, range_of), extent, tight)
+    if last + inner.extent <= divisor:
+        return Span(offset, inner.extent, inner.tight, inner.step)
+    return Span(Index({}), divisor, tight=True) if inner.tight and inner.extent >= divisor else None
+
+
+def _step_of(inner: dict[Atom, int]) -> int:
+    """What every difference of two values of a sum is a multiple of; 0 when it has one value."""
+    return gcd(*(factor for atom, factor in inner.items() if len(set(Index({atom: 1}).range(range_of))) > 1))
 
 
 def _takes_every_value(inner: dict[Atom, int]) -> bool:
@@ -58,7 +102,7 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
     first = spans[0] if spans else None
     if first is None:
         return None
-    low, high, tight = 0, first.extent, first.tight
+    low, high, tight, step = 0, first.extent, first.tight, first.step if first.extent > 1 else 0
     for span in spans[1:]:
         if span is None:
             return None
@@ -68,9 +112,10 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
         # Touching or overlapping spans without holes stay without holes.
         touching = distance.constant <= high and distance.constant + span.extent >= low
         tight = tight and span.tight and touching
+        step = gcd(step, span.step if span.extent > 1 else 0, distance.constant)
         low = min(low, distance.constant)
         high = max(high, distance.constant + span.extent)
-    return Span(first.lower + low, high - low, tight)
+    return Span(first.lower + low, high - low, tight, step or 1)
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> list[Span | None]:

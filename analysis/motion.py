@@ -8,12 +8,12 @@ from functools import partial
 from xdsl.dialects import func, memref
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, box_loops, is_fixed, range_of
+from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import is_one_place, symbols_in
 from weft.analysis.sets import Naming, NotProved, System, Variable
-from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of, stored_buffer
+from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -103,16 +103,13 @@ def shared_element(block: BlockOp) -> Violation | None:
         for variable, kind, extent in zip(block.iter_vars, block.kinds, block.extents, strict=True)
         if kind is IterKind.SPATIAL and extent != 1
     ]
-    for op in block.walk():
-        buffer = stored_buffer(op)
-        if buffer is not None and isinstance(op, memref.StoreOp | AccessPtrOp):
-            indices = [Index.of(i) for i in op.indices]
-            if isinstance(op, AccessPtrOp):
-                indices = [i + Index.of(d.induction_variable) for i, d in zip(indices, box_loops(op), strict=False)]
+    for access in accesses_of_instance(block):
+        if access.is_write and isinstance(access.op, memref.StoreOp | AccessPtrOp):
+            indices = access.indices or tuple(Index.of(i) for i in access.op.indices)
             own = {(index - index.constant).single_value for index in indices}
             if all(variable in own for variable, _ in spatial):
                 continue
-            violation = _shared_by(buffer, indices, spatial)
+            violation = _shared_by(access.buffer, indices, spatial)
             if violation is not None:
                 return violation
     return None
@@ -135,14 +132,18 @@ def _shared_by(
             return undecided(error)
         if point is None:
             continue
+        known = {v for v, _ in spatial}
+        if not all(v in known or is_loop_value(v) or is_symbol(v) for index in indices for v in index.values()):
+            return Violation(f"the subscripts of {buffer_name(buffer)} are not affine", "not proved")
         instances = {
             f"{role} instance": {v.name_hint or "?": point.get((role, v), 0) for v, _ in spatial}
             for role in ("first", "second")
         }
         texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
         reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(buffer)}"
+        moving = [*(v for v, _ in spatial), *(v for index in indices for v in index.values() if is_loop_value(v))]
         first_values, second_values = (
-            {**symbols_in(point), **{v: point.get((role, v), 0) for v, _ in spatial}} for role in ("first", "second")
+            {**symbols_in(point), **{v: point.get((role, v), 0) for v in moving}} for role in ("first", "second")
         )
         replay = partial(is_one_place, spatial, indices, first_values, second_values)
         return Violation(f"{reason}, so their order matters", "refuted", instances, replay=replay)

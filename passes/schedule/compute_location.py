@@ -9,9 +9,9 @@ from typing import ClassVar
 from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, range_of
+from weft.analysis.accesses import Access, Conditions, Context, accesses, accesses_of_instance, is_fixed, range_of
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
-from weft.analysis.footprint import Span, box_of, hull
+from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_passed, loops_around_both, passing_conflict
 from weft.analysis.replay import instance_at, tried
@@ -37,8 +37,6 @@ from weft.passes.schedule.moving import (
     MovePlan,
     domain_from_span,
     full_domain,
-    is_fixed_dimension,
-    iterator_of_dimension,
 )
 from weft.passes.schedule.primitive import block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE
@@ -54,13 +52,13 @@ class ComputeAt(Move):
     2. the block is complete or a reduction, and its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs in some iteration
     4. every block that reads what it writes comes after it and is under the loop
-    5. every element it stores is indexed by one iterator or a constant a dimension
+    5. the indices of what it stores can be inverted: each element is stored by one instance
     6. no block it changes places with writes what it reads or writes
     7. what the block uses is known at its new place
     8. parallel and vectorized loops have independent iterations afterwards too
 
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given.
+    gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values.
     Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
     threads: `bind` can then spread the new loops over the same threads.
 
@@ -81,7 +79,7 @@ class ComputeAt(Move):
         "the block is complete or a reduction",
         "the block writes temporaries only, or each of its instances still runs",
         "every consumer is under the loop",
-        "every element it stores is indexed by one iterator or a constant a dimension",
+        "the indices of what it stores can be inverted",
         "no block it changes places with writes what it reads or writes",
         "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
@@ -133,33 +131,22 @@ class ComputeAt(Move):
         return list(self.loop.body.block.ops).index(op)
 
     def _domains(self, subject: str) -> tuple[IterDomain, ...]:
+        """Each iterator over the instances that store what is read in an iteration."""
         block = self.block
-        spans: dict[int, list[tuple[Span | None, Index]]] = {}
-        under_loop = accesses(self.loop)
-        for store in accesses(block):
-            if not store.is_write:
-                continue
-            reads = [a for a in under_loop if a.buffer is store.buffer and not is_inside(a.op, block)]
-            if not reads:
+        spans: dict[SSAValue, list[Span | None]] = {}
+        under_loop = [a for a in accesses(self.loop) if not is_inside(a.op, block)]
+        for store in accesses_of_instance(block):
+            reads = [a for a in under_loop if a.buffer is store.buffer]
+            if not store.is_write or not reads:
                 continue  # nobody reads this buffer: what others need decides
-            box = box_of(reads, self.loop, by_all_threads=is_shared(store.buffer))
-            for dimension, iterator in enumerate(iterator_of_dimension(block, store)):
-                if iterator is None:
-                    if not is_fixed_dimension(block, store, dimension):
-                        detail = f"dimension {dimension} of {buffer_name(store.buffer)} is not"
-                        self.refuse(5, detail, store.op, subject)
-                    continue
-                position, shift = iterator
-                spans.setdefault(position, []).append((box[dimension] if box else None, shift))
-        result: list[IterDomain] = []
-        for position, (extent, kind) in enumerate(zip(block.extents, block.kinds, strict=True)):
-            wanted = spans.get(position)
-            if wanted is None or kind is IterKind.REDUCE:
-                result.append(full_domain(extent))
-                continue
-            moved = [None if s is None else Span(s.lower - shift, s.extent, s.tight) for s, shift in wanted]
-            result.append(domain_from_span(hull(moved), Index({}), extent))
-        return tuple(result)
+            needed = self.instances_at(5, store, reads, subject, by_all_threads=is_shared(store.buffer))
+            for variable, span in needed.items():
+                spans.setdefault(variable, []).append(span)
+        steps = zip(block.iter_vars, block.extents, block.kinds, strict=True)
+        return tuple(
+            full_domain(extent) if kind is IterKind.REDUCE else domain_from_span(hull(spans.get(v, [])), extent)
+            for v, extent, kind in steps
+        )
 
 
 @dataclass(frozen=True)
@@ -170,7 +157,7 @@ class ReverseComputeAt(Move):
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
     3. some block that writes what it reads is under the loop; others ran before its nest, and alone write what they do
-    4. each element it reads of a producer is indexed by one iterator a dimension, and the producers fill a box
+    4. the indices of what it reads of a producer can be inverted, and the producers fill a range of each iterator
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, and one that updates what it reads in one only
     7. no block it changes places with touches what it writes, or writes what it reads
@@ -196,7 +183,7 @@ class ReverseComputeAt(Move):
         "the loop is in the scope of the block and not around it",
         "the block is complete or a reduction",
         "every producer is under the loop",
-        "what it reads is indexed by one iterator a dimension, and the producers fill a box",
+        "the indices of what it reads can be inverted, and the producers fill ranges",
         "what an iteration consumes is final",
         "every instance of the block runs in some iteration, updates in one only",
         "no block it changes places with touches what it writes, or writes what it reads",
@@ -257,42 +244,33 @@ class ReverseComputeAt(Move):
     def _domains(self, producers: Sequence[BlockOp], subject: str) -> tuple[IterDomain, ...]:
         block = self.block
         written = [a for p in producers for a in accesses(p) if a.is_write]
-        spans: dict[int, Span] = {}
-        for read in accesses(block):
+        spans: dict[SSAValue, Span] = {}
+        for read in accesses_of_instance(block):
             writes = [a for a in written if a.buffer is read.buffer]
             if read.is_write or not writes:
                 continue
-            box = box_of(writes, self.loop)
-            for dimension, iterator in enumerate(iterator_of_dimension(block, read)):
-                span = box[dimension] if box else None
-                if iterator is None:
-                    if not is_fixed_dimension(block, read, dimension):
-                        self.refuse(4, f"dimension {dimension} of {buffer_name(read.buffer)} is not", read.op, subject)
-                    continue
+            for variable, span in self.instances_at(4, read, writes, subject).items():
                 if span is None or not span.tight:
                     self.refuse(
                         4,
                         Violation(
-                            f"what an iteration of %{self.loop.induction_variable.name_hint} writes in dimension "
-                            f"{dimension} of {buffer_name(read.buffer)} is not one dense range",
+                            f"what an iteration of %{self.loop.induction_variable.name_hint} writes of "
+                            f"{buffer_name(read.buffer)} is not one dense range of iterator %{variable.name_hint}",
                             "not proved",
-                            legal="a loop below which the producer's loops step through that dimension by 1",
+                            legal="a loop below which the producer's loops step through that range by 1",
                         ),
                         read.op,
                         subject,
                     )
-                position, shift = iterator
-                moved = Span(span.lower - shift, span.extent, tight=True)
-                known = spans.get(position)
-                merged = moved if known is None else hull([known, moved])
+                known = spans.get(variable)
+                merged = span if known is None else hull([known, span])
                 if merged is None:
-                    self.refuse(4, f"the ranges of dimension {dimension} do not fit together", read.op, subject)
-                spans[position] = merged
+                    detail = f"the ranges of iterator %{variable.name_hint} do not fit together"
+                    self.refuse(4, detail, read.op, subject)
+                spans[variable] = merged
         return tuple(
-            domain_from_span(spans[position], Index({}), extent, again=False)
-            if position in spans
-            else full_domain(extent)
-            for position, extent in enumerate(block.extents)
+            domain_from_span(spans.get(variable), extent, again=False)
+            for variable, extent in zip(block.iter_vars, block.extents, strict=True)
         )
 
     def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp], subject: str) -> None:

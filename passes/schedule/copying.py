@@ -119,7 +119,7 @@ def copy_block(
         bindings = [Index.of(loop.induction_variable) for loop in loops]
         guards: list[tuple[Index, Index]] = []
     else:
-        domains = [domain_from_span(span, Index({}), extent) for span, extent in zip(box, extents, strict=True)]
+        domains = [domain_from_span(span, extent) for span, extent in zip(box, extents, strict=True)]
         loops, bindings, guards = loops_over(domains, extents, like)
     exprs, operands = exprs_of(bindings)
     body = Block(arg_types=[IndexType()] * len(shape))
@@ -146,7 +146,7 @@ def planned_copy(
     sizes = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
     shape = memref_type(buffer).get_shape()
     extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
-    domains = [domain_from_span(span, Index({}), extent) for span, extent in zip(box, extents, strict=True)]
+    domains = [domain_from_span(span, extent) for span, extent in zip(box, extents, strict=True)]
     loops, bindings, _ = loops_over(domains, extents, loop)
     contexts = [Context.around(reader).inside(reader) for reader in readers]
     inside = [inner.induction_variable for context in contexts for inner in context.loops if is_inside(inner, loop)]

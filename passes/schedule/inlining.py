@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.access_inverse import AccessInverse, access_inverse
+from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Conditions, Context, accesses, range_of
 from weft.analysis.boxes import fills_box_around
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
@@ -162,7 +162,7 @@ class ComputeInline(Primitive):
         store = single_store(self, 2, block)
         if not is_temporary(store.memref):
             self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store, subject)
-        inverse = access_inverse(block, list(store.indices))
+        inverse = inverse_in_block(block, list(store.indices))
         if isinstance(inverse, Violation):
             self.refuse(3, inverse, store, subject)
         readers = readers_of(store.memref, scope_of(block))
@@ -414,7 +414,7 @@ class ReverseComputeInline(MovingPrimitive):
                 self.refuse(4, "a load is conditional or in a loop", load, subject)
             if [Index.of(i) for i in load.indices] != first:
                 self.refuse(4, f"{buffer_name(buffer)} is read at different indices", load, subject)
-        inverse = access_inverse(self.block, list(loads[0].indices))
+        inverse = inverse_in_block(self.block, list(loads[0].indices))
         if isinstance(inverse, Violation):
             self.refuse(4, inverse, loads[0], subject)
         return inverse

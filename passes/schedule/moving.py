@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from xdsl.dialects import memref
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
+from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, missed_instance, repeated_instance
 from weft.analysis.dependence import undecided
-from weft.analysis.footprint import Span
+from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.replay import runs_twice
@@ -43,12 +43,17 @@ from weft.support.errors import Violation
 
 @dataclass(frozen=True)
 class IterDomain:
-    """What an iterator runs over after the move: `lower + v` for a new loop value v below `extent`."""
+    """What an iterator runs over after the move: `lower + step * v` for a new loop value v below `extent`."""
 
     lower: Index
     extent: int | SSAValue
     clipped: bool
     """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
+    step: int = 1
+
+    def at(self, value: SSAValue) -> Index:
+        """The iterator at a value of the new loop."""
+        return self.lower + Index.of(value) * self.step
 
 
 @dataclass(frozen=True)
@@ -108,42 +113,12 @@ def loops_over(
         if domain.extent != 1 or unit_loops:
             new = new_loop(domain.extent, f"ax{len(loops)}", like)
             loops.append(new)
-            index = index + Index.of(new.induction_variable)
+            index = domain.at(new.induction_variable)
         bindings.append(index)
         if domain.clipped:
             guards.append((index, Index.of(extent)))
             guards.append((Index({}, -1), index))
     return loops, bindings, guards
-
-
-def iterator_of_dimension(block: BlockOp, store_or_load: Access) -> list[tuple[int, Index] | None]:
-    """For each dimension of an access: the position of the iterator that indexes it, and the constant added.
-
-    None where the index is not an iterator plus something fixed outside of the block.
-    """
-    operands = index_operands(store_or_load.op)
-    result: list[tuple[int, Index] | None] = []
-    iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
-    for operand in operands:
-        index = Index.of(operand)
-        mine = [atom for atom in index.terms if isinstance(atom, SSAValue) and atom in iterators]
-        rest = index - sum((Index({atom: 1}) for atom in mine), Index({}))
-        if len(mine) == 1 and index.coefficient(mine[0]) == 1 and not rest.depends_on(iterators):
-            result.append((iterators[mine[0]], rest))
-        else:
-            result.append(None)
-    return result
-
-
-def is_fixed_dimension(block: BlockOp, access: Access, dimension: int) -> bool:
-    """Whether no iterator of the block decides the index of a dimension."""
-    return not Index.of(index_operands(access.op)[dimension]).depends_on(block.iter_vars)
-
-
-def index_operands(op: Operation) -> Sequence[SSAValue]:
-    if isinstance(op, memref.LoadOp | memref.StoreOp):
-        return list(op.indices)
-    return []
 
 
 def instance_left_out(block: BlockOp) -> Violation | None:
@@ -168,24 +143,24 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
     return IterDomain(Index({}), extent, clipped=False)
 
 
-def domain_from_span(span: Span | None, shift: Index, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
-    """The domain of an iterator that indexes a dimension (plus `shift`) of which `span` is touched.
+def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
+    """The domain of an iterator of which `span` is needed.
 
     An iterator with no more values than the span takes all of them. Where the span may lie beyond the iterator in some
     iterations of the loops around, these values then run again in each, unless that is ruled out by `again`.
     """
     if span is None:
         return full_domain(extent)
-    lower, length = span.lower - shift, span.extent
+    lower, length, count = span.lower, span.extent, span.count
     low = least_value(lower)
-    if isinstance(extent, int) and length >= extent:
+    if isinstance(extent, int) and count >= extent:
         if again or not any(is_loop_value(value) or not is_fixed(value) for value in lower.values()):
             return full_domain(extent)
         if low is not None and low >= 0:
-            length = extent
+            length = count = extent
     last = least_value(Index.of(extent) - lower - length)
     inside = low is not None and low >= 0 and last is not None and last >= 0
-    return IterDomain(lower, length, clipped=not inside)
+    return IterDomain(lower, count, not inside, span.step)
 
 
 class Move(MovingPrimitive):
@@ -211,6 +186,30 @@ class Move(MovingPrimitive):
                 self.refuse(
                     requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop, subject
                 )
+
+    def instances_at(
+        self, requirement: int, own: Access, others: Sequence[Access], subject: str, *, by_all_threads: bool = False
+    ) -> dict[SSAValue, Span | None]:
+        """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
+        each iterator in the indices of `own`; None where that may be all of it."""
+        block = self.block
+        if own.indices is None:
+            return {}
+        used = {value for index in own.indices for value in index.values()}
+        extents = [*zip(block.iter_vars, block.extents, strict=True)]
+        loops = [(loop.induction_variable, loop.extent) for loop in own.loops]
+        domain: dict[SSAValue, Index] = {v: Index.of(e) for v, e in (*extents, *loops) if v in used and e != 1}
+        inverse = access_inverse(domain, own.indices)
+        if isinstance(inverse, Violation):
+            self.refuse(requirement, inverse, own.op, subject)
+        variables = [variable for variable in domain if variable in block.iter_vars]
+        moved: list[Access] = []
+        for other in others:
+            if other.indices is None:
+                return dict.fromkeys(variables)
+            moved.append(replace(other, indices=inverse.instance(other.indices)[: len(variables)]))
+        box = box_of(moved, self.loop, by_all_threads=by_all_threads)
+        return dict(zip(variables, box, strict=True))
 
     def require_block_kind(self, requirement: int) -> None:
         """Complete or reduction blocks can be cut into pieces."""
@@ -242,7 +241,7 @@ class Move(MovingPrimitive):
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
         partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
-        bindings = [domains[at].lower + Index.of(values.args[at]) for at in partial]
+        bindings = [domains[at].at(values.args[at]) for at in partial]
         question = Domain(
             (*loops_around(self.loop), self.loop),
             tuple(index.simplified(range_of) for index in bindings),

@@ -8,7 +8,6 @@ from refusal import (
     PRODUCER_CONSUMER,
     SHIFTED,
     TEMPORARY,
-    TURNED,
     Refusal,
     block,
     copy,
@@ -45,10 +44,6 @@ READ_OUTSIDE = function(
     "  %b = memref.load %B[%c0] : memref<12xf32>\n  memref.store %b, %C[%c0] : memref<12xf32>",
     temporaries=TEMPORARY,
 )
-STORED_TURNED = function(
-    block("B", TURNED + copy("A", "B", to="%x")), block("C", copy("B", "C")), temporaries=TEMPORARY
-)
-READ_TURNED = function(block("B", copy("A", "B")), block("C", TURNED + copy("B", "C", at="%x")), temporaries=TEMPORARY)
 READ_TWICE = function(
     block("B", copy("A", "B")),
     block("C", "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n"
@@ -229,6 +224,14 @@ READ_BY_PAIRS = function(
 )
 
 
+STORED_FROM_N = function(
+    block("B", "%x = affine.apply affine_map<(d0, d1) -> ((d0 + d1) mod 12)>(%v, %n)\n" + copy("A", "B", to="%x")),
+    block("C", copy("B", "C")),
+    parameters="%A: memref<12xf32>, %C: memref<12xf32>, %n: index",
+    temporaries=TEMPORARY,
+)
+
+
 def stored_at(expression: str) -> str:
     """B[expression] = A[v], for an expression over d0."""
     at = f"%x = affine.apply affine_map<(d0) -> ({expression})>(%v)\n"
@@ -271,7 +274,10 @@ MOVES = [
             "memref.load reads B and is not under the loop"),
     Refusal("compute_at", 4, READ_BEFORE, lambda s: s.compute_at("B", loop(s, "C")), 'block "C" reads B before'),
     Refusal("compute_at", 4, UNREAD, lambda s: s.compute_at("B", loop(s, "C")), "nothing reads what it writes"),
-    Refusal("compute_at", 5, STORED_TURNED, lambda s: s.compute_at("B", loop(s, "C")), "dimension 0 of B is not"),
+    Refusal("compute_at", 2, stored_at("d0 * d0"), lambda s: s.compute_at("B", loop(s, "C")),
+            "the subscripts of B are not affine", proved=False),
+    Refusal("compute_at", 5, STORED_FROM_N, lambda s: s.compute_at("B", loop(s, "C")),
+            "is no affine function of the iterators alone", proved=False),
     Refusal("compute_at", 6, IN_PLACE, lambda s: s.compute_at("B", loop(s, "C")),
             r'block "B" reads A\[1\]; iteration \(i=0\) of block "C" writes A\[1\] and would change places',
             {"first iteration": {"i": 1}, "second iteration": {"i": 0}}),
@@ -291,11 +297,11 @@ MOVES = [
             "no block writes what it reads"),
     Refusal("reverse_compute_at", 3, RAN_BEFORE, lambda s: s.reverse_compute_at("C", loop(s, "D")),
             "all that write what it reads run before the loop"),
-    Refusal("reverse_compute_at", 4, READ_TURNED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
-            "dimension 0 of B is not"),
+    Refusal("reverse_compute_at", 4, READ_BY_PAIRS, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("reverse_compute_at", 4, STRIDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
-            "not proved: what an iteration of %i writes in dimension 0 of B is not one dense range(.|\n)*legal: a loop "
-            "below which the producer's loops step through that dimension by 1", proved=False),
+            "not proved: what an iteration of %i writes of B is not one dense range of iterator %v(.|\n)*legal: a loop "
+            "below which the producer's loops step through that range by 1", proved=False),
     Refusal("reverse_compute_at", 5, MATMUL, lambda s: s.reverse_compute_at("C", loop(s, "Y", 2)),
             'iteration k=0 would read an element of Y that block "Y" writes in iteration k=1',
             {"reading iteration": {"k": 0}, "writing iteration": {"k": 1}}),

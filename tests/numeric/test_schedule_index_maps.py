@@ -86,3 +86,74 @@ def test_inline_block_that_nothing_reads() -> None:
     sch.compute_inline("B")
     assert "%B" not in str(sch.mod) and '"B"' not in str(sch.mod)
     check_schedule(module, sch)
+
+
+def loops(sch: weft.Schedule, block: str, depth: int) -> weft.LoopHandle:
+    """The loop around a block at a depth, each split in two by a factor that need not divide."""
+    parts = [part for loop in sch.get_loops(block) for part in sch.split(loop, [None, 5])]
+    return parts[depth % len(parts)]
+
+
+@pytest.mark.parametrize("depth", [0, -2, -1])
+@pytest.mark.parametrize("name", [name for name in MAPS if name != "padded layout"])
+def test_move_producer(name: str, depth: int) -> None:
+    module = weft.parse(MAPS[name])
+    sch = weft.Schedule(module)
+    sch.compute_at("B", loops(sch, "C", depth))
+    check_schedule(module, sch, run=name in ("reshape", "dynamic blocked") and depth == -1)
+
+
+@pytest.mark.parametrize("name", [name for name in MAPS if name not in ("guarded", "a part", "every third", "a row")])
+def test_move_consumer(name: str) -> None:
+    module = weft.parse(MAPS[name])
+    sch = weft.Schedule(module)
+    sch.reverse_compute_at("C", sch.get_loops("B")[0])
+    check_schedule(module, sch, run=name in ("unflatten", "padded layout"))
+
+
+def test_move_producer_of_a_strided_window() -> None:
+    """Of 2 * i for 6 values of i, every second row is needed; of a window of 3 there, all rows are."""
+    for read, rows in ((["d0 * 2", "d1"], 6), (["d0 * 2 + 1", "d1 * 3"], 6), (["d0 * 2 + d1 mod 3", "d1"], 13)):
+        text = two([25, 12], [25, 12], ROWS, [25, 12], ROWS, [12, 4], read, [12, 4], ROWS)
+        module = weft.parse(text)
+        sch = weft.Schedule(module)
+        outer, _ = sch.split(sch.get_loops("C")[0], [None, 6])
+        sch.compute_at("B", outer)
+        assert sch.get(sch.get_loops("B")[1]).extent == rows
+        check_schedule(module, sch, run=rows == 6)
+
+
+def test_move_producer_that_is_read_coarser() -> None:
+    """B[i floordiv 2] and its neighbour: the range starts at a quotient of the outer loop."""
+    for factor, rows in ((8, 5), (4, 3), (3, 3)):
+        stages = [
+            stage("B", [14], ("A", [14]), ["d0"], ("B", [14]), ["d0"]),
+            stage("C", [24, 2], ("B", [14]), ["d0 floordiv 2 + d1"], ("C", [24, 2]), ROWS),
+        ]
+        module = weft.parse(chain(stages, [("A", [14]), ("C", [24, 2])], [("B", [14])]))
+        sch = weft.Schedule(module)
+        outer, _ = sch.split(sch.get_loops("C")[0], [None, factor])
+        sch.compute_at("B", outer)
+        assert sch.get(sch.get_loops("B")[1]).extent == rows
+        check_schedule(module, sch, run=False)
+
+
+@pytest.mark.parametrize("factor", [4, 6, 5])
+def test_move_blockized_producer(factor: int) -> None:
+    module = weft.parse(MAPS["a part"])
+    sch = weft.Schedule(module)
+    rows, columns = sch.get_loops("B")
+    _, inner = sch.split(rows, [None, 4])
+    blockized = sch.blockize(inner)
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, factor])
+    sch.compute_at(blockized, outer)
+    check_schedule(module, sch, run=factor == 5)
+
+
+def test_move_blockized_consumer() -> None:
+    module = weft.parse(MAPS["reshape"])
+    sch = weft.Schedule(module)
+    _, inner = sch.split(sch.get_loops("C")[0], [None, 8])
+    blockized = sch.blockize(inner)
+    sch.reverse_compute_at(blockized, sch.get_loops("B")[0])
+    check_schedule(module, sch)

@@ -468,3 +468,37 @@ sched.func @schedule {
   %i_1, %ax0, %ax1 = sched.get_loops %b : loop, loop, loop
   %0, %1 = sched.split %ax1 {factors = [0, 8]} : loop, loop
 }
+
+// -----
+
+// Through quotient and remainder, and every second row alone.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 6 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<48>) = [%i * 8 + %ax0 * 2] {
+// CHECK: {{^}}      tir.for %j in 4 {
+// CHECK-NEXT: {{^}}        tir.block "C"
+func.func @f(%A: memref<48xf32>, %C: memref<6x4xf32>) {
+  %B = memref.alloc() : memref<12x4xf32>
+  tir.for %i in 48 {
+    tir.block "B" iters(%v: spatial<48>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 floordiv 4)>(%v)
+      %y = affine.apply affine_map<(d0) -> (d0 mod 4)>(%v)
+      %a = memref.load %A[%v] : memref<48xf32>
+      memref.store %a, %B[%x, %y] : memref<12x4xf32>
+    } }
+  tir.for %i in 6 { tir.for %j in 4 {
+    tir.block "C" iters(%v: spatial<6>, %w: spatial<4>) = [%i, %j] {
+      %x = affine.apply affine_map<(d0, d1) -> (d0 * 2 + d1 floordiv 2)>(%v, %w)
+      %y = affine.apply affine_map<(d0) -> (d0 mod 2 * 2)>(%w)
+      %b = memref.load %B[%x, %y] : memref<12x4xf32>
+      memref.store %b, %C[%v, %w] : memref<6x4xf32>
+    } } }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %c : loop, loop
+  sched.compute_at %b, %i
+}
