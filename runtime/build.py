@@ -124,7 +124,7 @@ def load_low_module(
 ) -> Library:
     """Compile a module at low level for its target: a library of all its functions.
 
-    For a CPU of another kind than this one the library can be exported, not called. `stopwatch` is told how long each
+    For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` is told how long each
     stage takes. Raises `CompileError` when the backend lacks something that the module uses.
     """
     if target.kind == "c":
@@ -145,7 +145,7 @@ def load_low_module(
     with stopwatch.measure(EMISSION):
         text = emit_module(module, target)
     sources = imported_c(module)
-    if not target.is_host:
+    if target.obstacle:
         from weft.runtime.export.foreign import ForeignLibrary
 
         return ForeignLibrary(text, signatures, target, sources, options)

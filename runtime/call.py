@@ -168,6 +168,6 @@ def _thunk_module(parameter_types: tuple[str, ...]) -> JitModule:
     values = (f"{kind} %{'b' if kind == 'i1' else 'v'}{index}" for index, kind in enumerate(parameter_types))
     lines.append(f"  call void %function({', '.join(values)})")
     lines.append("  ret void\n}")
-    module = jit("\n".join(lines), Target(opt_level=0), {})
+    module = jit("\n".join(lines), Target.of_process(0), {})
     keep_forever(module)
     return module

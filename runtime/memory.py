@@ -236,7 +236,7 @@ def _module() -> JitModule:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    module = jit(memory_ir(platform.machine()), Target(opt_level=0), {})
+    module = jit(memory_ir(platform.machine()), Target.of_process(0), {})
     keep_forever(module)
     if hasattr(os, "register_at_fork"):
         # Another thread may hold the lock at the fork; it does not exist in the child.

@@ -161,6 +161,6 @@ def _entry_address() -> int:
     text = NATIVE_CALL_IR.replace("FORMAT_CLASSES", f"[{classes}]")
     text = text.replace("TYPE_OFFSET", str(object.__basicsize__ - 8))
     # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of 0.19 us a call.
-    module = jit(text, Target(opt_level=0), {"weft_ndarray_type": id(np.ndarray)})
+    module = jit(text, Target.of_process(0), {"weft_ndarray_type": id(np.ndarray)})
     keep_forever(module)
     return module.address("weft_call")

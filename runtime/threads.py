@@ -112,7 +112,7 @@ class _FutexPool:
         from weft.support.target import Target
 
         architecture = platform.machine()
-        module = jit(pool_ir(architecture, linux_ir(architecture)), Target(opt_level=0), {})
+        module = jit(pool_ir(architecture, linux_ir(architecture)), Target.of_process(0), {})
         keep_forever(module)
         self._module = module
         self._threads: list[threading.Thread] = []
@@ -129,7 +129,7 @@ class _FutexPool:
         from weft.support.target import Target
 
         text = _ENTRY.replace("THREADS", str(target_threads))
-        module = jit(text, Target(opt_level=1), {"weft_pool_run": self._module.address("weft_pool_run")})
+        module = jit(text, Target.of_process(1), {"weft_pool_run": self._module.address("weft_pool_run")})
         keep_forever(module)
         return module.address("weft_parallel_for")
 

@@ -114,7 +114,7 @@ def _repeat_loop() -> Callable[..., Any]:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    module = jit(_LOOP, Target(opt_level=1), {})
+    module = jit(_LOOP, Target.of_process(1), {})
     keep_forever(module)
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return prototype(module.address("weft_repeat"))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from weft.support.target_intrinsics import has_intrinsic
+
 if TYPE_CHECKING:
     from weft.support.target import Target
 
@@ -44,8 +46,28 @@ class DotInstruction:
         )
 
 
-_WIDTHS: Final = (512, 256, 128)
-_HALVES: Final = {512: ("avx512.pmaddw.d.512", "avx512bw"), 256: ("avx2.pmadd.wd", "avx2"), 128: ("sse2.pmadd.wd", "")}
+def _x86_instructions() -> tuple[DotInstruction, ...]:
+    """For bytes before halves, then the widest first."""
+    signed_bytes = [
+        DotInstruction(f"x86.avx2.vpdpb{signs}d.{bits}", bits // 32, 4, signs == "ss", signs == "ss")
+        for bits in (256, 128)
+        for signs in ("ss", "uu")
+    ]
+    mixed_bytes = [
+        DotInstruction(f"x86.avx512.vpdpbusd.{bits}", bits // 32, 4, False, True) for bits in (512, 256, 128)
+    ]
+    halves = [
+        DotInstruction(f"x86.{name}", lanes, 2, True, True, adds=False)
+        for lanes, name in ((16, "avx512.pmaddw.d.512"), (8, "avx2.pmadd.wd"), (4, "sse2.pmadd.wd"))
+    ]
+    return (*signed_bytes, *mixed_bytes, *halves)
+
+
+_AARCH64_INSTRUCTIONS: Final = tuple(
+    DotInstruction(f"aarch64.neon.{name}.v4i32.v16i8", 4, 4, left, right)
+    for name, left, right in (("sdot", True, True), ("udot", False, False), ("usdot", False, True))
+)
+_INSTRUCTIONS: Final = (*_x86_instructions(), *_AARCH64_INSTRUCTIONS)
 
 
 @cache
@@ -54,37 +76,8 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
     that are not compiled by LLVM."""
     if target.kind != "llvm":
         return ()
-    if target.architecture == "x86_64":
-        return (*_bytes_of_x86(target), *_halves_of_x86(target))
-    return _of_aarch64(target) if target.architecture in ("aarch64", "arm64") else ()
-
-
-def _bytes_of_x86(target: Target) -> tuple[DotInstruction, ...]:
-    found: list[DotInstruction] = []
-    if target.has_feature("avxvnniint8"):
-        for bits in _WIDTHS[1:]:
-            found.append(DotInstruction(f"x86.avx2.vpdpbssd.{bits}", bits // 32, 4, True, True))
-            found.append(DotInstruction(f"x86.avx2.vpdpbuud.{bits}", bits // 32, 4, False, False))
-    for bits in _WIDTHS:
-        features = ["avx512vnni"] if bits == 512 else ["avx512vnni", "avx512vl"]
-        known = all(map(target.has_feature, features)) or (bits < 512 and target.has_feature("avxvnni"))
-        if known and bits <= 8 * target.vector_bytes:
-            found.append(DotInstruction(f"x86.avx512.vpdpbusd.{bits}", bits // 32, 4, False, True))
-    return tuple(found)
-
-
-def _halves_of_x86(target: Target) -> tuple[DotInstruction, ...]:
     return tuple(
-        DotInstruction(f"x86.{name}", bits // 32, 2, True, True, adds=False)
-        for bits, (name, feature) in _HALVES.items()
-        if bits <= 8 * target.vector_bytes and (not feature or target.has_feature(feature))
+        instruction
+        for instruction in _INSTRUCTIONS
+        if 4 * instruction.lanes <= target.vector_bytes and has_intrinsic(target, instruction.name)
     )
-
-
-def _of_aarch64(target: Target) -> tuple[DotInstruction, ...]:
-    if not target.has_feature("dotprod"):
-        return ()
-    forms = [("sdot", True, True), ("udot", False, False)]
-    if target.has_feature("i8mm"):
-        forms.append(("usdot", False, True))
-    return tuple(DotInstruction(f"aarch64.neon.{name}.v4i32.v16i8", 4, 4, left, right) for name, left, right in forms)

@@ -1,5 +1,9 @@
 """Facts about machines: what the host is, which CPUs and features LLVM knows, how wide their vectors are.
 
+The host is the machine that runs this process, unless the environment variable `WEFT_HOST_CPU` names another CPU: then
+programs are scheduled and compiled as they would be on a host with that CPU. Code for it is called only where the
+process's own CPU has all that it needs. Caches and cores stay those of the machine.
+
 LLVM only warns on standard error about a CPU or a feature that it does not know, and then ignores it, so
 names are checked here. Common names are listed; for any other, LLVM's own list is read from a short-lived
 process (its list, too, goes to standard error only).
@@ -17,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from weft.support.errors import CompileError, did_you_mean
+from weft.support.isolation import isolated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -80,6 +85,18 @@ def host_triple() -> str:
 
 @cache
 def host_cpu() -> str:
+    """The CPU that programs are compiled for unless a target names one: that of `WEFT_HOST_CPU`, else the process's.
+    Raises `CompileError` when the variable names no CPU of this kind of machine."""
+    name = os.environ.get("WEFT_HOST_CPU", "").strip()
+    try:
+        check_cpu(host_triple(), name or "generic")
+    except CompileError as error:
+        raise CompileError(f"WEFT_HOST_CPU: {error.message}") from error
+    return name or process_cpu()
+
+
+@cache
+def process_cpu() -> str:
     """LLVM's name of the CPU that this process runs on; `generic` where LLVM cannot tell."""
     import llvmlite.binding as llvm
 
@@ -87,9 +104,9 @@ def host_cpu() -> str:
 
 
 @cache
-def host_features() -> dict[str, bool]:
-    """Every feature that LLVM can detect on this kind of host, and whether this host has it; empty where it
-    cannot."""
+def process_features() -> dict[str, bool]:
+    """Every feature that LLVM can detect on this kind of machine, and whether the CPU of this process has it; empty
+    where it cannot."""
     import llvmlite.binding as llvm
 
     try:
@@ -99,12 +116,17 @@ def host_features() -> dict[str, bool]:
     return dict(sorted(features.items()))
 
 
+def is_process_cpu(triple: str, cpu: str) -> bool:
+    """Whether that is the CPU of this process."""
+    return triple == host_triple() and cpu == process_cpu()
+
+
 def base_features(triple: str, cpu: str) -> str:
-    """The features to start from, in LLVM's spelling. For the host's CPU those that the host reports (a
+    """The features to start from, in LLVM's spelling. For the CPU of this process those that it reports (a
     virtual machine may hide some); the empty string otherwise, which means all that the CPU's name
     implies."""
-    if triple == host_triple() and cpu == host_cpu():
-        return ",".join(("+" if present else "-") + name for name, present in host_features().items())
+    if is_process_cpu(triple, cpu):
+        return ",".join(("+" if present else "-") + name for name, present in process_features().items())
     return ""
 
 
@@ -150,7 +172,7 @@ def triple_of_cpu(cpu: str) -> str:
 def check_cpu(triple: str, cpu: str) -> None:
     """Raises `CompileError`, with near names, when LLVM does not know `cpu`."""
     architecture = triple.split("-", 1)[0]
-    if cpu == "generic" or (cpu == host_cpu() and triple == host_triple()) or cpu in _COMMON_CPUS.get(architecture, ()):
+    if cpu == "generic" or is_process_cpu(triple, cpu) or cpu in _COMMON_CPUS.get(architecture, ()):
         return
     known = known_names(triple).cpus
     if known and cpu not in known:
@@ -166,7 +188,7 @@ def check_features(triple: str, features: str) -> None:
         if part[0] not in "+-" or len(part) == 1:
             raise CompileError(f"target feature '{part}' must start with '+' or '-' in '-mattr={features}'")
         names.append(part[1:])
-    if triple == host_triple() and all(name in host_features() for name in names):
+    if triple == host_triple() and all(name in process_features() for name in names):
         return
     known = known_names(triple).features
     for name in names:
@@ -230,39 +252,63 @@ def host_cores() -> int:
 
 
 _FEATURE_PROBE: Final = """
-define i32 @with_it(i32 %x) "target-cpu"="{cpu}" "target-features"="{more}" {{
+define i32 @with.{name}(i32 %x) "target-cpu"="{cpu}" "target-features"="{more}" {{
   %y = add i32 %x, 1
   ret i32 %y
 }}
-define i32 @probe(i32 %x) "target-cpu"="{cpu}" "target-features"="{features}" {{
-  %y = call i32 @with_it(i32 %x)
+define i32 @probe.{name}(i32 %x) "target-cpu"="{cpu}" "target-features"="{features}" {{
+  %y = call i32 @with.{name}(i32 %x)
   ret i32 %y
 }}
 """
 
 
-@cache
 def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
     """Whether a CPU has a feature that LLVM calls `name` (`avx512vnni`, `dotprod`), by itself or through `features`.
+    Raises `CompileError` for a feature that LLVM does not know."""
+    check_features(triple, f"+{name}")
+    return bool(_features_among(triple, cpu, features, (name,)))
 
-    LLVM tells in one way only: a function is inlined where all features that it asks for are there. Raises
-    `CompileError` for a feature that LLVM does not know.
-    """
+
+@cache
+def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of `names` a CPU has. LLVM tells in one way only: a function is inlined where all features that it asks for
+    are there."""
     import llvmlite.binding as llvm
 
-    check_features(triple, f"+{name}")
     initialize_llvm(triple != host_triple())
-    all_features = ",".join(filter(None, (base_features(triple, cpu), features)))
-    more = ",".join(filter(None, (all_features, f"+{name}")))
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=all_features, opt=1)
+    own = ",".join(filter(None, (base_features(triple, cpu), features)))
+    probes = "".join(
+        _FEATURE_PROBE.format(name=name, cpu=cpu, features=own, more=",".join(filter(None, (own, f"+{name}"))))
+        for name in names
+    )
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=own, opt=1)
     context = llvm.create_context()
-    with llvm.parse_assembly(_FEATURE_PROBE.format(cpu=cpu, features=all_features, more=more), context) as module:
+    with llvm.parse_assembly(probes, context) as module:
         module.triple = triple
         builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
         builder.getModulePassManager().run(module, builder)
-        found = "call i32 @with_it" not in str(module)
+        left = set(re.findall(r"call i32 @with\.(\S+)\(", str(module)))
     context.close()
-    return found
+    return tuple(name for name in names if name not in left)
+
+
+_NOT_GENERATED: Final = frozenset(
+    (
+        *("cldemote", "clflushopt", "clwb", "clzero", "cmpccxadd", "enqcmd", "fsgsbase", "hreset", "invpcid", "kl"),
+        *("lwp", "movdir64b", "movdiri", "mwaitx", "pconfig", "pku", "prefetchi", "ptwrite", "raoint", "rdpid"),
+        *("rdpru", "rdrnd", "rdseed", "rtm", "serialize", "sgx", "shstk", "tsxldtrk", "uintr", "usermsr", "waitpkg"),
+        *("wbnoinvd", "widekl", "xsave", "xsavec", "xsaveopt", "xsaves"),
+    )
+)
+"""Features of x86 whose instructions LLVM generates for intrinsics of that name only: a CPU without them runs what was
+compiled for one that has them."""
+
+
+def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
+    """The features that a CPU of this process's kind must have to run code for `cpu` with `features`."""
+    names = tuple(n for n in process_features() if n not in _NOT_GENERATED and not n.startswith("amx"))
+    return _features_among(triple, cpu, features, names)
 
 
 _VECTOR_PROBE: Final = """
@@ -277,19 +323,28 @@ def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
     """Bytes in a vector register and their number. On x86 the widest register that LLVM uses for 16 floats
     tells."""
     architecture = triple.split("-", 1)[0]
-    if architecture not in ("x86_64", "i686"):
+    is_x86 = architecture in ("x86_64", "i686")
+    text = ""
+    if features:  # some exclude each other, and LLVM ends the process of who asks for them
+        own = ",".join(filter(None, (base_features(triple, cpu), features)))
+        text = isolated(f"code for {cpu} ({triple}) with -mattr={features}", vector_probe, triple, cpu, own).decode()
+    elif is_x86:
+        text = vector_probe(triple, cpu, base_features(triple, cpu)).decode()
+    if not is_x86:
         return 16, 32
-    import llvmlite.binding as llvm
-
-    initialize_llvm(triple != host_triple())
-    all_features = ",".join(filter(None, (base_features(triple, cpu), features)))
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=all_features, opt=0)
-    # A context of its own: the global one must not be used by two threads at a time.
-    module = llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())
-    text = machine.emit_assembly(module)
     if "%zmm" in text:
         return 64, 32
     return (32 if "%ymm" in text else 16), (16 if architecture == "x86_64" else 8)
+
+
+def vector_probe(triple: str, cpu: str, features: str) -> bytes:
+    """The assembly of an operation on 16 floats."""
+    import llvmlite.binding as llvm
+
+    initialize_llvm(triple != host_triple())
+    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=0)
+    # A context of its own: the global one must not be used by two threads at a time.
+    return machine.emit_assembly(llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())).encode()
 
 
 _USUAL_WAYS: Final = 8

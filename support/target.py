@@ -24,7 +24,11 @@ from weft.support.machine import (
     has_feature,
     host_cpu,
     host_triple,
+    is_process_cpu,
     machine_facts,
+    process_cpu,
+    process_features,
+    required_features,
     triple_of_cpu,
 )
 from weft.support.target_kinds import target_kinds
@@ -37,7 +41,7 @@ class Target:
     kind: `apple-m1` is `arm64-apple-macosx`.
 
     `features` holds only what differs from the CPU's own features, as LLVM writes them (`+avx2,-avx512f`);
-    for the host's CPU the features are those that the host really reports. Raises `CompileError` on an
+    for the CPU of this process the features are those that it really reports. Raises `CompileError` on an
     unknown kind, triple, CPU or feature, and on numbers that make no sense.
     """
 
@@ -110,11 +114,6 @@ class Target:
         """The first part of the triple, such as `x86_64` or `aarch64`."""
         return self.triple.split("-", 1)[0]
 
-    @property
-    def has_avx512(self) -> bool:
-        """Whether vectors fill registers of AVX-512F: no other registers of an x86 are 64 bytes wide."""
-        return self.architecture == "x86_64" and self.vector_bytes == 64
-
     def has_feature(self, name: str) -> bool:
         """Whether the CPU has what LLVM calls `name`. Raises `CompileError` where LLVM knows no such feature."""
         return has_feature(self.triple, self.cpu, self.features, name)
@@ -125,9 +124,32 @@ class Target:
         return self.kind in GPU_KINDS
 
     @property
-    def is_host(self) -> bool:
-        """Whether code for this target can run in this process (the CPU may still be a different model)."""
-        return self.triple == host_triple()
+    def is_process(self) -> bool:
+        """Whether this is the CPU that runs this process, with the features that it has."""
+        return is_process_cpu(self.triple, self.cpu) and not self.features
+
+    @property
+    def required_features(self) -> tuple[str, ...]:
+        """The features that a CPU must have to run code for this target; none are known where LLVM cannot detect them
+        on this kind of machine, or where the triple is not the host's."""
+        return required_features(self.triple, self.cpu, self.features) if self.triple == host_triple() else ()
+
+    @property
+    def obstacle(self) -> str:
+        """Why code for this target cannot run in this process; empty where it can."""
+        if self.is_process:
+            return ""
+        if self.triple != host_triple():
+            return f"code for {self.triple} cannot run in this process, which is {host_triple()}"
+        lacking = [name for name in self.required_features if not process_features()[name]]
+        if not lacking:
+            return ""
+        return f"code for {self.cpu} cannot run in this process: this CPU, {process_cpu()}, lacks {', '.join(lacking)}"
+
+    @staticmethod
+    def of_process(opt_level: int) -> Target:
+        """The CPU of this process, whatever `WEFT_HOST_CPU` says: for code of the runtime itself."""
+        return Target(triple=host_triple(), cpu=process_cpu(), opt_level=opt_level)
 
     @staticmethod
     def parse(text: str) -> Target:

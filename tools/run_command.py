@@ -208,7 +208,7 @@ def _plain(
 ) -> _Reference:
     """The program as written: compiled for the processor, but neither scheduled nor optimised."""
     values = _copied(before)
-    plain = Target(opt_level=0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
+    plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     _call(build(original, plain, scheduled=False, default_schedule=False)[name], values)
     return _Reference("the unscheduled, unoptimised program", _outputs(signature, values))
 

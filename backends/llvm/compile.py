@@ -7,14 +7,16 @@ means. llvmlite is imported on first use: it takes 0.1 to 0.2 seconds.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.metadata import Leftover, leftover_of
-from weft.support.errors import InternalError
-from weft.support.machine import base_features, host_cpu, host_features, initialize_llvm
+from weft.support.errors import CompileError, InternalError
+from weft.support.isolation import isolated
+from weft.support.machine import base_features, host_triple, initialize_llvm
 from weft.support.stopwatch import Stopwatch
+from weft.support.target_intrinsics import FEATURES, called_intrinsics, missing_for
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -44,60 +46,100 @@ DEFAULT_OPTIONS = CodegenOptions()
 EMISSION: Final = "LLVM IR"
 GENERATION: Final = "LLVM: code generation"
 """Stages of a compilation, for stopwatches."""
+IMPORTED: Final = "!weft.imported"
+"""Named metadata of modules with functions from elsewhere."""
 
 
 def optimize_ir(
     text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
 ) -> str:
-    """The module after LLVM's optimiser, as text. Raises `InternalError` when `text` is not valid LLVM IR."""
-    with optimized_module(text, target, target_machine(target, options), options, stopwatch) as module:
-        return str(module)
+    """The module after LLVM's optimiser, as text. Raises as `object_code` does."""
+    return _made("ir", text, target, options, stopwatch).decode()
 
 
 def assembly(
     text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
 ) -> str:
-    """Assembly for any triple LLVM knows. `stopwatch` is told how long each stage takes.
-
-    Raises `InternalError` when `text` is not valid LLVM IR.
-    """
-    machine = target_machine(target, options)
-    stopwatch = stopwatch or Stopwatch()
-    with optimized_module(text, target, machine, options, stopwatch) as module, stopwatch.measure(GENERATION):
-        return machine.emit_assembly(module)
+    """Assembly for any triple LLVM knows. Raises as `object_code` does."""
+    return _made("assembly", text, target, options, stopwatch).decode()
 
 
 def object_code(
     text: str, target: Target, options: CodegenOptions = DEFAULT_OPTIONS, stopwatch: Stopwatch | None = None
 ) -> bytes:
-    """A relocatable object file for any triple LLVM knows, fit for a shared library.
+    """A relocatable object file for any triple LLVM knows, fit for a shared library. `stopwatch` is told how long each
+    stage takes.
 
-    Raises `InternalError` when `text` is not valid LLVM IR.
+    Raises `CompileError` when `text` calls an intrinsic that `target` lacks or LLVM cannot generate code for it, and
+    `InternalError` when `text` is not valid LLVM IR.
     """
-    machine = target_machine(target, options)
+    return _made("object", text, target, options, stopwatch)
+
+
+def _made(kind: str, text: str, target: Target, options: CodegenOptions, stopwatch: Stopwatch | None) -> bytes:
+    """What LLVM makes of `text`. LLVM ends its process on what a back end cannot generate, so it runs in this one for
+    the CPU of this process only, on text of weft's own that calls intrinsics whose features were checked."""
     stopwatch = stopwatch or Stopwatch()
-    with optimized_module(text, target, machine, options, stopwatch) as module, stopwatch.measure(GENERATION):
-        return machine.emit_object(module)
+    known = _check_intrinsics(text, target)
+    if known and target.is_process and IMPORTED not in text:
+        return _make(kind, text, *_machine_names(target, options), options, stopwatch)
+    with stopwatch.measure(GENERATION):
+        subject = f"code for {target.cpu} ({target.triple})"
+        return isolated(subject, make_isolated, kind, text, *_machine_names(target, options), asdict(options))
 
 
-def target_machine(
-    target: Target, options: CodegenOptions = DEFAULT_OPTIONS, *, restrict_to_host: bool = False
-) -> llvm.TargetMachine:
-    """LLVM's machine for `target`. `restrict_to_host` switches off the features that this host lacks, so that
-    code for another model of CPU can run here."""
-    features = base_features(target.triple, target.cpu)
-    if restrict_to_host and target.cpu != host_cpu():
-        features = ",".join(f"-{name}" for name, present in host_features().items() if not present)
-    features = ",".join(filter(None, (features, target.features)))
-    level = min(target.opt_level, 1) if options.fast else target.opt_level
-    return _target_machine(target.triple, target.cpu, features, level, not target.is_host)
+def make_isolated(
+    kind: str, text: str, triple: str, cpu: str, features: str, level: int, options: dict[str, bool]
+) -> bytes:
+    """What a worker process does for `_made`."""
+    return _make(kind, text, triple, cpu, features, level, CodegenOptions(**options), Stopwatch())
+
+
+def _make(
+    kind: str,
+    text: str,
+    triple: str,
+    cpu: str,
+    features: str,
+    level: int,
+    options: CodegenOptions,
+    stopwatch: Stopwatch,
+) -> bytes:
+    machine = _target_machine(triple, cpu, features, level)
+    with optimized_module(text, triple, level, machine, options, stopwatch) as module:
+        if kind == "ir":
+            return str(module).encode()
+        with stopwatch.measure(GENERATION):
+            return machine.emit_assembly(module).encode() if kind == "assembly" else machine.emit_object(module)
+
+
+def _check_intrinsics(text: str, target: Target) -> bool:
+    """Whether the features that the intrinsics in `text` need are known. Raises `CompileError` for an intrinsic that
+    `target` lacks."""
+    called = called_intrinsics(text)
+    for name in sorted(called):
+        missing = missing_for(target, name)
+        if missing:
+            raise CompileError(f"the code calls llvm.{name}, which {target.cpu} ({target.triple}) lacks: it {missing}")
+    return called <= FEATURES.keys()
+
+
+def target_machine(target: Target) -> llvm.TargetMachine:
+    """LLVM's machine for `target`."""
+    return _target_machine(*_machine_names(target, DEFAULT_OPTIONS))
+
+
+def _machine_names(target: Target, options: CodegenOptions) -> tuple[str, str, str, int]:
+    """Triple, CPU, features and optimization level as LLVM takes them."""
+    features = ",".join(filter(None, (base_features(target.triple, target.cpu), target.features)))
+    return target.triple, target.cpu, features, min(target.opt_level, 1) if options.fast else target.opt_level
 
 
 @lru_cache(maxsize=16)
-def _target_machine(triple: str, cpu: str, features: str, level: int, cross: bool) -> llvm.TargetMachine:
+def _target_machine(triple: str, cpu: str, features: str, level: int) -> llvm.TargetMachine:
     import llvmlite.binding as llvm
 
-    initialize_llvm(cross)
+    initialize_llvm(triple != host_triple())
     # Position-independent code of the small model: calls to far functions go through the linker's stubs, and
     # constants are read relative to the program counter.
     return llvm.Target.from_triple(triple).create_target_machine(
@@ -107,7 +149,7 @@ def _target_machine(triple: str, cpu: str, features: str, level: int, cross: boo
 
 @contextmanager
 def optimized_module(
-    text: str, target: Target, machine: llvm.TargetMachine, options: CodegenOptions, stopwatch: Stopwatch | None = None
+    text: str, triple: str, level: int, machine: llvm.TargetMachine, options: CodegenOptions, stopwatch: Stopwatch
 ) -> Generator[llvm.ModuleRef]:
     """`text` parsed, verified and optimised for `machine`; the module lives until the end of the `with` block.
 
@@ -116,7 +158,7 @@ def optimized_module(
     """
     import llvmlite.binding as llvm
 
-    lap = (stopwatch or Stopwatch()).laps()
+    lap = stopwatch.laps()
     context = llvm.create_context()
     try:
         module = parse_ir(text, context)
@@ -124,7 +166,7 @@ def optimized_module(
         try:
             _verify(module)
             lap("LLVM: verify")
-            _optimize(module, leftover_of(text), target, machine, options)
+            _optimize(module, leftover_of(text), triple, level, machine, options)
             lap("LLVM: optimise")
             yield module
         finally:
@@ -134,13 +176,17 @@ def optimized_module(
 
 
 def _optimize(
-    module: llvm.ModuleRef, leftover: Leftover, target: Target, machine: llvm.TargetMachine, options: CodegenOptions
+    module: llvm.ModuleRef,
+    leftover: Leftover,
+    triple: str,
+    level: int,
+    machine: llvm.TargetMachine,
+    options: CodegenOptions,
 ) -> None:
     import llvmlite.binding as llvm
 
-    module.triple = target.triple
+    module.triple = triple
     module.data_layout = str(machine.target_data)
-    level = min(target.opt_level, 1) if options.fast else target.opt_level
     if level == 0:
         return
     tuning = llvm.create_pipeline_tuning_options(speed_level=level)

@@ -24,6 +24,7 @@ from xdsl.dialects import arith
 from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.math_ops import each_part
 from weft.backends.llvm.types import lane_list, value_type
+from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -91,8 +92,12 @@ def _range_lanes(emitter: FunctionEmitter, type_: ValueType) -> int:
     target = emitter.module.target
     whole = type_.lanes * type_.bytes
     size = min(whole, target.vector_bytes)
-    has_it = size in (16, 32, 64) and whole % size == 0 and all(map(target.has_feature, ("avx512dq", "avx512vl")))
-    return size // type_.bytes if has_it else 0
+    fills = size in (16, 32, 64) and whole % size == 0
+    return size // type_.bytes if fills and has_intrinsic(target, _range_intrinsic(type_, 8 * size)) else 0
+
+
+def _range_intrinsic(type_: ValueType, bits: int) -> str:
+    return f"x86.avx512.mask.range.{_RANGE[type_.element]}.{bits}"
 
 
 def _range_maximum(type_: ValueType, texts: list[str]) -> str:
@@ -101,7 +106,7 @@ def _range_maximum(type_: ValueType, texts: list[str]) -> str:
     lhs, rhs = map(type_.typed, texts)
     rounding = ", i32 4" if bits == 512 else ""  # as it is set: nothing is rounded
     return (
-        f"call {type_.text} @llvm.x86.avx512.mask.range.{_RANGE[type_.element]}.{bits}"
+        f"call {type_.text} @llvm.{_range_intrinsic(type_, bits)}"
         f"({lhs}, {rhs}, i32 {_GREATER}, {type_.text} zeroinitializer, i{max(type_.lanes, 8)} -1{rounding})"
     )
 

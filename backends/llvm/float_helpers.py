@@ -149,6 +149,6 @@ def helper_addresses() -> dict[str, int]:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    module = jit(HELPERS_IR, Target(opt_level=1), {})
+    module = jit(HELPERS_IR, Target.of_process(1), {})
     keep_forever(module)
     return {name: module.address(name) for name in HELPERS}

@@ -8,22 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import threading
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from weft.backends.llvm.compile import (
-    DEFAULT_OPTIONS,
-    GENERATION,
-    CodegenOptions,
-    optimized_module,
-    target_machine,
-)
-from weft.backends.llvm.dot_emulation import with_emulated_dots
+from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, object_code
 from weft.backends.llvm.float_helpers import HELPERS, helper_addresses
 from weft.backends.llvm.object_file import object_symbols
 from weft.support.errors import CompileError, InternalError, did_you_mean
-from weft.support.machine import host_cpu, host_features, host_triple
 from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -65,37 +58,34 @@ def jit(
     first, then among the conversion helpers of 16-bit floats, then in the libraries of the process (libm,
     libc).
 
-    Code for another CPU of the host's kind is compiled without the features that the host lacks. Raises
-    `CompileError` when the target's triple is not the host's, when it asks explicitly for a feature that the
-    host lacks, or when a symbol is not found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` is told
-    how long each stage takes.
+    Raises `CompileError` when the target has features that the CPU of this process lacks, or when a symbol is not
+    found; `InternalError` when `text` is not valid LLVM IR. `stopwatch` is told how long each stage takes.
     """
-    _check_runs_here(target)
-    machine = target_machine(target, options, restrict_to_host=True)
+    if target.obstacle:
+        raise CompileError(target.obstacle)
     stopwatch = stopwatch or Stopwatch()
-    text = with_emulated_dots(text, target)
-    with optimized_module(text, target, machine, options, stopwatch) as module:
-        with stopwatch.measure(GENERATION):
-            code = machine.emit_object(module)
-        with stopwatch.measure("link"):
-            return _link(code, module, symbols)
+    code = object_code(text, target, options, stopwatch)
+    with stopwatch.measure("link"):
+        return _link(code, text, symbols)
 
 
-def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> JitModule:
+_DEFINITION = re.compile(r'^\s*define ([^@\n]*)@"?([\w.$-]+)"?\(', re.MULTILINE)
+_NOT_EXPORTED = frozenset(
+    ("internal", "private", "linkonce", "linkonce_odr", "weak", "weak_odr", "available_externally")
+)
+
+
+def _link(code: bytes, text: str, symbols: Mapping[str, int]) -> JitModule:
     import llvmlite.binding as llvm
 
-    exported: list[str] = [
-        str(function.name)  # pyright: ignore[reportUnknownArgumentType]
-        for function in module.functions
-        if not function.is_declaration and function.linkage is llvm.Linkage.external
-    ]
+    exported = [name for words, name in _DEFINITION.findall(text) if _NOT_EXPORTED.isdisjoint(words.split())]
     builder = llvm.JITLibraryBuilder().add_object_img(code)
     for name in exported:
         builder.export_symbol(name)
     table = object_symbols(code)
     if table is None:
         # Not ELF: leave what is not ours to LLVM's own look-up.
-        wanted: Iterable[str] = {*symbols, *helper_addresses()} if _may_use_helpers(module) else symbols
+        wanted: Iterable[str] = {*symbols, *helper_addresses()} if "half" in text or "bfloat" in text else symbols
         builder.add_current_process()
     else:
         wanted = table.undefined
@@ -107,12 +97,6 @@ def _link(code: bytes, module: llvm.ModuleRef, symbols: Mapping[str, int]) -> Ji
         except RuntimeError as error:
             raise InternalError(f"LLVM cannot link the generated code: {error}") from error
     return JitModule(tracker, {name: cast("int", tracker[name]) for name in exported})
-
-
-def _may_use_helpers(module: llvm.ModuleRef) -> bool:
-    """Whether the conversion helpers may be called, judged by the types that occur."""
-    text = str(module)
-    return "half" in text or "bfloat" in text
 
 
 _lock = threading.Lock()
@@ -133,17 +117,6 @@ def _engine() -> llvm.LLJIT:
 def keep_forever(value: object) -> None:
     """Never free `value`, not even when the interpreter ends: its code may still be running then."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
-
-
-def _check_runs_here(target: Target) -> None:
-    if target.triple != host_triple():
-        raise CompileError(f"code for {target.triple} cannot run in this process, which is {host_triple()}")
-    present = host_features()
-    for part in target.features.split(","):
-        if part.startswith("+") and not present.get(part[1:], True):
-            raise CompileError(
-                f"code with feature '{part[1:]}' cannot run in this process: this CPU ({host_cpu()}) lacks it"
-            )
 
 
 def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]:

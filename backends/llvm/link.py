@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from weft.backends.llvm.compile import located, parse_ir, target_machine
+from weft.backends.llvm.compile import IMPORTED, located, parse_ir, target_machine
 from weft.backends.llvm.metadata import without_leftover
 from weft.support.errors import CompileError
 
@@ -26,7 +26,7 @@ def link_ir(text: str, imports: Sequence[str]) -> str:
 
     context = llvm.create_context()
     try:
-        module = parse_ir(text, context)
+        module = parse_ir(f"{text}\n{IMPORTED} = !{{}}\n", context)
         try:
             own = set(_defined(module))
             for source in imports:

@@ -14,6 +14,7 @@ from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.types import value_type
 from weft.dialects.low_lanes import LdexpOp
 from weft.support.errors import CompileError
+from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,15 +111,15 @@ that is in effect."""
 def emit_ldexp(emitter: FunctionEmitter, op: Operation) -> None:
     """One instruction a register of AVX-512F; elsewhere LLVM's expansion, or calls of libm."""
     suffix, width, mask = _SCALEF[emitter.type_of(op.results[0], op).element]
-    is_wide = emitter.module.target.has_avx512
+    intrinsic = f"x86.avx512.mask.scalef.{suffix}"
+    has_it = has_intrinsic(emitter.module.target, intrinsic)
 
     def scaled(part: ValueType, texts: list[str]) -> str:
         p, n = map(part.typed, texts)
-        name = f"llvm.x86.avx512.mask.scalef.{suffix}"
-        return f"call {part.text} @{name}({p}, {n}, {part.text} zeroinitializer, {mask}, i32 4)"
+        return f"call {part.text} @llvm.{intrinsic}({p}, {n}, {part.text} zeroinitializer, {mask}, i32 4)"
 
     def instruction(type_: ValueType, texts: list[str]) -> str:
-        if not is_wide or not type_.lanes or type_.lanes % width:
+        if not has_it or not type_.lanes or type_.lanes % width:
             return _portable_ldexp(emitter, type_, *texts)
         return each_part(emitter, type_, width, texts, scaled)
 

@@ -25,6 +25,7 @@ from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
 from weft.support.target import Target
+from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,8 +85,7 @@ def _bytes_that_scale(target: str) -> int:
     then the code is for any."""
     if "-mcpu=" not in target:
         return 0
-    machine = Target.parse(target)
-    return machine.vector_bytes if machine.has_avx512 else 0
+    return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
 def expand(function: FuncOp, scales: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Programs for other kinds of machines: compiled here, exported, and run there."""
+"""Programs for CPUs that have what this one lacks: compiled here, exported, and run there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NoReturn
 from weft.backends.llvm.compile import DEFAULT_OPTIONS
 from weft.runtime.library import Library
 from weft.support.errors import CompileError
-from weft.support.machine import host_triple
 from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ForeignLibrary(Library):
-    """Functions for a machine that this process does not run on.
+    """Functions for a CPU that this process does not run on.
 
     All that a library has but calls: `get_source("asm")`, `export("f.o")`. Asking for a function raises `CompileError`.
     """
@@ -40,10 +39,7 @@ class ForeignLibrary(Library):
         self._signatures = {signature.name: signature for signature in signatures}
 
     def _function(self, name: str) -> NoReturn:
-        raise CompileError(
-            f"'{name}' is code for {self.target.triple}, which cannot run in this process, which is {host_triple()}: "
-            "export it"
-        )
+        raise CompileError(f"'{name}': {self.target.obstacle}; export it")
 
     def _place(self) -> str:
         return f"{self.target}, to export"

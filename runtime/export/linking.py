@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from weft.runtime.c_sources import compiler_for
 from weft.support.errors import CompileError
-from weft.support.machine import host_cpu, host_triple
+from weft.support.machine import host_triple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def _files(objects: Sequence[bytes], sources: Sequence[str], folder: Path, targe
         path = folder / f"code{number}.o"
         path.write_bytes(data)
         files.append(str(path))
-    native = ["-march=native"] if target.is_host and target.cpu == host_cpu() else []
+    native = ["-march=native"] if target.is_process else []
     for number, source in enumerate(sources):
         is_cxx = 'extern "C"' in source
         path = folder / f"source{number}{'.cc' if is_cxx else '.c'}"

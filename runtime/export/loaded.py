@@ -14,9 +14,8 @@ from weft.runtime.export.header import c_header
 from weft.runtime.export.signature_text import LibraryText, read_library_text
 from weft.runtime.library import Function, Library
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.machine import host_features
+from weft.support.machine import process_cpu, process_features
 from weft.support.stopwatch import Stopwatch
-from weft.support.target import Target
 
 if TYPE_CHECKING:
     from weft.runtime.signature import Signature
@@ -102,13 +101,9 @@ def _function_address(code: ctypes.CDLL, symbol: str, signature: Signature) -> i
 
 def _check_runs_here(text: LibraryText, name: str) -> None:
     """Code that this CPU cannot run is found out here, not by the signal that ends the process."""
-    features = host_features()
-    lacking = [feature for feature in text.requires if not features.get(feature, False)] if features else []
+    features = process_features()
+    lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:
-        raise CompileError(f"'{name}' was compiled for {text.target.cpu}; this CPU lacks {', '.join(lacking)}")
-    here = Target()
-    if text.target.vector_bytes > here.vector_bytes:
         raise CompileError(
-            f"'{name}' was compiled for {text.target.cpu}, whose vectors have {text.target.vector_bytes} bytes; "
-            f"those of this CPU, {here.cpu}, have {here.vector_bytes}"
+            f"'{name}' was compiled for {text.target.cpu}; this CPU, {process_cpu()}, lacks {', '.join(lacking)}"
         )

@@ -15,7 +15,6 @@ from weft.runtime.export.checksum import UNSEALED
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
-from weft.support.machine import host_cpu, host_features
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -38,15 +37,18 @@ class LibraryText:
 
 def library_text(signatures: Iterable[Signature], target: Target) -> str:
     """The text for functions compiled for `target`."""
-    is_host = target.is_host and target.cpu == host_cpu()
-    off = {part[1:] for part in target.features.split(",") if part.startswith("-")}
-    requires = [name for name, present in host_features().items() if present and name not in off] if is_host else []
     spelled = str(target)
     if "-mtriple=" not in spelled:
         spelled = spelled.replace(target.kind, f"{target.kind} -mtriple={target.triple}", 1)
     functions = [_function(signature) for signature in signatures]
     return json.dumps(
-        {"weft": _VERSION, "checksum": UNSEALED, "target": spelled, "requires": requires, "functions": functions}
+        {
+            "weft": _VERSION,
+            "checksum": UNSEALED,
+            "target": spelled,
+            "requires": target.required_features,
+            "functions": functions,
+        }
     )
 
 

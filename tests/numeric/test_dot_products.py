@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from machines import build_scheduled_for
 from schedule_checks import check_schedule
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -90,7 +91,8 @@ def check_against_numpy(product: Product, target: str, *arrays: Any) -> None:
     a, b = arrays or product.arrays()
     expected = product.expected(a, b)
     c = np.empty_like(expected)
-    weft.build(product.module(), target=target)["product"](a, b, c)
+    library, _ = build_scheduled_for(target, product.module())
+    library["product"](a, b, c)
     np.testing.assert_array_equal(c, expected)
 
 
@@ -140,7 +142,7 @@ def test_extremes(signs: str, cpu: str) -> None:
     """No sum in between saturates, as `vpmaddubsw` would."""
     product = Product(16, 32, 99, signs=signs)
     a, b = product.arrays()
-    lib = weft.build(product.module(), target=f"llvm -mcpu={cpu} -num-threads=1")
+    lib, _ = build_scheduled_for(f"llvm -mcpu={cpu} -num-threads=1", product.module())
     for left, right in ((-128, -128), (-128, 127), (127, -128), (-1, -1), (0, -128)):
         x, y = np.full_like(a, left), np.full_like(b, right)
         c = np.empty((16, 32), np.int32)
@@ -170,7 +172,8 @@ def test_two_threads() -> None:
 def test_extents_known_at_run_time() -> None:
     m, n, k = (te.size_var(name) for name in "mnk")
     a, b = te.placeholder((m, k), "int8", name="A"), te.placeholder((k, n), "int8", name="B")
-    lib = weft.build(te.create_func([a, b, ops.matmul(a, b, out_dtype="int32")], name="product"), target=VNNI)
+    module = te.create_func([a, b, ops.matmul(a, b, out_dtype="int32")], name="product")
+    lib, _ = build_scheduled_for(VNNI, module)
     for shape in (Product(1, 1, 1), Product(33, 65, 18), Product(64, 64, 64)):
         x, y = shape.arrays()
         c = np.empty((shape.m, shape.n), np.int32)
@@ -184,8 +187,8 @@ def test_what_follows_runs_on_the_tile() -> None:
     bias = te.placeholder((30,), "int32", name="bias")
     c = ops.matmul(a, b, False, True, out_dtype="int32")
     d = te.compute((40, 30), lambda i, j: te.max((c[i, j] + bias[j]).astype("float32") * 0.01, 0.0), name="D")
-    lib = weft.build(te.create_func([a, b, bias, d], name="layer"), target=VNNI)
-    assert "tensorize" in str(lib.trace)
+    lib, trace = build_scheduled_for(VNNI, te.create_func([a, b, bias, d], name="layer"))
+    assert "tensorize" in trace
     rng = np.random.default_rng(0)
     x, y = (rng.integers(-128, 128, shape).astype(np.int8) for shape in ((40, 50), (30, 50)))
     z, out = rng.integers(-1000, 1000, 30).astype(np.int32), np.empty((40, 30), np.float32)

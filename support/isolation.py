@@ -1,0 +1,171 @@
+"""Function calls in a process of their own, for work that may end the process.
+
+LLVM ends the process when a back end cannot generate an instruction, when features contradict each other, and for
+mistakes in inline assembly. A worker process makes an error of that. It starts with the first call and ends with this
+process. A request is the length of a JSON text (8 bytes, little-endian) and the text: `[module, function, arguments]`;
+a reply is one byte that tells what follows (`_VALUE` or `_ERROR`), a length, and the result or the error message.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib import import_module
+from typing import IO, TYPE_CHECKING, Final, ParamSpec
+
+from weft.support.errors import CompileError, InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_VALUE: Final = b"V"
+_ERROR: Final = b"E"
+_BUG: Final = b"B"
+_START: Final = "from weft.support.isolation import serve; serve()"
+_FATAL: Final = re.compile(r"LLVM ERROR: |UNREACHABLE executed|(?:^|: )error: ")
+
+P = ParamSpec("P")
+
+
+def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
+    """`function(*arguments)`, called in the worker process. The arguments are JSON values; `function` is found by its
+    name in its module.
+
+    Raises `CompileError` with the last line that the worker wrote when the call ends it, as `subject`: what was to be
+    made; and what the call raises (`CompileError`, `InternalError`).
+    """
+    with _lock:
+        worker = _worker()
+        request = [function.__module__, function.__qualname__, arguments, keywords]
+        try:
+            kind, payload = worker.call(json.dumps(request).encode())
+        except (EOFError, BrokenPipeError) as error:
+            reason = worker.last_words()
+            _end_worker()
+            raise CompileError(f"LLVM cannot make {subject}: {reason}") from error
+        except BaseException:
+            _end_worker()  # between two messages nothing tells what the next bytes mean
+            raise
+    if kind == _ERROR:
+        raise CompileError(payload.decode())
+    if kind == _BUG:
+        raise InternalError(payload.decode())
+    return payload
+
+
+class _Worker:
+    """A worker process and the ends of its pipes."""
+
+    def __init__(self) -> None:
+        if not sys.executable:
+            raise CompileError("code for other CPUs is made by a process of its own: sys.executable must be Python")
+        self.owner = os.getpid()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+
+    def call(self, request: bytes) -> tuple[bytes, bytes]:
+        """The kind and the content of the reply. Raises `EOFError` when the worker ends."""
+        sender, receiver = self._process.stdin, self._process.stdout
+        if sender is None or receiver is None:
+            raise EOFError
+        _send(sender, request)
+        return _read(receiver, 1), _receive(receiver)
+
+    def last_words(self) -> str:
+        """The line with which the worker ended: LLVM's, when there is one."""
+        status = self._process.wait()
+        self._log.seek(0)
+        lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
+        fatal = [line for line in lines if _FATAL.search(line)]
+        return (fatal or lines or [f"its process ended with status {status}"])[-1]
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._log):
+            if stream is not None:
+                stream.close()
+
+
+_lock = threading.Lock()
+_current: _Worker | None = None
+
+
+def _worker() -> _Worker:
+    """The worker of this process: a forked child has none yet."""
+    global _current
+    if _current is None or _current.owner != os.getpid():
+        _current = _Worker()
+    return _current
+
+
+@atexit.register
+def _end_worker() -> None:
+    global _current
+    if _current is not None and _current.owner == os.getpid():
+        _current.end()
+    _current = None
+
+
+def _after_fork() -> None:
+    """Another thread may have held the lock when the process was forked."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _send(stream: IO[bytes], content: bytes) -> None:
+    view = memoryview(len(content).to_bytes(8, "little") + content)
+    while view:
+        view = view[stream.write(view) :]
+
+
+def _receive(stream: IO[bytes]) -> bytes:
+    return _read(stream, int.from_bytes(_read(stream, 8), "little"))
+
+
+def _read(stream: IO[bytes], count: int) -> bytes:
+    parts: list[bytes] = []
+    while count:
+        part = stream.read(count)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def serve() -> None:
+    """Answer requests on standard input until it ends."""
+    requests = os.fdopen(os.dup(0), "rb", buffering=0)
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # text that libraries print is no reply
+    while True:
+        try:
+            module, name, arguments, keywords = json.loads(_receive(requests))
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            kind, payload = _VALUE, getattr(import_module(module), name)(*arguments, **keywords)
+        except CompileError as error:
+            kind, payload = _ERROR, str(error).removeprefix("error: ").encode()
+        except InternalError as error:
+            kind, payload = _BUG, str(error.args[0]).encode()
+        replies.write(kind)
+        _send(replies, payload)
