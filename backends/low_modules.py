@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GlobalOp
 
+from weft.backends.names import in_comment
 from weft.dialects.low import PARAMS, params_of, symbols_of
 from weft.support.errors import CompileError
 
@@ -35,10 +36,10 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
 
 
 def described(function: FuncOp) -> str:
-    """A function as its callers see it, in one line: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
+    """A function as its callers see it, for a comment: `@f(A: memref<?xf32> [n] read, s: f32) for n`."""
     name = function.sym_name.data
     if PARAMS not in function.attributes:
-        return f"@{name}()"
+        return f"@{in_comment(name)}()"
     texts: list[str] = []
     for param in params_of(function):
         text = f"{param.label.data}: {param.type}"
@@ -48,4 +49,4 @@ def described(function: FuncOp) -> str:
         texts.append(text)
     symbols = symbols_of(function)
     extents = f" for {', '.join(symbols)}" if symbols else ""
-    return f"@{name}({', '.join(texts)}){extents}".replace("\n", " ")
+    return in_comment(f"@{name}({', '.join(texts)}){extents}")

@@ -137,7 +137,7 @@ class Library:
     ) -> None:
         from weft.backends.llvm.compile import DEFAULT_OPTIONS
         from weft.backends.llvm.jit import jit
-        from weft.backends.llvm.symbols import symbol_name
+        from weft.backends.names import symbol_name
 
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")

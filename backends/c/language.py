@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.backends.c_family.language import KEYWORDS, Language
+from weft.backends.c_family.language import Language
+from weft.backends.names import KEYWORDS, reserved
 
 _ONE_OR_TWO: Final = {
     **{"absf": "fabs", "acos": "acos", "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan"},
@@ -17,11 +18,6 @@ _ONE_OR_TWO: Final = {
 """Op -> function of math.h for double; that for float ends in f."""
 MATH_H: Final = {op: (f"{name}f", name) for op, name in _ONE_OR_TWO.items()}
 
-_LIBRARY: Final = """
-    abs abort atexit atof atoi calloc exit free labs malloc qsort rand realloc memcpy memset memcmp printf putchar puts
-    gamma lgamma tgamma hypot fdim fmod ldexp frexp modf logb ilogb scalbn nan nearbyint remainder remquo rint j0 j1 jn
-    y0 y1 yn isnan isinf signbit div drem significand time index rindex read write open close select system
-"""
 _MATH: Final = frozenset(name for pair in MATH_H.values() for name in pair)
 
 
@@ -66,8 +62,8 @@ C: Final = Language(
         },
         "weft_alloc": _ALLOC,
     },
-    reserved=KEYWORDS | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf", "stderr"},
-    reserved_symbols=KEYWORDS | _MATH | frozenset(_LIBRARY.split()),
+    reserved=KEYWORDS | reserved("c macros") | _MATH | {"signbit", "malloc", "free", "abort", "memcpy", "fprintf"},
+    reserved_symbols=KEYWORDS | reserved("c macros") | reserved("c symbols"),
     pointer_types={"i1": "uint8_t"},
     unroll=lambda trips: f"WEFT_UNROLL({trips})",
 )

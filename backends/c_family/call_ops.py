@@ -11,6 +11,7 @@ from weft.backends.c_family import expression as c
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
+from weft.backends.names import is_identifier
 from weft.dialects.low import PURE
 from weft.support.errors import CompileError
 
@@ -26,6 +27,8 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     name = call.callee.string_value()
     module = emitter.module
     outside = module.outside.get(name)
+    if outside is not None and not is_identifier(name):
+        raise CompileError.at(op, f"{emitter.language.name} has no way to call a function named '{name}'")
     if outside is not None and PURE in outside.attributes and len(call.results) == 1:
         _call_pure(emitter, call, name)
         return

@@ -31,7 +31,7 @@ from xdsl.traits import SymbolTable
 
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import LANE, NOTHING, Expr
-from weft.backends.c_family.names import Scopes, identifier
+from weft.backends.names import Scopes, identifier
 from weft.dialects import low
 from weft.dialects.levels import allowed_at
 from weft.support.errors import CompileError, InternalError
@@ -82,10 +82,10 @@ class ModuleEmitter:
 
     def add_symbol(self, name: str) -> str:
         """The name in the text of what the module calls `name`."""
-        taken = set(self.symbols.values())
-        base = text = identifier(name, self.language.reserved_symbols)
+        taken, reserved = set(self.symbols.values()), self.language.reserved_symbols
+        base = text = identifier(name, reserved)
         number = 0
-        while text in taken:
+        while text in taken or text in reserved:
             number += 1
             text = f"{base}_{number}"
         self.symbols[name] = text

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.backends.c_family.emitter import constant_value
+from weft.backends.names import in_comment
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.traversal import operations_in
 
@@ -41,7 +42,7 @@ def _constant(value: SSAValue) -> int | None:
 def kernel_comment(name: str, kernel: KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:
     """What stands above a kernel."""
     labels = kernel.source.data.split(", ")
-    what = ", ".join(f'"{label}"' for label in labels)
+    what = ", ".join(f'"{in_comment(label)}"' for label in labels)
     threads = " x ".join(map(str, kernel.threads_per_axis))
     grid = " x ".join("?" if extent is None else str(extent) for extent in grids.get(name, ()))
     blocks = f"{grid} blocks of {threads} threads" if grid else f"blocks of {threads} threads"

@@ -7,23 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from weft.backends.names import KEYWORDS
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xdsl.ir import Operation
-
-_WORDS: Final = """
-    auto break case char const continue default do double else enum extern float for goto if inline int long register
-    restrict return short signed sizeof static struct switch typedef union unsigned void volatile while _Bool _Complex
-    bool true false half bfloat uint ushort uchar ulong size_t ptrdiff_t NULL NAN INFINITY EOF errno main
-    int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t asm typeof I
-"""
-KEYWORDS: Final = frozenset(_WORDS.split())
-"""Names that no variable may have in any of the languages: keywords, types and macros."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import Final
 
 from weft.backends.c.language import MATH_H
 from weft.backends.c_family.helpers import portable_text
-from weft.backends.c_family.language import KEYWORDS, Language
+from weft.backends.c_family.language import Language
 from weft.backends.cuda.tensor_cores import tensor_core_helpers
+from weft.backends.names import KEYWORDS, reserved
 
 TYPES: Final = {
     **{"i1": "bool", "i8": "signed char", "i16": "short", "i32": "int", "i64": "long long"},
@@ -24,11 +25,9 @@ UNSIGNED: Final = {
     **{"idx32": "unsigned int", "idx64": "unsigned long long"},
 }
 _WORDS: Final = """
-    threadIdx blockIdx blockDim gridDim warpSize signbit template class new delete this operator private public
-    protected namespace using try catch throw typename friend mutable virtual explicit export and or not xor
-    atomicAdd atomicMin atomicMax atomicAnd atomicOr atomicCAS
+    threadIdx blockIdx blockDim gridDim warpSize signbit atomicAdd atomicSub atomicExch atomicMin atomicMax atomicInc
+    atomicDec atomicAnd atomicOr atomicXor atomicCAS assert
 """
-_LIBRARY: Final = "abs min max clock assert malloc free printf memcpy memset y0 y1 yn j0 j1 jn"
 _INLINE: Final = "static __device__ __forceinline__"
 _WIDE: Final = {
     **{("f32", 2): "float2", ("f32", 4): "float4", ("f64", 2): "double2", ("i32", 2): "int2", ("i32", 4): "int4"},
@@ -162,7 +161,7 @@ _BITCASTS: Final = {
 }
 _RESERVED: Final = (
     KEYWORDS
-    | frozenset(name for pair in MATH_H.values() for name in pair)
+    | frozenset(name for pair in MATH_H.values() for name in (*pair, "rsqrtf"))
     | frozenset(_WORDS.split())
     | {word for type_ in _WIDE.values() for word in (type_, f"make_{type_}")}
 )
@@ -208,7 +207,7 @@ CUDA: Final = Language(
         **{f"weft_atomic_{kind}_{t}": (helper,) for (kind, t), helper in _EXTREMES.items()},
     },
     reserved=_RESERVED,
-    reserved_symbols=_RESERVED | frozenset(_LIBRARY.split()),
+    reserved_symbols=_RESERVED | reserved("cuda symbols") | reserved("c macros") | reserved("c symbols"),
     inline=_INLINE,
     restrict="__restrict__",
     spaces={"shared": "__shared__ "},

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 
 from weft.backends.llvm.constants import byte_text
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
-from weft.backends.llvm.symbols import quoted, symbol_name
+from weft.backends.names import quoted, symbol_name
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.metadata import leftover_lines
-from weft.backends.llvm.symbols import quoted, symbol_name
 from weft.backends.low_modules import contents, described
+from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
 from weft.dialects.low_access import Access
 from weft.support.errors import CompileError
@@ -45,7 +45,7 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
     emitter.outside = {function.sym_name.data: function for function in outside}
     for op in data:
-        emitter.globals[op.sym_name.data] = emitter.names.fresh(op.sym_name.data)
+        emitter.globals[op.sym_name.data] = emitter.names.fresh(symbol_name(op.sym_name.data))
     for function in functions:
         emitter.functions.append(_function_text(emitter, function))
     parts = [f'target triple = "{target.triple}"', *(global_text(emitter, op) for op in data), *emitter.functions]

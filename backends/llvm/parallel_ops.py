@@ -24,8 +24,8 @@ from xdsl.ir import BlockArgument
 from weft.backends.llvm.control_ops import write_loop
 from weft.backends.llvm.emitter import FunctionEmitter
 from weft.backends.llvm.memory_ops import buffer_attributes
-from weft.backends.llvm.symbols import quoted
 from weft.backends.llvm.types import I64
+from weft.backends.names import in_comment, quoted
 from weft.dialects import low
 from weft.dialects.traversal import operations_in
 
@@ -89,7 +89,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     write_loop(body, op, op.regions[0].block, I64, ("%begin", "%end", "1"), (), guarded=True)
     body.leave()
     module.functions.append(
-        f"; Iterations begin to end of a parallel loop in @{emitter.name}.\n"
+        f"; Iterations begin to end of a parallel loop in @{in_comment(emitter.name)}.\n"
         f"define internal void @{quoted(body_name)}({', '.join(parameters)}) noinline nounwind {{\n"
         f"{body.body_text()}\n}}"
     )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 from weft.backends.c.language import MATH_H
-from weft.backends.c_family.language import KEYWORDS, Language
+from weft.backends.c_family.language import Language
+from weft.backends.names import KEYWORDS, reserved
 
 _MISSING: Final = ("cbrt", "erf", "expm1", "log1p")
 """Functions of math.h that Metal lacks."""
 _WORDS: Final = """
-    kernel device threadgroup thread constant float2 float4 int2 int4 long2 short2 short4 char2 char4 ushort2 ushort4
-    vertex fragment texture sampler metal using namespace template class new delete this operator private public
-    threadIdx blockIdx lane_in_warp signbit select clamp mix step popcount clz ctz as_type min max any all and or not
+    kernel device threadgroup thread constant vertex fragment texture sampler metal precise fast access as_type ctz
+    threadIdx blockIdx lane_in_warp simd_shuffle threadgroup_barrier mem_flags atomic_int atomic_float
+    atomic_load_explicit atomic_compare_exchange_weak_explicit memory_order_relaxed texture1d texture2d texture3d
+    depth2d array vec matrix packed_float2 packed_float3 packed_float4 ray_data object_data payload mesh
+    patch_control_point
 """
 _NAMES: Final = {"absf": "fabs", "powf": "pow", "roundeven": "rint", "maxnumf": "fmax", "minnumf": "fmin"}
 _PLAIN: Final = ("fabs", "ceil", "copysign", "floor", "fma", "rint", "round", "trunc", "fmax", "fmin")
@@ -67,7 +70,14 @@ def _atomic(kind: str, element: str, space: str) -> str:
     )
 
 
-_RESERVED: Final = KEYWORDS | frozenset(_WORDS.split()) | frozenset(name for pair in MATH_H.values() for name in pair)
+_RESERVED: Final = (
+    KEYWORDS
+    | frozenset(_WORDS.split())
+    | {f"atomic_fetch_{kind}_explicit" for kind in ("add", "and", "max", "min", "or", "sub", "xor")}
+    # Its types and functions are named as those of OpenCL, as far as they do the same.
+    | reserved("opencl macros")
+    | reserved("opencl symbols")
+)
 _COMBINED: Final = [
     *((kind, element) for kind in ("add", "min", "max") for element in ("i32", "f32")),
     *((kind, "i32") for kind in ("and", "or")),
@@ -105,7 +115,7 @@ METAL: Final = Language(
         for space in ("global", "shared")
     },
     reserved=_RESERVED,
-    reserved_symbols=_RESERVED,
+    reserved_symbols=_RESERVED | reserved("c symbols"),
     restrict="",
     spaces={"global": "device ", "shared": "threadgroup "},
     pointer_spaces={"global": "device ", "shared": "threadgroup ", "local": "thread "},

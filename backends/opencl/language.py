@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from weft.backends.c.language import MATH_H
-from weft.backends.c_family.language import KEYWORDS, Language
+from weft.backends.c_family.language import Language
+from weft.backends.names import KEYWORDS, reserved
 
 _WORDS: Final = """
-    kernel global local private constant image2d_t sampler_t event_t barrier vload2 vstore2 select max min clamp
-    mix step sign dot cross length distance normalize degrees radians isnan isinf popcount clz rotate mad mul24 any all
-    char2 char4 char8 char16 short2 short4 short8 int2 int4 long2 float2 float4 double2 ushort2 ushort4 uint4 signbit
+    kernel global local private constant generic pipe uniform read_only write_only read_write image1d_t image1d_array_t
+    image1d_buffer_t image2d_t image2d_array_t image3d_t sampler_t event_t queue_t ndrange_t clk_event_t reserve_id_t
 """
-_RESERVED: Final = KEYWORDS | frozenset(name for pair in MATH_H.values() for name in pair) | frozenset(_WORDS.split())
+_RESERVED: Final = KEYWORDS | frozenset(_WORDS.split()) | reserved("opencl macros") | reserved("opencl symbols")
 _WIDE: Final = {
     **{("f32", 2): "float2", ("f32", 4): "float4", ("f64", 2): "double2", ("i32", 2): "int2", ("i32", 4): "int4"},
     **{("i64", 2): "long2", ("idx64", 2): "long2", ("index", 2): "long2"},
@@ -135,7 +135,7 @@ OPENCL: Final = Language(
         **_counts("clz", "clz"),
     },
     reserved=_RESERVED,
-    reserved_symbols=_RESERVED,
+    reserved_symbols=_RESERVED | reserved("c macros") | reserved("c symbols"),
     spaces={"global": "__global ", "shared": "__local "},
     pointer_spaces={"global": "__global ", "shared": "__local "},
     constant="__constant",

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from weft.backends.llvm.symbols import symbol_name
+from weft.backends.names import symbol_name
 from weft.runtime.export.checksum import UNSEALED
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError

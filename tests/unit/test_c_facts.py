@@ -13,7 +13,7 @@ from weft.backends.c_family import facts
 from weft.backends.c_family.constants import float_text, integer_text
 from weft.backends.c_family.expression import Expr, binary, conditional, unary
 from weft.backends.c_family.facts import Fact
-from weft.backends.c_family.names import Scopes, identifier
+from weft.backends.names import Scopes, identifier
 
 
 def truncated(a: int, b: int) -> int:

@@ -56,7 +56,7 @@ def test_headers_say_what_callers_must_see_to() -> None:
     )
     assert f"{head}{joint.join(parameters)});" in text
     for line in (
-        "#ifndef WEFT_MY_FILE_H",
+        "#ifndef WEFT_HEADER_my_2Dfile_2Eh",
         "X: float32[n][4], strides s, 1",
         "double_: inout float16[2][3]",
         "count: int64, the extent n",

@@ -12,8 +12,8 @@ from xdsl.ir import Block, Region
 from weft.backends.llvm.constants import float_text
 from weft.backends.llvm.emit import emit_module
 from weft.backends.llvm.emitter import Names
-from weft.backends.llvm.symbols import quoted, symbol_name
 from weft.backends.llvm.types import value_type
+from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import LOW
 from weft.dialects.tir import ForOp
 from weft.runtime.build import load_low_module, signature_of
