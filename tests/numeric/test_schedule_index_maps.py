@@ -142,7 +142,7 @@ def test_move_producer_that_is_read_coarser() -> None:
 def test_move_blockized_producer(factor: int) -> None:
     module = weft.parse(MAPS["a part"])
     sch = weft.Schedule(module)
-    rows, columns = sch.get_loops("B")
+    rows, _ = sch.get_loops("B")
     _, inner = sch.split(rows, [None, 4])
     blockized = sch.blockize(inner)
     outer, _ = sch.split(sch.get_loops("C")[0], [None, factor])

@@ -45,7 +45,5 @@ def test_names_of_any_characters(name: str) -> None:
 
 
 def test_half_a_character_is_no_text() -> None:
-    with pytest.raises(
-        weft.CompileError, match=r"user.py:\d+:\d+: error: text has half of a character"
-    ):
+    with pytest.raises(weft.CompileError, match=r"user.py:\d+:\d+: error: text has half of a character"):
         parse(PROGRAM.replace("NAME", repr("\ud800")), "user.py")
