@@ -137,7 +137,7 @@ class MergeOp(StepOp):
 
 @irdl_op_definition
 class LoopPartitionOp(StepOp):
-    """A loop into loops that follow each other, with the given extents; 0 is inferred."""
+    """A loop into loops that follow each other, with the given extents; 0 is inferred, and a loop has what is left."""
 
     name = "sched.loop_partition"
     HANDLE_TYPES: ClassVar = (LOOP,)
@@ -150,7 +150,8 @@ class LoopPartitionOp(StepOp):
     parts = var_result_def(LOOP)
 
     def verify_(self) -> None:
-        verify_handles(self, len(self.factors))
+        leaves_some = len(self.results) == len(self.factors) + 1 and all(f.value.data for f in self.factors)
+        verify_handles(self, len(self.factors) + leaves_some)
 
 
 @irdl_op_definition

@@ -188,8 +188,8 @@ class Rfactor(MovingPrimitive):
     Requirements:
     1. the loop is around one block and holds nothing else, and that block is a reduction block
     2. the loop is serial
-    3. a reduce iterator is bound to the loop, and no spatial one is bound to a loop of the reduction; the loops of the
-       reduction hold nothing but the block
+    3. a reduce iterator is bound to the loop, or it runs once; no spatial iterator is bound to a loop of the reduction;
+       the loops of the reduction hold nothing but the block
     4. `factor_axis` is a place among the dimensions of the result: `-(rank + 1) .. rank`
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
        or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin)
@@ -270,6 +270,8 @@ class Rfactor(MovingPrimitive):
             for kind in IterKind
         }
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
+        if self.loop not in reduced and self.loop.extent == 1 and _variable(self.loop) not in bound[IterKind.SPATIAL]:
+            reduced.append(self.loop)  # its value is 0 wherever it was bound
         if self.loop not in reduced:
             names = ", ".join(_name(loop) for loop in reduced) or "none"
             detail = Violation(f"no reduce iterator is bound to {_name(self.loop)}", legal=f"loops {names}")

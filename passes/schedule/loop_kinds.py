@@ -1,41 +1,51 @@
-"""parallel, vectorize, unroll: how the iterations of a loop run."""
+"""parallel, vectorize, unroll: how the iterations of a loop run. A loop that has a kind takes the new one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import ancestors
+from weft.analysis.threads import VIRTUAL, axis_of, loops_of_axis
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
 class LoopKindPlan(Plan):
-    """A loop and its new kind."""
+    """A loop and its new kind, and the axis that it is bound to."""
 
     loop: ForOp
     kind: LoopKind
+    axis: str | None = None
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         self.loop.kind = LoopKindAttr(self.kind)
+        self.loop.thread_axis = None if self.axis is None else StringAttr(self.axis)
         rewriter.has_done_action = True
         return (self.loop,)
 
 
-def why_not_free(loop: ForOp, kind: LoopKind) -> str | None:
-    """A loop has one way to run."""
-    if loop.kind.data in (LoopKind.SERIAL, kind):
+def why_bound_together(loop: ForOp, axis: str | None = None) -> Violation | None:
+    """A loop inside that is bound to the axis of `loop`, which is to run in another way (on another `axis`): both are
+    over the same threads, which fill shared memory together."""
+    bound = axis_of(loop)
+    if bound in (None, axis, VIRTUAL):
         return None
-    return f"loop %{loop.induction_variable.name_hint or '?'} is already {loop.kind.data.value}"
+    inner = next((other for other in loops_of_axis(loop, bound) if other is not loop), None)
+    if inner is None:
+        return None
+    name = operation_text(inner)
+    return Violation(f"loop {name} inside is bound to {bound} too", legal=f"change loop {name} first")
 
 
 def reduces_in_lanes(loop: ForOp) -> bool:
@@ -48,7 +58,7 @@ class Parallel(Primitive):
     """The iterations of a loop may run on several threads.
 
     Requirements:
-    1. the loop has no other kind yet
+    1. no loop inside is bound to the same thread axis as the loop is so far
     2. the iterations are independent: no two of them touch one element with a write among them, except in temporaries
        whose values never cross an iteration
     3. the loop is not inside a vectorized loop
@@ -57,7 +67,7 @@ class Parallel(Primitive):
     NAME: ClassVar[str] = "parallel"
     STEP: ClassVar[type[sched.StepOp]] = sched.ParallelOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop has no other kind yet",
+        "no loop inside is bound to the same thread axis as the loop",
         "the iterations are independent",
         "the loop is not inside a vectorized loop",
     )
@@ -65,7 +75,7 @@ class Parallel(Primitive):
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_not_free(self.loop, LoopKind.PARALLEL), self.loop)
+        self.require(1, why_bound_together(self.loop), self.loop)
         self.require(2, dependent_iterations(self.loop, "at the same time"), self.loop)
         for parent in ancestors(self.loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
@@ -78,7 +88,7 @@ class Vectorize(Primitive):
     """The iterations of a loop become the lanes of vector values.
 
     Requirements:
-    1. the loop has no other kind yet
+    1. no loop inside is bound to the same thread axis as the loop is so far
     2. the iterations are independent, as for `parallel`; those of a loop that is noted `reassociate` (`annotate`) may
        also combine into one accumulator, by a combiner that is free of order, with the init somewhere else
     3. the extent is static
@@ -94,7 +104,7 @@ class Vectorize(Primitive):
     NAME: ClassVar[str] = "vectorize"
     STEP: ClassVar[type[sched.StepOp]] = sched.VectorizeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop has no other kind yet",
+        "no loop inside is bound to the same thread axis as the loop",
         "the iterations are independent",
         "the extent is static",
         "no loop inside is parallel",
@@ -103,12 +113,14 @@ class Vectorize(Primitive):
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_not_free(self.loop, LoopKind.VECTORIZED), self.loop)
+        self.require(1, why_bound_together(self.loop), self.loop)
         self.require(2, self._why_not_independent(), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(3, "the extent is only known at run time: split the loop by a constant first", self.loop)
         for op in operations_in(self.loop):
-            if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
+            if not isinstance(op, ForOp) or op is self.loop:
+                continue
+            if op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
                 self.refuse(4, f"loop %{op.induction_variable.name_hint} inside is {op.kind.data.value}", op)
         return LoopKindPlan(self.loop, self.loop, LoopKind.VECTORIZED)
 
@@ -122,18 +134,21 @@ class Unroll(Primitive):
     """The body of a loop is repeated when code is emitted.
 
     Requirements:
-    1. the loop has no other kind yet
+    1. no loop inside is bound to the same thread axis as the loop is so far
     2. the extent is static
     """
 
     NAME: ClassVar[str] = "unroll"
     STEP: ClassVar[type[sched.StepOp]] = sched.UnrollOp
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the loop has no other kind yet", "the extent is static")
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "no loop inside is bound to the same thread axis as the loop",
+        "the extent is static",
+    )
 
     loop: ForOp
 
     def plan(self) -> LoopKindPlan:
-        self.require(1, why_not_free(self.loop, LoopKind.UNROLLED), self.loop)
+        self.require(1, why_bound_together(self.loop), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(2, "the extent is only known at run time: split the loop by a constant first", self.loop)
         return LoopKindPlan(self.loop, self.loop, LoopKind.UNROLLED)

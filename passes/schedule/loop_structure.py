@@ -75,7 +75,7 @@ def unguarded_access(loop: ForOp) -> Operation | None:
 
 @dataclass(frozen=True)
 class SplitPlan(Plan):
-    """The extents of the new loops, outermost first; the outermost one may be computed."""
+    """The extents of the new loops, outermost first; one of them may be computed."""
 
     extents: tuple[int | Index, ...]
     guarded: bool
@@ -98,10 +98,9 @@ class SplitPlan(Plan):
         loops[0].attributes.update(loop.attributes)
         body = take_operations(loop.body.block)
         outermost = nest(loops, body)
-        index = Index({})
-        for new, extent in zip(loops, self.extents, strict=True):
-            factor = extent if isinstance(extent, int) else 1
-            index = (index * factor if new is not loops[0] else index) + Index.of(new.induction_variable)
+        index = Index.of(loops[0].induction_variable)
+        for new, extent in zip(loops[1:], extents[1:], strict=True):
+            index = self._scaled(index, extent, loops[-1]) + Index.of(new.induction_variable)
         bound = Index.of(loop.extent)
         if outermost is not None:
             rewriter.insert([outermost], InsertPoint.before(loop))
@@ -111,6 +110,15 @@ class SplitPlan(Plan):
                 set_guards(block, [*guards_of(block), (index.simplified(range_of), bound)])
         rewriter.erase(loop)
         return tuple(loops)
+
+    def _scaled(self, index: Index, extent: int | SSAValue, innermost: ForOp) -> Index:
+        """`index * extent`: an operation of the innermost body where the extent is a value."""
+        if isinstance(extent, int):
+            return index * extent
+        value, operations = materialize(index)
+        product = arith.MuliOp(value, extent)
+        insert_in(innermost.body.block, [*operations, product], innermost.body.block.first_op)
+        return Index.of(product.result)
 
 
 @dataclass(frozen=True)
@@ -164,21 +172,22 @@ class Split(Primitive):
         extent = self.loop.extent
         if isinstance(extent, int):
             return self._static_plan(extent, known, inferred)
-        if inferred != [0]:
+        if not inferred:
             self.refuse(
                 3,
                 Violation(
                     f"factors {list(self.factors)} have product {known}, but the extent is only known at run time",
                     "not proved",
-                    legal="infer the outermost factor: 0 first",
+                    legal="infer one factor: 0",
                 ),
                 self.loop,
             )
         divides = always_divides(known, Index.of(extent))
         if not divides:
             self._require_guardable()
-        outer = (Index.of(extent) + (0 if divides else known - 1)) // known
-        return SplitPlan(self.loop, (outer, *self.factors[1:]), guarded=not divides)
+        rest = (Index.of(extent) + (0 if divides else known - 1)) // known
+        extents = tuple(rest if factor == 0 else factor for factor in self.factors)
+        return SplitPlan(self.loop, extents, guarded=not divides)
 
     def _static_plan(self, extent: int, known: int, inferred: list[int]) -> SplitPlan:
         factors = list(self.factors)

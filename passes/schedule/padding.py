@@ -221,10 +221,11 @@ class DecomposePadding(Primitive):
     3. the block stores once, one value where a condition holds and a constant where it does not, and does nothing else
     4. the condition says which indices lie inside: comparisons of indices that hold at once
     5. nothing else below the loop touches the buffer that the block writes
-    6. the inside is a range of some iterator that has a loop of its own in `loop`, and is not empty
+    6. the inside is not empty
     7. what the fill uses is known before the loop
 
-    The loops of such iterators then run over the inside alone, without a branch. What else the condition says (on loops
+    Where the inside is a range of an iterator that has a loop of its own in `loop`, that loop then runs over the inside
+    alone, without a branch. What else the condition says (on loops
     outside of `loop`, on loops that were split or fused before) stays a condition of the copy. The new block is called
     `<block>_pad_const`.
 
@@ -244,7 +245,7 @@ class DecomposePadding(Primitive):
         "the block stores one value where a condition holds and a constant where it does not",
         "the condition says which indices lie inside",
         "nothing else below the loop touches the buffer",
-        "the inside is a range of an iterator with a loop of its own, and is not empty",
+        "the inside is not empty",
         "what the fill uses is known before the loop",
     )
 
@@ -311,10 +312,6 @@ class DecomposePadding(Primitive):
             if count.is_constant and count.constant < 1:
                 name = block.iter_vars[position].name_hint or f"v{position}"
                 self.refuse(6, f"no value of iterator %{name} lies inside", block, subject)
-        if not ranges:
-            reasons = dict.fromkeys(reason for reason in limits.reasons if reason)
-            detail = "; ".join(reasons) or "the condition says nothing about a single iterator"
-            self.refuse(6, detail, block, subject)
         return Inside(ranges, tuple(left), tuple(equal))
 
 

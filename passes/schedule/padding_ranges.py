@@ -16,7 +16,6 @@ class Limits:
         self.block = block
         self.lower: dict[int, Index] = {}
         self.upper: dict[int, Index] = {}
-        self.reasons: list[str] = []
         self._free: dict[int, bool] = {}
         self._loops = loops_around(block)[loops_around(block).index(loop) :]
 
@@ -52,12 +51,8 @@ class Limits:
 
     def _is_free(self, position: int) -> bool:
         if position not in self._free:
-            reason = why_no_loop_of_its_own(self.block, position)
-            loop = loop_of(self.block, position)
-            if reason is None and loop is not None and loop not in self._loops:
-                reason = f"loop %{loop.induction_variable.name_hint or '?'} is outside of the given one"
-            self.reasons.append(reason or "")
-            self._free[position] = reason is None
+            inside = loop_of(self.block, position) in self._loops
+            self._free[position] = inside and why_no_loop_of_its_own(self.block, position) is None
         return self._free[position]
 
     def _raise(self, position: int, value: Index) -> bool:

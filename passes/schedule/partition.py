@@ -89,12 +89,12 @@ def _drop_idle_init(rewriter: PatternRewriter, block: BlockOp) -> None:
 @dataclass(frozen=True)
 class LoopPartition(MovingPrimitive):
     """A loop into loops that follow each other, each over as many of its iterations as its factor says; at most one
-    factor (0) is inferred.
+    factor (0) is inferred, and a last loop has the iterations that are left.
 
     Requirements:
     1. the loop is serial
     2. at most one factor is 0 (inferred) and the others are positive
-    3. the extent is static, and the factors add up to it
+    3. the extent is static, and the factors add up to no more
     4. parallel and vectorized loops have independent iterations afterwards too: a temporary that each iteration has its
        own of may not come to lie in copies of the loop
 
@@ -115,7 +115,7 @@ class LoopPartition(MovingPrimitive):
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is serial",
         "at most one factor is inferred and the others are positive",
-        "the extent is static and the factors add up to it",
+        "the extent is static and the factors add up to no more",
         KEEPS_INDEPENDENCE,
     )
     INDEPENDENCE: ClassVar[int] = 4
@@ -137,8 +137,12 @@ class LoopPartition(MovingPrimitive):
         lengths = list(self.factors)
         for at in inferred:
             lengths[at] = extent - known
+        if known < extent and not inferred:
+            lengths.append(extent - known)
         if sum(lengths) != extent or min(lengths) < 1:
             detail = f"factors {list(self.factors)} add up to {known}, the loop runs {extent} times"
-            room = f"less than {extent}, so that the inferred one is at least 1" if inferred else f"exactly {extent}"
+            room = (
+                f"less than {extent}, so that the inferred one is at least 1" if inferred else f"no more than {extent}"
+            )
             self.refuse(3, Violation(detail, legal=f"factors that add up to {room}"), self.loop)
         return LoopPartitionPlan(self.loop, tuple(lengths))

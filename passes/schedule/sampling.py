@@ -15,10 +15,12 @@ from math import comb, isclose, prod
 from random import Random
 from typing import ClassVar, TypeAlias
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from weft.analysis.index import Index
 from weft.analysis.structure import consumers_of, is_inside, loops_around
 from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.loop_structure import always_divides
 from weft.passes.schedule.primitive import Refusing, block_text
 from weft.passes.schedule.registry import primitive_class
 from weft.support.errors import ScheduleError, Violation
@@ -76,19 +78,32 @@ def count_tilings(extent: int, n: int) -> int:
     return total
 
 
+def known_divisor(extent: int | SSAValue) -> int:
+    """A static extent; of one that is known at run time, the largest power of 2, up to 1024, that surely divides it."""
+    if isinstance(extent, int):
+        return extent
+    known = 1
+    while known < 1024 and always_divides(known * 2, Index.of(extent)):
+        known *= 2
+    return known
+
+
 @dataclass(frozen=True)
 class SamplePerfectTile(Sampler):
     """n factors whose product is the extent of a loop; every tiling is as likely.
 
     Requirements:
-    1. the extent is static and at least 1
+    1. a static extent is at least 1
     2. there is at least one factor, and the innermost may be 1
     3. a decision is n positive factors that multiply to the extent, the innermost (of several) not above the maximum
+
+    Of an extent that is known at run time, the first factor is 0: `split` infers it. The others multiply to a divisor
+    of the largest power of 2, up to 1024, that the extent is a multiple of (`tir.assume`).
     """
 
     NAME: ClassVar[str] = "sample_perfect_tile"
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the extent is static and at least 1",
+        "a static extent is at least 1",
         "there is at least one factor, and the innermost may be 1",
         "the decision is one of the tilings",
     )
@@ -99,14 +114,14 @@ class SamplePerfectTile(Sampler):
     decision: tuple[int, ...] | None = None
 
     def draw(self, random: Random) -> tuple[int, ...]:
-        extent = self.loop.extent
-        if not isinstance(extent, int) or extent < 1:
-            text = "only known at run time" if not isinstance(extent, int) else str(extent)
-            self.refuse(1, Violation(f"the extent is {text}"), self.loop)
+        dynamic = not isinstance(self.loop.extent, int)
+        extent = known_divisor(self.loop.extent)
+        if extent < 1:
+            self.refuse(1, Violation(f"the extent is {extent}"), self.loop)
         if self.n < 1 or self.max_innermost_factor < 1:
             self.refuse(2, f"n is {self.n}, the innermost factor at most {self.max_innermost_factor}", self.loop)
         if self.decision is not None:
-            self.require(3, self._why_not(self.decision, extent), self.loop)
+            self.require(3, self._why_not(self.decision, extent, dynamic=dynamic), self.loop)
             return self.decision
         factors: list[int] = []
         rest = extent
@@ -117,10 +132,16 @@ class SamplePerfectTile(Sampler):
             (factor,) = random.choices(possible, weights)
             factors.append(factor)
             rest //= factor
-        return tuple(reversed(factors))
+        return (0, *reversed(factors[:-1])) if dynamic else tuple(reversed(factors))
 
-    def _why_not(self, decision: tuple[int, ...], extent: int) -> Violation | None:
+    def _why_not(self, decision: tuple[int, ...], extent: int, *, dynamic: bool) -> Violation | None:
         legal = f"{self.n} positive factors with product {extent}"
+        if dynamic:
+            legal = f"0 (inferred) and {self.n - 1} positive factors whose product divides {extent}"
+            known = prod(decision[1:])
+            if decision[:1] != (0,) or min(decision[1:], default=1) < 1 or extent % known:
+                return Violation(f"the extent is only known at run time, {list(decision)} given", legal=legal)
+            decision = (extent // known, *decision[1:])
         if len(decision) != self.n or min(decision) < 1 or prod(decision) != extent:
             return Violation(f"{list(decision)} multiplies to {prod(decision)}", legal=legal)
         if self.n > 1 and decision[-1] > self.max_innermost_factor:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.atomics import combining_loop, kernel_around, why_not_atomic
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, child_towards, function_of
+from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of
 from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
 from weft.dialects import sched
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.passes.schedule.loop_kinds import why_not_free
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.support.errors import InternalError, Violation
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.schedule.loop_kinds import LoopKindPlan, why_bound_together
+from weft.passes.schedule.loop_structure import unguarded_access
+from weft.passes.schedule.primitive import Primitive, operation_text
+from weft.passes.schedule.rewriting import guards_of, set_guards
+from weft.support.errors import Violation
 
 AXES = (
     *(f"{level}.{dimension}" for level in ("blockIdx", "threadIdx", "vthread") for dimension in "xyz"),
@@ -29,19 +31,20 @@ AXES = (
 
 
 @dataclass(frozen=True)
-class BindPlan(Plan):
-    """A loop and its axis."""
+class BindPlan(LoopKindPlan):
+    """A loop, its axis, and how often all loops of the nest on that axis run."""
 
-    axis: str
+    grown: tuple[ForOp, ...] = ()
+    """Those that run less often so far: a guard keeps the further iterations from running anything."""
+    extent: int = 0
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        loop = self.anchor
-        if not isinstance(loop, ForOp):
-            raise InternalError(f"bind is planned on a loop, got {loop.name}")
-        loop.kind = LoopKindAttr(LoopKind.THREAD_BINDING)
-        loop.thread_axis = StringAttr(self.axis)
-        rewriter.has_done_action = True
-        return (loop,)
+        for loop in self.grown:
+            value, end = Index.of(loop.induction_variable), Index.of(loop.extent)
+            loop.static_extent = IntegerAttr(self.extent, i64)
+            for block in child_blocks(loop):
+                set_guards(block, [*guards_of(block), (value, end)])
+        return super().rewrite(rewriter)
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,14 @@ class Bind(Primitive):
 
     Requirements:
     1. the axis is one of these
-    2. the loop has no other kind yet
+    2. no loop inside is bound to the same thread axis as the loop is so far, when that is another one
     3. the iterations are independent, as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
        accumulator, by a combiner that is free of order. The threads of a block do so by shuffles and through shared
        memory; blocks of threads, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
        the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
-    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times
+    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times, or the extents
+       are static, and guards keep the further iterations of those that run less often from running a block
     6. the loop is not inside a vectorized loop
     7. what is combined by atomic operations are sums, minima, maxima, bitwise and, or of elements of 32 or 64 bits in
        memory of the device
@@ -82,7 +86,7 @@ class Bind(Primitive):
     STEP: ClassVar[type[sched.StepOp]] = sched.BindOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the axis is a thread axis",
-        "the loop has no other kind yet",
+        "no loop inside is bound to the same thread axis as the loop",
         "the iterations are independent",
         "an axis is bound once",
         "an axis has one extent in a nest",
@@ -99,7 +103,7 @@ class Bind(Primitive):
         loop, axis = self.loop, self.thread_axis
         if axis not in AXES:
             self.refuse(1, Violation(f"'{axis}' is not one", legal=", ".join(AXES)), loop)
-        self.require(2, self._why_not_free(), loop)
+        self.require(2, why_bound_together(loop, axis), loop)
         reductions = axis not in (*THREAD_AXES, *BLOCK_AXES)
         self.require(3, dependent_iterations(loop, "at the same time", reductions=reductions, inits=reductions), loop)
         other = nested_binding(loop, axis)
@@ -107,16 +111,32 @@ class Bind(Primitive):
             where = "around it" if loop in other.walk() else "inside"
             detail = f"loop {operation_text(other)} {where} is bound to {axis}: only the iterations in which both are "
             self.refuse(4, f"{detail}equal would run", other)
-        nest = child_towards(function_of(loop), loop)
-        for other in loops_of_axis(nest, axis):
-            if axis != VIRTUAL and Index.of(other.extent) != Index.of(loop.extent):
-                detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
-                self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
+        grown, extent = self._grown()
         for parent in ancestors(loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
                 self.refuse(6, f"loop {operation_text(parent)} around it is vectorized", parent)
         self._require_atomic_updates(kernel_around(loop))
-        return BindPlan(loop, axis)
+        return BindPlan(loop, loop, LoopKind.THREAD_BINDING, axis, grown, extent)
+
+    def _grown(self) -> tuple[tuple[ForOp, ...], int]:
+        """The loops of the nest on the axis that have to run more often, as often as the longest."""
+        loop, axis = self.loop, self.thread_axis
+        others = () if axis == VIRTUAL else loops_of_axis(child_towards(function_of(loop), loop), axis)
+        found = [loop, *(other for other in others if other is not loop)]
+        if all(Index.of(other.extent) == Index.of(loop.extent) for other in found):
+            return (), 0
+        for other in found[1:]:
+            if not isinstance(loop.extent, int) or not isinstance(other.extent, int):
+                detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
+                self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
+        extent = max(other.extent for other in found if isinstance(other.extent, int))
+        grown = tuple(other for other in found if other.extent != extent)
+        for other in grown:
+            access = unguarded_access(other)
+            if access is not None:
+                detail = f"loop {operation_text(other)} runs {_extent(other)} times, others {extent} times, and "
+                self.refuse(5, f"{detail}{access.name} is in no block below it", access)
+        return grown, extent
 
     def _require_atomic_updates(self, kernel: ForOp) -> None:
         """What blocks of threads combine in the nest can be combined by atomic operations, once the loop is bound."""
@@ -125,12 +145,6 @@ class Bind(Primitive):
             refused = None if combined is None else why_not_atomic(block, combined, kernel)
             if refused is not None:
                 self.refuse(*refused, block)
-
-    def _why_not_free(self) -> str | None:
-        bound = self.loop.thread_axis
-        if bound is not None and bound.data != self.thread_axis:
-            return f"loop {operation_text(self.loop)} is already bound to {bound.data}"
-        return why_not_free(self.loop, LoopKind.THREAD_BINDING)
 
 
 def _extent(loop: ForOp) -> str:

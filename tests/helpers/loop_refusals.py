@@ -141,7 +141,6 @@ func.func @f(%A: memref<8xf32>, %C: memref<8xf32>) {
 }"""
 
 
-# fmt: off
 # Three times a sum, each time from its start.
 REPEATED = """
 func.func @f(%A: memref<4x6xf32>, %S: memref<4xf32>) {
@@ -156,6 +155,26 @@ func.func @f(%A: memref<4x6xf32>, %S: memref<4xf32>) {
     } } } }
   func.return
 }"""
+FILLED_TOGETHER = """
+func.func @f(%A: memref<8xf32>, %C: memref<8x8xf32>) {
+  %S = memref.alloc() : memref<8xf32, "shared">
+  tir.for %i in 8 thread_binding<"threadIdx.x"> {
+    tir.for %tx in 8 thread_binding<"threadIdx.x"> {
+      tir.block "S" iters(%v: spatial<8>) = [%tx] {
+        %a = memref.load %A[%v] : memref<8xf32>
+        memref.store %a, %S[%v] : memref<8xf32, "shared">
+      }
+    }
+    tir.for %j in 8 {
+      tir.block "C" iters(%v: spatial<8>, %w: spatial<8>) = [%i, %j] {
+        %s = memref.load %S[%w] : memref<8xf32, "shared">
+        memref.store %s, %C[%v, %w] : memref<8x8xf32>
+      }
+    }
+  }
+  func.return
+}"""
+# fmt: off
 LOOPS = [
     Refusal("split", 1, PLAIN, lambda s: s.split(loop(s, "X"), [None, 4]), "loop %i is parallel",
             prepare=lambda s: s.parallel(loop(s, "X"))),
@@ -167,7 +186,8 @@ LOOPS = [
             r"have product 6, but the loop runs 8 times: iteration 6 would be lost(.|\n)*legal: factors whose product "
             r"is at least 8", {"lost iteration": {"i": 6}}),
     Refusal("split", 3, DYNAMIC_LOOP, lambda s: s.split(loop(s, "A"), [8, 4]),
-            "not proved: factors .* have product 32, but the extent is only known at run time", proved=False),
+            r"not proved: factors .* have product 32, but the extent is only known at run time(.|\n)*infer one factor",
+            proved=False),
     Refusal("split", 4, BARE, lambda s: s.split(loop(s, "B"), [None, 4]), "memref.store is in no block below the loop"),
     Refusal("fuse", 1, TRIANGLE, lambda s: s.fuse(*s.get_loops("X")), "the body of loop %i holds more than loop %j"),
     Refusal("fuse", 1, PLAIN, lambda s: s.fuse(*reversed(s.get_loops("X"))), "loop %i is not directly inside loop %j"),
@@ -200,8 +220,8 @@ LOOPS = [
             r"iteration \(j=0, i=0\) of block \"X\" writes X\[1, 1\]; iteration \(j=1, i=1\) of block \"X\" reads",
             {"first iteration": {"i": 0, "j": 0}, "second iteration": {"i": 1, "j": 1}},
             prepare=lambda s: s.parallel(loop(s, "X", 1))),
-    Refusal("parallel", 1, PLAIN, lambda s: s.parallel(loop(s, "X")), "loop %i is already unrolled",
-            prepare=lambda s: s.unroll(loop(s, "X"))),
+    Refusal("parallel", 1, FILLED_TOGETHER, lambda s: s.parallel(loop(s, "C")),
+            r"loop %tx inside is bound to threadIdx.x too(.|\n)*legal: change loop %tx first"),
     Refusal("parallel", 2, SCAN, lambda s: s.parallel(loop(s, "X", 1)),
             r"iteration \(i=0, j=0\) of block \"X\" writes X\[0, 1\]; iteration \(i=0, j=1\) of block \"X\" reads "
             r"X\[0, 1\] at the same time",
@@ -225,8 +245,8 @@ LOOPS = [
             {"first iteration": {"i": 0, "j": 0, "k": 0}, "second iteration": {"i": 0, "j": 0, "k": 1}}),
     Refusal("parallel", 3, PLAIN, lambda s: s.parallel(loop(s, "X", 1)), "loop %i around it is vectorized",
             prepare=lambda s: s.vectorize(loop(s, "X"))),
-    Refusal("vectorize", 1, PLAIN, lambda s: s.vectorize(loop(s, "X")), "loop %i is already parallel",
-            prepare=lambda s: s.parallel(loop(s, "X"))),
+    Refusal("vectorize", 1, FILLED_TOGETHER, lambda s: s.vectorize(loop(s, "C")),
+            r"loop %tx inside is bound to threadIdx.x too(.|\n)*legal: change loop %tx first"),
     Refusal("vectorize", 2, SIBLINGS["WAR"], lambda s: s.vectorize(loop(s, "C")), "in the same vector operation",
             {"first iteration": {"i": 0}, "second iteration": {"i": 1}}),
     Refusal("vectorize", 2, SIBLINGS["WAW"], lambda s: s.vectorize(loop(s, "C")), "in the same vector operation",
@@ -237,8 +257,8 @@ LOOPS = [
             "the extent is only known at run time: split the loop by a constant first"),
     Refusal("vectorize", 4, PLAIN, lambda s: s.vectorize(loop(s, "X")), "loop %j inside is parallel",
             prepare=lambda s: s.parallel(loop(s, "X", 1))),
-    Refusal("unroll", 1, PLAIN, lambda s: s.unroll(loop(s, "X")), "loop %i is already vectorized",
-            prepare=lambda s: s.vectorize(loop(s, "X"))),
+    Refusal("unroll", 1, FILLED_TOGETHER, lambda s: s.unroll(loop(s, "C")),
+            r"loop %tx inside is bound to threadIdx.x too(.|\n)*legal: change loop %tx first"),
     Refusal("unroll", 2, DYNAMIC_LOOP, lambda s: s.unroll(loop(s, "A")), "the extent is only known at run time"),
 ]
 # fmt: on

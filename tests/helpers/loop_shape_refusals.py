@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from loop_refusals import PLAIN
+from loop_refusals import FILLED_TOGETHER, PLAIN
 from refusal import PRODUCER_CONSUMER, SHIFTED, TEMPORARY, TURNED, Refusal, block, copy, function, loop
 from schedule_programs import PROGRAMS
 
@@ -37,14 +37,6 @@ def merge(s: Schedule) -> None:
     s.merge(loop(s, "B"), loop(s, "C"))
 
 
-def bind_a_part(s: Schedule) -> None:
-    """Two loops in one nest, of different extents, of which one is bound."""
-    i, j = s.get_loops("X")
-    j0, _ = s.loop_partition(j, [3, None])
-    s.bind(j0, "threadIdx.x")
-    s.bind(i, "blockIdx.x")
-
-
 def own_sums(s: Schedule) -> None:
     """Each iteration of a parallel loop computes the sum that it reads, in a buffer of its own."""
     j = loop(s, "C", 1)
@@ -52,6 +44,29 @@ def own_sums(s: Schedule) -> None:
     s.parallel(j)
 
 
+TWO_LENGTHS = """
+func.func @f(%A: memref<4x?xf32>, %E: memref<4x3xf32>, %F: memref<4x5xf32>) {
+  %one = arith.constant 1 : index
+  %x = arith.constant 1.0 : f32
+  %n = memref.dim %A, %one : memref<4x?xf32>
+  tir.for %i in 4 {
+    tir.for %j in 3 {
+      tir.block "X" iters(%v: spatial<4>, %w: spatial<3>) = [%i, %j] {
+        memref.store %x, %E[%v, %w] : memref<4x3xf32>
+      }
+      memref.store %x, %E[%i, %j] : memref<4x3xf32>
+    }
+    tir.for %k in %n {
+      tir.block "Y" iters(%v: spatial<4>, %w: spatial<%n>) = [%i, %k] {
+        memref.store %x, %A[%v, %w] : memref<4x?xf32>
+      } }
+    tir.for %l in 5 {
+      tir.block "Z" iters(%v: spatial<4>, %w: spatial<5>) = [%i, %l] {
+        memref.store %x, %F[%v, %w] : memref<4x5xf32>
+      } }
+  }
+  func.return
+}"""
 LOOP_SHAPES = [
     Refusal(
         "bind", 1, PLAIN, lambda s: s.bind(loop(s, "X"), "threadIdx.w"), r"'threadIdx.w' is not one\n(.*\n)+.*vthread"
@@ -59,18 +74,9 @@ LOOP_SHAPES = [
     Refusal(
         "bind",
         2,
-        PLAIN,
-        lambda s: s.bind(loop(s, "X"), "threadIdx.x"),
-        "is already parallel",
-        prepare=lambda s: s.parallel(loop(s, "X")),
-    ),
-    Refusal(
-        "bind",
-        2,
-        PLAIN,
-        lambda s: s.bind(loop(s, "X"), "threadIdx.x"),
-        "is already bound to blockIdx.x",
-        prepare=lambda s: s.bind(loop(s, "X"), "blockIdx.x"),
+        FILLED_TOGETHER,
+        lambda s: s.bind(loop(s, "C"), "threadIdx.y"),
+        r"loop %tx inside is bound to threadIdx.x too(.|\n)*legal: change loop %tx first",
     ),
     Refusal(
         "bind",
@@ -99,10 +105,18 @@ LOOP_SHAPES = [
     Refusal(
         "bind",
         5,
-        PLAIN,
-        lambda s: s.bind(loop(s, "X_j1", 1), "threadIdx.x"),
-        "loop %j0 runs 3 times, this one 5 times",
-        prepare=bind_a_part,
+        TWO_LENGTHS,
+        lambda s: s.bind(loop(s, "Y", 1), "threadIdx.x"),
+        "loop %j runs 3 times, this one %n times",
+        prepare=lambda s: s.bind(loop(s, "X", 1), "threadIdx.x"),
+    ),
+    Refusal(
+        "bind",
+        5,
+        TWO_LENGTHS,
+        lambda s: s.bind(loop(s, "Z", 1), "threadIdx.x"),
+        "loop %j runs 3 times, others 5 times, and memref.store is in no block below it",
+        prepare=lambda s: s.bind(loop(s, "X", 1), "threadIdx.x"),
     ),
     Refusal(
         "bind",
@@ -170,8 +184,8 @@ LOOP_SHAPES = [
         "loop_partition",
         3,
         PLAIN,
-        lambda s: s.loop_partition(loop(s, "X"), [3, 4]),
-        r"factors \[3, 4\] add up to 7, the loop runs 8 times",
+        lambda s: s.loop_partition(loop(s, "X"), [5, 4]),
+        r"factors \[5, 4\] add up to 9, the loop runs 8 times(.|\n)*no more than 8",
     ),
     Refusal(
         "loop_partition", 3, PLAIN, lambda s: s.loop_partition(loop(s, "X"), [8, None]), "add up to 8, the loop runs 8"

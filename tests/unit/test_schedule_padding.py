@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from schedule_checks import check_schedule, refused
 
 import weft
@@ -105,29 +106,37 @@ def test_5_the_buffer_alone() -> None:
     refused(lambda: decompose(shared), 5, 'block "Q" touches P below the loop')
 
 
-def test_6_a_range_with_a_loop_of_its_own() -> None:
-    sch = schedule()
-    sch.split(sch.get_loops("P")[0], [3, 4])
-    refused(lambda: decompose(sch), 6, "iterator %v is not bound to a single loop")
+def test_6_something_inside() -> None:
     nothing = schedule(("%c10 = arith.constant 10", "%c10 = arith.constant 2"))
     refused(lambda: decompose(nothing), 6, "no value of iterator %v lies inside")
-    bound = schedule()
-    bound.bind(bound.get_loops("P")[0], "threadIdx.x")
-    refused(lambda: decompose(bound), 6, "loop %i is bound to a thread axis")
-    doubled = "%twice = affine.apply affine_map<(d0) -> (d0 * 2 - 2)>(%v)\n      %above = arith.cmpi sge, %twice, %c2"
-    even = schedule(("%above = arith.cmpi sge, %v, %c2", doubled), ("cmpi slt, %v,", "cmpi slt, %twice,"))
-    refused(lambda: decompose(even), 6, "the condition says nothing about a single iterator")
 
 
-def test_6_not_through_an_outer_loop_alone() -> None:
-    text = PADDED.replace(
-        'tir.for %i in 12 {\n    tir.block "P"', 'tir.for %i in 12 { tir.for %u in 1 {\n    tir.block "P"'
-    )
-    text = text.replace("%P[%v] : memref<12xf32>\n    } }\n  tir", "%P[%v] : memref<12xf32>\n    } } }\n  tir", 1)
-    sch = weft.Schedule(weft.parse(text, "f.mlir"))
-    refused(lambda: decompose(sch, 1), 6, "loop %i is outside of the given one")
-    decompose(sch, 0)
-    check_schedule(weft.parse(text), sch)
+TWICE = "%twice = affine.apply affine_map<(d0) -> (d0 * 2 - 2)>(%v)\n      %above = arith.cmpi sge, %twice, %c2"
+UNIT = (
+    ('tir.for %i in 12 {\n    tir.block "P"', 'tir.for %i in 12 { tir.for %u in 1 {\n    tir.block "P"'),
+    ("%P[%v] : memref<12xf32>\n    } }\n  tir", "%P[%v] : memref<12xf32>\n    } } }\n  tir"),
+)
+AS_CONDITION = {
+    "split": ((), lambda s: s.split(s.get_loops("P")[0], [3, 4]), 0),
+    "inside a tile": ((), lambda s: s.split(s.get_loops("P")[0], [None, 5]), 1),
+    "fused": (UNIT, lambda s: s.split(s.fuse(*s.get_loops("P")), [None, 4]), 0),
+    "bound": ((), lambda s: s.bind(s.get_loops("P")[0], "threadIdx.x"), 0),
+    "of a sum": (
+        (("%above = arith.cmpi sge, %v, %c2", TWICE), ("cmpi slt, %v,", "cmpi slt, %twice,")), lambda s: None, 0
+    ),
+    "in an inner loop": (UNIT, lambda s: None, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AS_CONDITION)
+def test_what_loops_do_not_say_stays_a_condition(name: str) -> None:
+    changes, steps, at = AS_CONDITION[name]
+    sch = schedule(*changes)
+    before = sch.mod.clone()
+    steps(sch)
+    decompose(sch, at)
+    assert str(sch.mod).count("scf.if") == 1
+    check_schedule(before, sch)
 
 
 def test_7_known_before() -> None:

@@ -127,6 +127,20 @@ def _drawn_again(trace: sched.FuncOp, seed: int) -> sched.FuncOp:
     return sch.trace
 
 
+def test_tiles_of_an_extent_that_is_known_at_run_time():
+    text = PROGRAMS["dynamic"].text
+    for assumed, divisor in (("", 1), ("tir.assume [%m mod 24] == [0]", 8)):
+        given = text.replace("  %B = memref.alloc", f"  {assumed}\n  %B = memref.alloc")
+        sch = weft.Schedule(weft.parse(given), seed=3)
+        i, *_ = sch.get_loops("C")
+        factors = sch.sample_perfect_tile(i, 3)
+        drawn = [sch.get(factor) for factor in factors]
+        assert drawn[0] == 0 and divisor % prod(drawn[1:]) == 0
+        sch.split(i, factors)
+        assert "where" not in str(sch.mod)
+        check_schedule(weft.parse(given), sch, run=not assumed)
+
+
 def test_decisions_that_do_not_fit():
     sch = schedule("matmul_relu")
     i, *_ = sch.get_loops("Y")
@@ -137,7 +151,10 @@ def test_decisions_that_do_not_fit():
     refused(lambda: sch.sample_perfect_tile(i, 0), 2, "n is 0")
     refused(lambda: sch.sample_perfect_tile(i, 2, 0), 2, "at most 0")
     dynamic = schedule("dynamic")
-    refused(lambda: dynamic.sample_perfect_tile(dynamic.get_loops("C")[0], 2), 1, "only known at run time")
+    n, *_ = dynamic.get_loops("C")
+    refused(
+        lambda: dynamic.sample_perfect_tile(n, 2, decision=[0, 4]), 3, "only known at run time", "product divides 1"
+    )
     refused(lambda: sch.sample_categorical([1, 2], [1.0]), 1, "2 candidates, 1 probabilities")
     refused(lambda: sch.sample_categorical([], []), 1, "0 candidates")
     refused(lambda: sch.sample_categorical([1, 2], [0.5, 0.6]), 1, "add up to 1.1")

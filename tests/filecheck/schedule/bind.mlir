@@ -45,3 +45,34 @@ sched.func @steps {
   sched.bind %i1 {thread_axis = "vthread"}
   sched.bind %i2 {thread_axis = "threadIdx.x"}
 }
+
+// -----
+
+// Two loops of a nest on one axis: the shorter one runs as often, under a guard.
+// CHECK-LABEL: func.func @f(
+// CHECK: tir.for %j in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "S" iters(%v: spatial<4>, %w: spatial<3>) = [%i, %j] where [%j] < [3] {
+// CHECK: tir.for %k in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "C" iters(%v: spatial<4>, %w: spatial<8>) = [%i, %k] {
+func.func @f(%B: memref<4x3xf32>, %C: memref<4x8xf32>) {
+  %one = arith.constant 1.0 : f32
+  tir.for %i in 4 {
+    tir.for %j in 3 {
+      tir.block "S" iters(%v: spatial<4>, %w: spatial<3>) = [%i, %j] {
+        memref.store %one, %B[%v, %w] : memref<4x3xf32>
+      } }
+    tir.for %k in 8 {
+      tir.block "C" iters(%v: spatial<4>, %w: spatial<8>) = [%i, %k] {
+        memref.store %one, %C[%v, %w] : memref<4x8xf32>
+      } }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "S" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %b : loop, loop
+  %i_1, %k = sched.get_loops %c : loop, loop
+  sched.bind %j {thread_axis = "threadIdx.x"}
+  sched.bind %k {thread_axis = "threadIdx.x"}
+}

@@ -104,3 +104,23 @@ sched.func @steps {
   %i2, %k2 = sched.get_loops %t : loop, loop
   %a, %b = sched.loop_partition %i2 {factors = [1, 3]} : loop, loop
 }
+
+// -----
+
+// What the factors leave is a part of its own.
+// CHECK-LABEL: func.func @f(
+// CHECK: tir.for %i0 in 3 {
+// CHECK: tir.for %i1 in 5 {
+func.func @f(%C: memref<8xf32>) {
+  %one = arith.constant 1.0 : f32
+  tir.for %i in 8 {
+    tir.block "S" iters(%v: spatial<8>) = [%i] {
+      memref.store %one, %C[%v] : memref<8xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "S" in @f : block
+  %i = sched.get_loops %b : loop
+  %i0, %i1 = sched.loop_partition %i {factors = [3]} : loop, loop
+}

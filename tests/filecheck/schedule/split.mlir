@@ -288,3 +288,28 @@ sched.func @schedule {
   %i, %j = sched.get_loops %b : loop, loop
   sched.split %i {factors = [0, 4]} : loop, loop
 }
+
+// -----
+
+// An inner factor of an extent that is known at run time.
+// CHECK-LABEL: func.func @f(
+// CHECK: %[[LENGTH:.*]] = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%n)
+// CHECK-NEXT: tir.for %i0 in 4 {
+// CHECK-NEXT: tir.for %i1 in %[[LENGTH]] {
+// CHECK-NEXT: %[[START:.*]] = arith.muli %i0, %[[LENGTH]] : index
+// CHECK-NEXT: tir.block "B" iters(%v: spatial<%n>) = [%[[START]] + %i1] where [%[[START]] + %i1] < [%n] {
+func.func @f(%C: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %C, %c0 : memref<?xf32>
+  tir.for %i in %n {
+    tir.block "B" iters(%v: spatial<%n>) = [%i] {
+      memref.store %one, %C[%v] : memref<?xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i = sched.get_loops %b : loop
+  sched.split %i {factors = [4, 0]} : loop, loop
+}
