@@ -153,6 +153,8 @@ def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
         LowerIntrinsicsPass(target.partition(" ")[0]),
         # Before conversions are widened.
         LowerDotsPass(target),
+        # After rules of users, which may have a function for it.
+        LowExpandMathPass(target),
         # Last, for what it widens is computed only where it was left.
         LowLegalizePass(target.partition(" ")[0]),
     )

@@ -41,9 +41,10 @@ def float_bits(value: float, element: str) -> int:
 
 
 def integer_text(value: int, bits: int) -> str:
-    """A literal of a signed integer type; the smallest number has none of its own."""
+    """A literal of a signed integer type, without a suffix, for `long long` is no type of Metal: a number that is too
+    large for `int` has the first of `long` and `long long` that holds it. The smallest number has no literal."""
     if bits == 64 and not -(1 << 31) < value < 1 << 31:
-        return "(-9223372036854775807LL - 1)" if value == -(1 << 63) else f"{value}LL"
+        return "(-9223372036854775807 - 1)" if value == -(1 << 63) else str(value)
     return "(-2147483647 - 1)" if value == -(1 << 31) else str(value)
 
 

@@ -59,7 +59,10 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
         mode = "" if shuffle.mode.data == "idx" else f"_{shuffle.mode.data}"
         text = f"__shfl{mode}_sync(0xffffffffu, {value.text}, {offset.text}, {shuffle.lanes})"
     else:
-        helper = emitter.module.helper(f"weft_shuffle_{shuffle.mode.data}_{element}")
+        name = f"weft_shuffle_{shuffle.mode.data}_{element}"
+        if name not in language.helpers:
+            raise CompileError.at(op, f"{op.name} of {element} has no form in {language.name}")
+        helper = emitter.module.helper(name)
         first = "lane_in_warp"
         if language.kind == "opencl":
             if not isinstance(op.parent_op(), FuncOp):

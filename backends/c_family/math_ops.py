@@ -48,6 +48,8 @@ def _function(emitter: FunctionEmitter, op: Operation, name: str, element: str) 
     spelled = emitter.language.functions.get(name, ("", ""))[element == "f64"]
     if not spelled:
         raise CompileError.at(op, f"{emitter.language.name} has no function for {op.name} of {element}")
+    if spelled in emitter.language.helpers:
+        emitter.module.helper(spelled)
     return spelled
 
 

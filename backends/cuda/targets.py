@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, ClassVar
 
 from xdsl.utils.target import Target
 
-from weft.backends.c_family.checks import check_level
+from weft.backends.c_family.checks import check_level, text_of_kernels
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -28,7 +28,7 @@ class _CudaOutput(Target):
 
         check_level(module, "cuda")
         machine = Machine("cuda", arch=self.arch or "")
-        return emit_module(module, machine).text, machine.arch
+        return text_of_kernels(emit_module(module, machine), module, "cuda"), machine.arch
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from weft.backends.c.language import MATH_H
 from weft.backends.c_family.language import Language
 from weft.backends.names import KEYWORDS, reserved
 
-_MISSING: Final = ("cbrt", "erf", "expm1", "log1p")
-"""Functions of math.h that Metal lacks."""
+_MISSING: Final = ("erf", "expm1", "log1p")
+"""Functions of math.h that Metal lacks; `low-expand-math` leaves none in kernels."""
 _WORDS: Final = """
     kernel device threadgroup thread constant vertex fragment texture sampler metal precise fast access as_type ctz
     threadIdx blockIdx lane_in_warp simd_shuffle threadgroup_barrier mem_flags atomic_int atomic_float
@@ -25,6 +25,8 @@ _PLAIN: Final = ("fabs", "ceil", "copysign", "floor", "fma", "rint", "round", "t
 def _function(op: str, name: str) -> tuple[str, str]:
     if op in _MISSING:
         return "", ""
+    if op == "cbrt":
+        return "weft_cbrt_f32", ""
     spelled = _NAMES.get(op, name)
     return (spelled if spelled in _PLAIN else f"precise::{spelled}"), ""
 
@@ -37,12 +39,24 @@ _SOURCES: Final = {
 }
 
 
+_CBRT: Final = """\
+// By a power, and one step of Newton's method.
+$inline float weft_cbrt_f32(float x) {
+  const float size = fabs(x), root = precise::pow(size, 1.0f / 3.0f);
+  if (!(size > 0.0f) || isinf(size)) return x;
+  return copysign(root - (root * root * root - size) / (3.0f * root * root), x);
+}"""
+
+
 def _shuffle(mode: str, element: str) -> str:
+    is_wide = element in ("i64", "idx64")  # only values of 32 bits and less are shuffled: their halves together
+    value, taken = ("as_type<int2>(value)", "as_type<long>({0})") if is_wide else ("value", "{0}")
+    shuffled = taken.format(f"simd_shuffle({value}, ushort({_SOURCES[mode]}))")
     return f"""\
 // The value of another thread of the SIMD group.
 $inline ${element} weft_shuffle_{mode}_{element}(int lane, ${element} value, int offset, int width) {{
   const int group_lane = lane & (width - 1);
-  return simd_shuffle(value, ushort({_SOURCES[mode]}));
+  return {shuffled};
 }}"""
 
 
@@ -100,7 +114,8 @@ METAL: Final = Language(
         "rsqrt": "fast::rsqrt",
     },
     helpers={
-        **{f"weft_shuffle_{mode}_{t}": _shuffle(mode, t) for mode in _SOURCES for t in ("i32", "f32")},
+        **{f"weft_shuffle_{mode}_{t}": _shuffle(mode, t) for mode in _SOURCES for t in ("i32", "i64", "idx64", "f32")},
+        "weft_cbrt_f32": _CBRT,
         **{
             f"weft_atomic_{k}_{t}_{space}": _atomic(k, t, space) for k, t in _COMBINED for space in ("global", "shared")
         },

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, ClassVar
 
 from xdsl.utils.target import Target
 
-from weft.backends.c_family.checks import check_level
+from weft.backends.c_family.checks import check_level, text_of_kernels
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -25,4 +25,4 @@ class MetalTarget(Target):
         from weft.support.target import Target as Machine
 
         check_level(module, "metal")
-        output.write(emit_module(module, Machine("metal")).text)
+        output.write(text_of_kernels(emit_module(module, Machine("metal")), module, self.name))

@@ -21,14 +21,16 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from weft.dialects.low import PARAMS
+from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
+from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
 from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -46,6 +48,8 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
     math.ErfOp: error_function.erf,
     math.PowFOp: power.pow_in_double,
 }
+LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfOp, math.ExpM1Op, math.Log1pOp)}
+"""Kind of target with kernels -> the functions that its language lacks."""
 _IN_DOUBLE: Final = (math.PowFOp,)
 """Functions whose formula computes narrower numbers in `f64`. There is none for `f64` itself."""
 _SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
@@ -66,7 +70,8 @@ class LowExpandMathPass(ModulePass):
     types, and functions without a formula, stay: they are calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), what its instructions do is left to them:
-    vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results.
+    vectors of whole AVX-512 registers are scaled by `low.ldexp`, with the same results. With a target that runs
+    kernels, kernels are expanded, and just the functions that its language lacks.
     """
 
     name = "low-expand-math"
@@ -74,10 +79,15 @@ class LowExpandMathPass(ModulePass):
     target: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kind = self.target.partition(" ")[0]
+        for_kernels = kind in GPU_KINDS
+        wanted = LACKING.get(kind, ()) if for_kernels else tuple(FORMULAS)
         scales = _bytes_that_scale(self.target)
         for function in op.ops:
-            if isinstance(function, FuncOp) and PARAMS in function.attributes and function.body.blocks:
-                expand(function, scales)
+            if not isinstance(function, FuncOp) or not function.body.blocks:
+                continue
+            if kernel_of(function) is not None if for_kernels else PARAMS in function.attributes:
+                expand(function, scales, wanted)
 
 
 def _bytes_that_scale(target: str) -> int:
@@ -88,10 +98,10 @@ def _bytes_that_scale(target: str) -> int:
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
-def expand(function: FuncOp, scales: int = 0) -> None:
-    """Expand the elementary functions of one low function. `scales`: of how many bytes the vectors are whose lanes one
-    instruction multiplies by powers of two, if there are any."""
-    calls = [op for op in operations_in(function) if type(op) in FORMULAS]
+def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = tuple(FORMULAS)) -> None:
+    """Expand elementary functions of one low function: those `wanted`. `scales`: of how many bytes the vectors are
+    whose lanes one instruction multiplies by powers of two, if there are any."""
+    calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
         for call in calls:

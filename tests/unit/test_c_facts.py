@@ -73,8 +73,8 @@ def test_float_literals_read_back(value: float) -> None:
 
 def test_smallest_integers() -> None:
     assert integer_text(-(1 << 31), 32) == "(-2147483647 - 1)"
-    assert integer_text(-(1 << 63), 64) == "(-9223372036854775807LL - 1)"
-    assert integer_text(1 << 40, 64) == "1099511627776LL" and integer_text(-5, 64) == "-5"
+    assert integer_text(-(1 << 63), 64) == "(-9223372036854775807 - 1)"
+    assert integer_text(1 << 40, 64) == "1099511627776" and integer_text(-5, 64) == "-5"
 
 
 def test_parentheses_stand_where_they_are_needed() -> None:

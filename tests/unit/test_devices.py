@@ -1,16 +1,26 @@
 """Running programs of kernels: host code, memory, launches and arguments, on a device made of NumPy."""
 
+import ctypes
 import re
+import shutil
+import subprocess
 import sys
 import types
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.context import Context
 
 import weft
+from weft import te
+from weft.backends.cuda.targets import CudaTarget, PtxTarget
+from weft.backends.metal.language import METAL
+from weft.backends.metal.targets import MetalTarget
+from weft.backends.opencl.targets import OpenCLTarget
 from weft.runtime import device_arrays, gpu_library
 from weft.runtime.build import signature_of
 from weft.runtime.device_memory import MemoryPool
@@ -19,6 +29,7 @@ from weft.runtime.gpu_library import GpuLibrary, HostCode
 from weft.runtime.host_function import compile_host, constants_of, function_names, host_functions, host_source
 from weft.support.errors import CompileError
 from weft.support.target import Target
+from weft.te import ops
 
 SCALE = """
 builtin.module {
@@ -75,8 +86,6 @@ class NumpyQueue(Queue):
 def _floats(memory: Any, count: int) -> Any:
     """A buffer of the device: bytes of the pool, or an address that came with an array."""
     if isinstance(memory, int):
-        import ctypes
-
         return np.ctypeslib.as_array((ctypes.c_float * count).from_address(memory))
     return memory.view(np.float32)
 
@@ -446,6 +455,43 @@ def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
             with pytest.raises(DeviceError, match=rf"{package}, which is not installed: pip install 'weft\["):
                 module.pick_device("nothing is remembered under this name")
         function.cache_clear()
+
+
+@pytest.mark.parametrize("printer", [CudaTarget(), PtxTarget(), OpenCLTarget(), MetalTarget()])
+def test_modules_without_kernels_are_refused(printer: Any) -> None:
+    kind = "cuda" if printer.name == "ptx" else printer.name
+    for text, functions in (("builtin.module {}", ""), ("func.func @f() { func.return }", " (functions: @f)")):
+        message = f"-t {kind} prints kernels, and the module has none{functions}: loops that are bound to blockIdx"
+        with pytest.raises(CompileError, match=re.escape(message)):
+            printer.emit(Context(), weft.parse(text), StringIO())
+
+
+@pytest.mark.parametrize("name", ["gelu", "erf", "cbrt", "argmax"])
+def test_metal_has_text_for_what_its_library_lacks(name: str) -> None:
+    x = te.placeholder((300, 64), "float32", name="x")
+    y = ops.argmax(x, axis=1) if name == "argmax" else getattr(ops, name)(x)
+    library: Any = weft.build(te.create_func([x, y], name="f"), target="metal")
+    source = library.imported_modules[0].get_source("metal")
+    helpers = {"cbrt": "weft_cbrt_f32(", "argmax": "weft_shuffle_down_i64("}
+    assert helpers.get(name, "f_kernel") in source
+    assert not re.search(r"\berf\(|\blong long\b|\dLL\b", source)
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+def test_metal_cube_roots(tmp_path: Path) -> None:
+    """The helper as C++, with the functions of Metal that it calls."""
+    helper = METAL.helpers["weft_cbrt_f32"].replace("$inline", 'extern "C"')
+    text = f"#include <cmath>\nusing namespace std;\nnamespace precise {{ using std::pow; }}\n{helper}\n"
+    library = tmp_path / "f.so"
+    subprocess.run(["c++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(library)], input=text, text=True, check=True)
+    cbrt = ctypes.CDLL(str(library)).weft_cbrt_f32
+    cbrt.restype, cbrt.argtypes = ctypes.c_float, [ctypes.c_float]
+    with np.errstate(over="ignore"):
+        x = np.concatenate([np.geomspace(1e-37, 3e38, 500), [0, np.inf, np.nan]]).astype(np.float32)
+    x = np.concatenate([x, -x])
+    found = np.array([cbrt(value) for value in x], np.float32)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(x))
+    np.testing.assert_allclose(found, np.cbrt(x.astype(np.float64)), rtol=3e-7)
 
 
 def test_metal_gives_its_source() -> None:

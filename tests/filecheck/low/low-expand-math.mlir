@@ -1,6 +1,8 @@
 // RUN: weft-opt %s --split-input-file -p low-expand-math | filecheck %s
 // RUN: weft-opt %s --split-input-file -p 'low-expand-math{target="llvm -mcpu=haswell"}' | filecheck %s
 // RUN: weft-opt %s --split-input-file -p 'low-expand-math{target="llvm -mcpu=cascadelake"}' | filecheck %s --check-prefix=AVX512
+// RUN: weft-opt %s --split-input-file -p 'low-expand-math{target=metal}' | filecheck %s --check-prefix=METAL
+// RUN: weft-opt %s --split-input-file -p 'low-expand-math{target=cuda}' | filecheck %s --check-prefix=CUDA
 
 // Clamp, n + rounder and n, r in two steps, the polynomial, two factors 2^(n/2). Constants stand at the start.
 // CHECK-LABEL: @exp
@@ -136,5 +138,25 @@ func.func @registers(%A: memref<16xf32>) attributes {
   %a = vector.load %A[%c0] : memref<16xf32>, vector<16xf32>
   %e = math.exp %a : vector<16xf32>
   vector.store %e, %A[%c0] : memref<16xf32>, vector<16xf32>
+  func.return
+}
+
+// -----
+
+// In kernels just what the language lacks becomes code; functions of the host have no formulas for the device.
+// METAL-LABEL: @exp
+// METAL:         math.exp
+// METAL-LABEL: @kernel
+// METAL-NOT:     math.erf
+// METAL:         %e = math.copysign
+// METAL-NEXT:    %t = math.exp %e
+// CUDA-LABEL:  @kernel
+// CUDA:          %e = math.erf
+func.func @kernel(%A: memref<4xf32>) attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xf32>
+  %e = math.erf %a : f32
+  %t = math.exp %e : f32
+  memref.store %t, %A[%c0] : memref<4xf32>
   func.return
 }
