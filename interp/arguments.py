@@ -57,7 +57,7 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
             tensor = values.array(element_type, shape)
             if tensor is None:
                 raise CompileError.at(function, f"no random values of {element_type} for parameter {parameter.name}")
-            arguments.append(narrow(tensor, element_type))
+            arguments.append(np.asarray(narrow(tensor, element_type)))  # one of rank 0 is a number so far
         elif isinstance(type_, IndexType):
             arguments.append(shapes.numbers.get(function.body.block.args[position], 1))
         else:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, cast
 
-from xdsl.dialects import affine, func, scf
+from xdsl.dialects import affine, func, memref, scf
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, IterKind, LoopKind
@@ -158,24 +158,29 @@ def emit_loop(
 
 def combines_iterations(loop: Operation) -> bool:
     """Whether a loop over threads, or over lanes that may reduce, is one of the steps of a reduction: a reduce iterator
-    is bound to it."""
-    if not isinstance(loop, ForOp):
+    is bound to it, or where no block tells, its lanes update one element."""
+    if not isinstance(loop, ForOp) or loop.kind.data not in (LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
         return False
-    in_lanes = loop.kind.data is LoopKind.VECTORIZED and REASSOCIATE in loop.attributes
-    if loop.kind.data is not LoopKind.THREAD_BINDING and not in_lanes:
-        return False
+    in_lanes = loop.kind.data is LoopKind.VECTORIZED
     values: list[SSAValue] = [loop.induction_variable]
+    has_blocks = False
     for value in values:
         for use in value.uses:
             user = use.operation
             if not isinstance(user, BlockOp):
                 values.extend(result for result in user.results if result not in values)
                 continue
+            has_blocks = True
             for expr, kind in zip(user.bindings.data.results, user.kinds, strict=True):
                 used = (user.binding_operands[dimension] for dimension in expr.used_dims())
                 if kind is IterKind.REDUCE and value in used:
-                    return True
-    return False
+                    return not in_lanes or REASSOCIATE in loop.attributes
+    if has_blocks or not in_lanes:
+        return False
+    updated = {
+        op.memref for op in loop.body.walk() if isinstance(op, memref.StoreOp) and not set(op.indices) & set(values)
+    }
+    return any(isinstance(op, memref.LoadOp) and op.memref in updated for op in loop.body.walk())
 
 
 def _emit_interleaved(

@@ -37,7 +37,6 @@ _INTRINSICS: Final[dict[type[Operation], str]] = {
     math.ExpOp: "exp",
     math.Exp2Op: "exp2",
     math.FloorOp: "floor",
-    math.FmaOp: "fma",
     math.LogOp: "log",
     math.Log2Op: "log2",
     math.Log10Op: "log10",

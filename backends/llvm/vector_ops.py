@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from xdsl.dialects import vector
+from xdsl.dialects import math, vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase
 
 from weft.backends.llvm.arith_ops import float_op
@@ -43,6 +43,8 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def emit_fma(emitter: FunctionEmitter, op: Operation) -> None:
+    if emitter.type_of(op.results[0], op).element in ("half", "bfloat"):
+        raise CompileError.at(op, f"{op.name} of 16-bit floats is rounded once by a formula: run low-expand-math first")
     float_op(emitter, op, lambda type_, texts: emitter.call(type_, "fma", *texts))
 
 
@@ -213,6 +215,7 @@ def emit_create_mask(emitter: FunctionEmitter, op: Operation) -> None:
 RULES: Final[Rules] = {
     vector.BroadcastOp: emit_broadcast,
     vector.FMAOp: emit_fma,
+    math.FmaOp: emit_fma,
     vector.ReductionOp: emit_reduction,
     vector.ShuffleOp: emit_shuffle,
     vector.ExtractOp: emit_extract,

@@ -24,6 +24,7 @@ from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
+from weft.passes.low.elementary.fused_multiply_add import multiply_add
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
@@ -50,6 +51,8 @@ FORMULAS: Final[Mapping[type[Operation], Formula]] = {
 }
 LACKING: Final[Mapping[str, Collection[type[Operation]]]] = {"metal": (math.ErfOp, math.ExpM1Op, math.Log1pOp)}
 """Kind of target with kernels -> the functions that its language lacks."""
+MULTIPLY_ADDS: Final = (math.FmaOp, vector.FMAOp)
+EXPANDED: Final = (*FORMULAS, *MULTIPLY_ADDS)
 _IN_DOUBLE: Final = (math.PowFOp,)
 """Functions whose formula computes narrower numbers in `f64`. There is none for `f64` itself."""
 _SIMPLE_POWERS: Final = (-1.0, 0.0, 0.5, 1.0, 2.0)
@@ -65,7 +68,8 @@ class LowExpandMathPass(ModulePass):
     ```
     The formulas have no branches, hold over the whole range (NaN, infinities, zeros with their signs, subnormal
     arguments and results), and stay within the bounds of `docs/decisions/0016-elementary-functions.md`, with and
-    without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded. Scalars have the formulas of
+    without fused multiply-adds. `f16` and `bf16` are computed in `f32` and rounded; their
+    fused multiply-adds are rounded once (`elementary/fused_multiply_add.py`). Scalars have the formulas of
     vectors, so that a schedule does not change what a function gives, and LLVM can vectorize loops of them. Other
     types, and functions without a formula, stay: they are calls of the C library.
 
@@ -81,7 +85,7 @@ class LowExpandMathPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         kind = self.target.partition(" ")[0]
         for_kernels = kind in GPU_KINDS
-        wanted = LACKING.get(kind, ()) if for_kernels else tuple(FORMULAS)
+        wanted = LACKING.get(kind, ()) if for_kernels else EXPANDED
         scales = _bytes_that_scale(self.target)
         for function in op.ops:
             if not isinstance(function, FuncOp) or not function.body.blocks:
@@ -98,14 +102,17 @@ def _bytes_that_scale(target: str) -> int:
     return 64 if has_intrinsic(Target.parse(target), "x86.avx512.mask.scalef.ps.512") else 0
 
 
-def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = tuple(FORMULAS)) -> None:
-    """Expand elementary functions of one low function: those `wanted`. `scales`: of how many bytes the vectors are
-    whose lanes one instruction multiplies by powers of two, if there are any."""
+def expand(function: FuncOp, scales: int = 0, wanted: Collection[type[Operation]] = EXPANDED) -> None:
+    """Expand those functions of one low function that are `wanted`. `scales`: of how many bytes the vectors are whose
+    lanes one instruction multiplies by powers of two, if there are any."""
     calls = [op for op in operations_in(function) if type(op) in wanted]
     if calls:
         constants = Constants(function.body.block)
         for call in calls:
-            _expand(call, constants, scales)
+            if isinstance(call, MULTIPLY_ADDS):
+                expand_multiply_add(call, constants)
+            else:
+                _expand(call, constants, scales)
 
 
 _BITS: Final[Mapping[type[Attribute], int]] = {Float16Type: 32, BFloat16Type: 32, Float32Type: 32, Float64Type: 64}
@@ -134,19 +141,37 @@ def _is_simple(power: SSAValue) -> bool:
 
 
 def _expand(op: Operation, constants: Constants, scales: int) -> None:
-    (result,) = op.results
-    type_: Attribute = result.type
+    type_: Attribute = op.results[0].type
     shape = _shape(type_, in_double=isinstance(op, _IN_DOUBLE))
-    block = op.parent
-    if shape is None or block is None or (isinstance(op, math.PowFOp) and _is_simple(op.rhs)):
+    if shape is None or (isinstance(op, math.PowFOp) and _is_simple(op.rhs)):
         return
     has_ldexp = scales > 0 and shape.bytes > 0 and shape.bytes % scales == 0
+    _replace(op, FORMULAS[type(op)], constants, shape, has_ldexp=has_ldexp)
+
+
+def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> None:
+    """Expand a fused multiply-add of 16-bit floats; others stay."""
+    type_ = op.results[0].type
+    element = type_.element_type if isinstance(type_, VectorType) else type_
+    if isinstance(element, Float16Type | BFloat16Type):
+        shape = _shape(type_, in_double=has_double and isinstance(element, BFloat16Type))
+        if shape is not None:
+            _replace(op, multiply_add, constants, shape)
+
+
+def _replace(op: Operation, formula: Formula, constants: Constants, shape: Shape, *, has_ldexp: bool = False) -> None:
+    """Put a formula in the place of an op; its operands and result are converted where they are narrower."""
+    (result,) = op.results
+    type_: Attribute = result.type
+    block = op.parent
+    if block is None:
+        return
     writer = Writer(op, block, constants, shape, has_ldexp=has_ldexp)
     is_small = writer.float_type != type_
     operands: list[SSAValue] = list(op.operands)
     if is_small:
         operands = [writer.op(arith.ExtFOp, (operand,), writer.float_type) for operand in operands]
-    value = FORMULAS[type(op)](*(writer.lanes(operand) for operand in operands)).value
+    value = formula(*(writer.lanes(operand) for operand in operands)).value
     if is_small:
         value = writer.op(arith.TruncFOp, (value,), type_)
     value.name_hint = result.name_hint

@@ -27,6 +27,8 @@ from xdsl.passes import ModulePass
 from weft.dialects import low_lanes
 from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import kernel_of
+from weft.passes.low.elementary.lanes import Constants
+from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -51,8 +53,9 @@ class LowLegalizePass(ModulePass):
                                               %s = arith.truncf %s.wide : f32 to f16
     ```
     `f32` has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
-    root does no harm (Figueroa 1995). Integers become `bf16` through `f64`, rounded once. Raises `CompileError` for an
-    unknown target.
+    root does no harm (Figueroa 1995). Fused multiply-adds are rounded once as well
+    (`elementary/fused_multiply_add.py`). Integers become `bf16` through `f64`, rounded once. Raises `CompileError` for
+    an unknown target.
     """
 
     name = "low-legalize"
@@ -65,12 +68,16 @@ class LowLegalizePass(ModulePass):
             raise CompileError(f"low-legalize: unknown target '{self.target}'{did_you_mean(kind, TARGETS)}")
         for function in op.ops:
             if isinstance(function, FuncOp) and (PARAMS in function.attributes or kernel_of(function) is not None):
-                legalize(function)
+                legalize(function, has_double=kind != "metal")
 
 
-def legalize(function: FuncOp) -> None:
+def legalize(function: FuncOp, *, has_double: bool = True) -> None:
     """Widen the arithmetic on 16-bit floats of one function."""
+    constants = Constants(function.body.block)
     for op in list(function.walk()):
+        if isinstance(op, MULTIPLY_ADDS):
+            expand_multiply_add(op, constants, has_double=has_double)
+            continue
         rewrite = _rewrite_of(op)
         if rewrite is not None:
             rewrite(op)

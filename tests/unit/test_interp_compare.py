@@ -155,6 +155,34 @@ def test_a_lost_update_shows_only_when_iterations_interleave() -> None:
     assert (found.output, found.order) == ("S", "interleaved")
 
 
+LANES = """
+func.func @sum(%A: memref<8xf32>, %S: memref<f32>) {
+  tir.for %l in 8 KIND {
+    %a = memref.load %A[%l] : memref<8xf32>
+    %s = memref.load %S[] : memref<f32>
+    %r = arith.addf %s, %a : f32
+    memref.store %r, %S[] : memref<f32>
+  }
+  func.return
+}
+"""
+
+
+def test_lanes_that_update_one_element_reduce() -> None:
+    module = parse(LANES.replace("KIND", "vectorized"))
+    assert compare_modules(module, module.clone()) is None
+
+
+def test_iterations_that_race_before_the_change_are_not_blamed_on_it() -> None:
+    module = parse(LANES.replace("KIND", "parallel"))
+    found = compare_modules(module, module.clone())
+    assert str(found) == (
+        "@sum was not compared: before the change, its parallel iterations race when they run interleaved"
+    )
+    changed = parse(LANES.replace("KIND", "parallel").replace("addf", "subf"))
+    assert isinstance(compare_modules(module, changed), Mismatch)
+
+
 def test_what_is_not_compared_is_told() -> None:
     two = parse(MATMUL + SCALED)
     found = compare_modules(two, parse(MATMUL))

@@ -185,3 +185,14 @@ func.func @access(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", m
   memref.store %a, %A[%c0] : memref<4xf32>
   func.return
 }
+
+// -----
+
+func.func @multiply_add(%A: memref<4xbf16>) {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xbf16>
+  // expected-error@+1 {{math.fma of 16-bit floats is rounded once by a formula: run low-expand-math first}}
+  %r = math.fma %a, %a, %a : bf16
+  memref.store %r, %A[%c0] : memref<4xbf16>
+  func.return
+}

@@ -160,3 +160,25 @@ func.func @kernel(%A: memref<4xf32>) attributes {low.kernel = #low.kernel<[32, 1
   memref.store %t, %A[%c0] : memref<4xf32>
   func.return
 }
+
+// -----
+
+// Products of f16 are exact in f32; what the hardware fuses stays.
+// CHECK-LABEL: @multiply_add
+// CHECK:         %[[P:.*]] = arith.mulf %{{.*}}, %{{.*}} {low.ordered} : vector<8xf32>
+// CHECK-NEXT:    %[[S:.*]] = arith.addf %[[P]], %{{.*}} {low.ordered} : vector<8xf32>
+// CHECK:         vector.bitcast %[[S]] : vector<8xf32> to vector<8xi32>
+// CHECK:         %r = arith.truncf %{{.*}} : vector<8xf32> to vector<8xf16>
+// CHECK:         math.fma %{{.*}} : f32
+func.func @multiply_add(%A: memref<8xf16>, %B: memref<1xf32>) attributes {
+    low.params = [#low.param<"A", memref<8xf16>, readwrite, []>, #low.param<"B", memref<1xf32>, readwrite, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = vector.load %A[%c0] : memref<8xf16>, vector<8xf16>
+  %r = vector.fma %a, %a, %a : vector<8xf16>
+  vector.store %r, %A[%c0] : memref<8xf16>, vector<8xf16>
+  %b = memref.load %B[%c0] : memref<1xf32>
+  %s = math.fma %b, %b, %b : f32
+  memref.store %s, %B[%c0] : memref<1xf32>
+  func.return
+}

@@ -37,3 +37,21 @@ func.func @integers(%A: memref<4xi32>, %B: memref<4xbf16>) attributes {
   vector.store %b, %B[%c0] : memref<4xbf16>, vector<4xbf16>
   func.return
 }
+
+// -----
+
+// A fused multiply-add is rounded once: the sum is rounded to odd in a format that holds the product.
+// CHECK-LABEL: @multiply_add
+// CHECK:         %[[P:.*]] = arith.mulf %{{.*}}, %{{.*}} {low.ordered} : f64
+// CHECK-NEXT:    %[[S:.*]] = arith.addf %[[P]], %{{.*}} {low.ordered} : f64
+// CHECK:         %[[BITS:.*]] = arith.bitcast %[[S]] : f64 to i64
+// CHECK-NEXT:    %[[ODD:.*]] = arith.ori %[[BITS]], %{{.*}} : i64
+// CHECK:         arith.truncf %{{.*}} : f64 to bf16
+func.func @multiply_add(%A: memref<4xbf16>) attributes {
+    low.params = [#low.param<"A", memref<4xbf16>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %a = memref.load %A[%c0] : memref<4xbf16>
+  %r = math.fma %a, %a, %a : bf16
+  memref.store %r, %A[%c0] : memref<4xbf16>
+  func.return
+}
