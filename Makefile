@@ -1,4 +1,5 @@
-# `make run` shows what weft does, `make test` runs every check. Both set up .venv first, once per pyproject.toml.
+# `make run` shows what weft does, `make test` runs every check, `make test-all` the second tier too: tests as other hosts
+# would see them, and code for other architectures under qemu. All set up .venv first, once per pyproject.toml.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,12 +7,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .NOTPARALLEL:
-.PHONY: run test setup types lint ruff imports typecheck lit pytest wheel bench
+.PHONY: run test test-all host-cpus emulated setup types lint ruff imports typecheck lit pytest wheel bench
 
 run: setup
 	$(BIN)/python examples/run_mm_relu.py
 
 test: lint lit pytest
+
+test-all: test host-cpus emulated
 
 setup: $(STAMP)
 
@@ -44,6 +47,23 @@ lit: setup
 
 pytest: setup
 	$(BIN)/python -m pytest -n auto
+
+# Tests that depend on the host's CPU: they choose for it, or compile for it. Code runs where this machine can run it.
+CPU_TESTS := $(addprefix tests/numeric/test_,default_contractions.py default_convolutions.py default_schedules.py \
+    dot_products.py elementary_expressions.py elementary_functions.py exported_programs.py lane_reductions.py \
+    llvm_kernels.py llvm_ops.py other_cpus.py) \
+    $(addprefix tests/unit/test_,contraction_tiles.py convolution_tiles.py default_schedules.py export.py foreign_code.py \
+    llvm_compile.py runtime_call.py runtime_library.py target.py)
+HOST_CPUS := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2 haswell znver4)
+
+host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))
+
+host-cpu-%: setup
+	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto $(CPU_TESTS)
+	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/schedule tests/filecheck/tir
+
+emulated: setup
+	$(BIN)/python -m pytest -n auto -m emulated
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

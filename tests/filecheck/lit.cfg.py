@@ -18,3 +18,5 @@ tools = Path(sys.executable).parent
 if not (tools / "weft-opt").exists():
     lit_config.fatal(f"no weft-opt in {tools}: run `make setup`")
 config.environment["PATH"] = os.pathsep.join([str(tools), config.environment["PATH"]])
+if "WEFT_HOST_CPU" in os.environ:  # `make test-all`: as another host would see it
+    config.environment["WEFT_HOST_CPU"] = os.environ["WEFT_HOST_CPU"]
