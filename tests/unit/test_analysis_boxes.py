@@ -14,6 +14,7 @@ from weft.dialects.tir import ForOp
 
 PROGRAM = """
 func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %n: index) {
+  tir.assume [%n] <= [64]
   %T = memref.alloc() : memref<64x64xf32>
   %zero = arith.constant 0.0 : f32
   tir.for %o in 4 {

@@ -48,7 +48,7 @@ def test_schedules_keep_directions(index: str) -> None:
 
 def direction(body: str, types: str = "%C: memref<8xf32>", rest: str = "") -> str:
     module = weft.parse(f"func.func @f({types}) {{ %one = arith.constant 1.0 : f32 {body} func.return }} {rest}")
-    LowerTirToLowPass("llvm").apply(Context(), module)
+    LowerTirToLowPass("llvm", func=("f",)).apply(Context(), module)
     args = signature_of(next(f for f in module.ops if f.sym_name.data == "f")).args
     return {"read": "in", "write": "out", "readwrite": "inout"}[args[-1].access]
 

@@ -74,7 +74,7 @@ def test_output_goes_to_a_file_only_when_all_is_well(tmp_path: Path) -> None:
     assert weft_opt("bad.mlir", "-o", "out.mlir", cwd=tmp_path).returncode == 1
     assert (tmp_path / "out.mlir").read_text() == written
     done = weft_opt("good.mlir", "-o", "no/out.mlir", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "error: cannot open 'no/out.mlir': no such file or directory\n")
+    assert (done.returncode, done.stderr) == (1, "error: 'no/out.mlir': there is no folder 'no'\n")
 
 
 def test_unknown_pass_and_target() -> None:
