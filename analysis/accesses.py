@@ -3,6 +3,9 @@
 Block iterators are replaced by their bindings, so an access speaks of loop values and symbols only, whatever the
 nesting of blocks. Guards of blocks, conditions of `scf.if` and the "first reduction step" of `tir.init` are its
 conditions. What is not affine (a subscript that was loaded, a product of values) stays an opaque value.
+
+Ops other than loads and stores touch the whole of the buffers that `weft.dialects.effects` names. An opaque op reads
+and writes every buffer that it can reach, and `WORLD`.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.computed import Division, meaning_of
@@ -19,10 +22,15 @@ from weft.analysis.computed import is_fixed as is_fixed
 from weft.analysis.computed import is_symbol as is_symbol
 from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
+from weft.dialects.effects import effects_of, is_opaque, reachable_buffers, touches_memory, underlying
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
+
+WORLD = Block(arg_types=[MemRefType(i1, [])]).args[0]
+"""Stands for all that the program does not name as a buffer: opaque ops write it, each in its turn."""
+WORLD.name_hint = "world"
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Access:
-    """One load, store, half of an atomic update or call argument, for all the instances in which it runs."""
+    """One load, store, half of an atomic update, or buffer that another op touches, for all the instances in which it
+    runs."""
 
     op: Operation
     buffer: SSAValue
@@ -61,6 +70,15 @@ class Access:
     @property
     def block(self) -> BlockOp | None:
         return self.blocks[-1] if self.blocks else None
+
+    def block_text(self) -> str:
+        """The block around it as the start of a message."""
+        return "" if self.block is None else f'block "{self.block.label}" '
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether it is one that an op which may do anything may make."""
+        return self.indices is None and is_opaque(self.op)
 
 
 @dataclass(frozen=True)
@@ -157,12 +175,9 @@ def _walk_op(op: Operation, context: Context, found: list[Access]) -> None:
     elif type(op) is AtomicOp:
         for is_write in (False, True):
             found.append(_access(op, op.buffer, op.indices, is_write, context))
-    elif type(op) is func.CallOp:
-        for operand in op.operands:
-            if isinstance(operand.type, MemRefType):
-                found.append(_access(op, operand, None, False, context))
-                found.append(_access(op, operand, None, True, context))
     else:
+        if touches_memory(op):
+            found.extend(_whole_accesses(op, context))
         for region in op.regions:
             for block in region.blocks:
                 _walk_block(op, block, context, found)
@@ -190,6 +205,27 @@ def _box_accesses(op: AccessPtrOp, context: Context) -> Iterator[Access]:
                 steps = [Index.of(loop.induction_variable) for loop in loops]
                 indices = tuple(index + step for index, step in zip(indices, steps, strict=True))
             yield replace(access, indices=indices)
+
+
+def _whole_accesses(op: Operation, context: Context) -> Iterator[Access]:
+    """The buffers that an op touches somewhere; pointers were taken by ops that say what they give access to."""
+    effects = effects_of(op)
+    read, written = effects.reads, effects.writes
+    if effects.reads_all:
+        reachable = (*_reachable_from(op), WORLD)
+        read = (*read, *reachable)
+        written = (*written, *(reachable if effects.is_opaque else ()))
+    for is_write, buffers in ((False, read), (True, written)):
+        for buffer in dict.fromkeys(underlying(b) for b in buffers if isinstance(b.type, MemRefType)):
+            yield _access(op, buffer, None, is_write, context)
+
+
+def _reachable_from(op: Operation) -> list[SSAValue]:
+    parent: Operation | None = op
+    while parent is not None and not isinstance(parent, func.FuncOp):
+        parent = parent.parent_op()
+    own = [operand for operand in op.operands if isinstance(operand.type, MemRefType)]
+    return own if parent is None else [*own, *reachable_buffers(parent)]
 
 
 def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:

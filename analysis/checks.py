@@ -36,6 +36,7 @@ from weft.analysis.structure import (
     stored_buffer,
 )
 from weft.analysis.threads import axis_of, nested_binding
+from weft.dialects.effects import opaque_op
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
@@ -192,7 +193,7 @@ def _needed_iterators(block: BlockOp) -> list[int] | None:
     Leaving out elements of a temporary is harmless unless somebody reads them, which `check_reads` looks at. Those that
     are computed need every step of their reduction.
     """
-    if not all(is_temporary(buffer) for buffer in buffers_written(block)):
+    if not all(is_temporary(buffer) for buffer in buffers_written(block)) or opaque_op(block) is not None:
         return None
     return [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
 

@@ -21,6 +21,7 @@ from weft.analysis.computed import evaluate_computed, leaves, small_values
 from weft.analysis.index import Index
 from weft.analysis.replay import Order, really_conflict
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable
+from weft.dialects.effects import opaque_advice, opaque_text
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
@@ -77,6 +78,10 @@ class Conflict:
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
         """The refusal that this conflict justifies."""
+        opaque = next((access.op for access in (self.first, self.second) if access.is_opaque), None)
+        if opaque is not None:
+            told = f"{self.describe()} {consequence}"
+            return Violation(told, "not proved", {}, opaque_advice(opaque))
         if self.exact:
             told = f"{self.describe()} {consequence}"
             return Violation(told, "refuted", self.counterexample(), legal, replay=self.happens)
@@ -86,6 +91,15 @@ class Conflict:
             {},
             legal,
         )
+
+
+def whole_buffer(first: Access, second: Access) -> Violation:
+    """The refusal when one of two accesses is not known to be to some elements only."""
+    for access in (first, second):
+        if access.is_opaque:
+            detail = f"{access.block_text()}{opaque_text(access.op)}"
+            return Violation(detail, "not proved", {}, opaque_advice(access.op))
+    return Violation("a call touches the whole buffer", "not proved")
 
 
 def undecided(error: NotProved, legal: str | None = None) -> Violation:
@@ -264,6 +278,7 @@ def is_accumulation(first: Access, second: Access) -> bool:
         and first.block is second.block
         and not first.in_init
         and not second.in_init
+        and first.indices is not None
         and first.indices == second.indices
         and any(IterKind.REDUCE in block.kinds for block in first.blocks)
         and combines_freely(first.block)
@@ -275,6 +290,7 @@ def is_reduction_step(first: Access, second: Access) -> bool:
     return (
         first.block is not None
         and first.block is second.block
+        and first.indices is not None
         and first.indices == second.indices
         and IterKind.REDUCE in first.block.kinds
         and combines_freely(first.block)
@@ -338,6 +354,8 @@ def _instance_text(access: Access, role: str, point: Point) -> str:
     values = ", ".join(f"{name}={value}" for name, value in _loop_values(access, role, point).items())
     verb = "writes" if access.is_write else "reads"
     block = f' of block "{access.block.label}"' if access.block is not None else ""
+    if access.is_opaque:
+        return f"iteration ({values}){block} {opaque_text(access.op)}"
     if access.indices is None:
         return f"iteration ({values}){block} {verb} {buffer_name(access.buffer)}"
     at = ", ".join(str(evaluate(i, lambda v: _value_at(v, role, point))) for i in access.indices)

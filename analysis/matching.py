@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from weft.analysis.accesses import range_of
-from weft.analysis.combiners import is_pure_scalar
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
+from weft.dialects.effects import is_pure
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_regions import AccessRegionOp
 
@@ -214,7 +213,7 @@ class _Matcher:
                     self.expression(a, b, found)
 
     def operation(self, wanted: Operation, found: Operation) -> None:
-        if wanted.regions or found.regions or not _only_computes(found):
+        if wanted.regions or found.regions or not is_pure(found):
             raise Mismatch(f"{found.name} is not compared", found)
         if _stated(wanted) != _stated(found) or len(wanted.operands) != len(found.operands):
             raise Mismatch(f"{found.name} has other properties than in the description", found)
@@ -232,11 +231,6 @@ class _Matcher:
             self.expression(ours, theirs, op)
 
 
-def _only_computes(op: Operation) -> bool:
-    """xDSL does not say so of all ops of arith that compute (`arith.extsi`)."""
-    return is_pure_scalar(op) or is_side_effect_free(op)
-
-
 def _stated(op: Operation) -> dict[str, Attribute]:
     return {name: value for name, value in op.properties.items() if not isinstance(value, UnitAttr)}
 
@@ -249,7 +243,7 @@ def _actions(block: Block) -> list[Operation]:
         for op in block.ops
         if not isinstance(op, passive)
         and op.name != "func.return"
-        and not (op.results and _only_computes(op))
+        and not is_pure(op)
         and not (isinstance(op, scf.IfOp) and op.results)
     ]
 

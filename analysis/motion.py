@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from xdsl.dialects import func, memref
+from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_loop_value, is_symbol, range_of
@@ -14,6 +14,7 @@ from weft.analysis.index import Index
 from weft.analysis.replay import is_one_place, symbols_in
 from weft.analysis.sets import Naming, NotProved, System, Variable
 from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of
+from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -21,12 +22,12 @@ from weft.support.errors import Violation
 
 
 def actions_of(root: Operation) -> list[Operation]:
-    """The blocks in the body of `root` that are in no other block there, and what touches memory outside of them."""
+    """The blocks in the body of `root` that are in no other block there, and what has effects outside of them."""
     return [action for region in root.regions for block in region.blocks for op in block.ops for action in _actions(op)]
 
 
 def _actions(op: Operation) -> list[Operation]:
-    if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp | AccessPtrOp | func.CallOp):
+    if isinstance(op, BlockOp) or touches_memory(op):
         return [op]
     return actions_of(op) if op.regions else []
 
@@ -49,6 +50,29 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
     while nests[-1] is not last and (following := nests[-1].next_op) is not None:
         nests.append(following)
     return [action for nest in nests for action in _actions(nest) if action is not block]
+
+
+def disturbed_by_opaque(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:
+    """An opaque op in `ops` that may touch a buffer, or write it with `writes`: then a copy does not serve instead."""
+    for op in ops:
+        for access in accesses(op):
+            if access.is_opaque and access.buffer is buffer and (access.is_write or not writes):
+                detail = f"{access.block_text()}{opaque_text(access.op)} and may {'write' if writes else 'touch'}"
+                return Violation(f"{detail} {buffer_name(buffer)}", "not proved", {}, opaque_advice(access.op))
+    return None
+
+
+def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
+    """The ops of a body from `first` to the last that is or holds one of `last`."""
+    found: list[Operation] = []
+    end = 0
+    op: Operation | None = first
+    while op is not None:
+        found.append(op)
+        if any(is_inside(other, op) for other in last):
+            end = len(found)
+        op = op.next_op
+    return found[:end]
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:

@@ -15,12 +15,21 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.dialects.effects import (
+    declared_callees,
+    effects_of,
+    opaque_advice,
+    opaque_op,
+    opaque_text,
+    touches_memory,
+    underlying,
+)
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
-from weft.dialects.traversal import operations_in
-from weft.support.errors import CompileError, did_you_mean
+from weft.dialects.traversal import copy_of, operations_in
+from weft.support.errors import CompileError, Violation, did_you_mean
 
 
 def ancestors(op: Operation) -> Iterator[Operation]:
@@ -93,6 +102,13 @@ def functions(module: ModuleOp) -> list[FuncOp]:
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
 
 
+def copy_with_callees(function: FuncOp) -> FuncOp:
+    """A copy of a function in a module of its own, in which calls have the effects that they have in `function`."""
+    copy = copy_of(function)
+    ModuleOp([copy, *declared_callees(function)])
+    return copy
+
+
 def find_function(module: ModuleOp, name: str) -> FuncOp:
     """The function called `name`; a `CompileError` suggests near names."""
     known = {f.sym_name.data: f for f in functions(module)}
@@ -129,11 +145,31 @@ def stored_buffer(op: Operation) -> SSAValue | None:
     return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.writes) else None
 
 
-def loaded_buffer(op: Operation) -> SSAValue | None:
-    """The buffer that `op` reads, itself or through the pointer that it takes."""
+def buffers_stored_by(op: Operation) -> tuple[SSAValue, ...]:
+    """All buffers that `op` itself may write, among its operands."""
+    if type(op) is memref.StoreOp:
+        return (op.memref,)
+    return () if type(op) is memref.LoadOp or not touches_memory(op) else _buffers(effects_of(op).writes)
+
+
+def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
+    """All buffers that `op` itself may read, among its operands."""
     if type(op) is memref.LoadOp:
-        return op.memref
-    return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.reads) else None
+        return (op.memref,)
+    return () if type(op) is memref.StoreOp or not touches_memory(op) else _buffers(effects_of(op).reads)
+
+
+def _buffers(values: Iterable[SSAValue]) -> tuple[SSAValue, ...]:
+    return tuple(underlying(value) for value in values if isinstance(value.type, MemRefType))
+
+
+def why_opaque(op: Operation, subject: str) -> Violation | None:
+    """The first op in `op` that may do anything, or None: what holds it runs as often as the program says, and in that
+    order."""
+    found = opaque_op(op)
+    return (
+        None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
+    )
 
 
 def takes_pointers(root: Operation) -> bool:
@@ -142,13 +178,13 @@ def takes_pointers(root: Operation) -> bool:
 
 
 def buffers_written(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block (with what is inside) stores to, in order of first store."""
-    return list(dict.fromkeys(b for op in operations_in(block) if (b := stored_buffer(op)) is not None))
+    """The buffers that a block (with what is inside) writes, in order of first store."""
+    return list(dict.fromkeys(buffer for op in operations_in(block) for buffer in buffers_stored_by(op)))
 
 
 def buffers_loaded(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block loads from, in order of first load."""
-    return list(dict.fromkeys(b for op in operations_in(block) if (b := loaded_buffer(op)) is not None))
+    """The buffers that a block reads, in order of first load."""
+    return list(dict.fromkeys(buffer for op in operations_in(block) for buffer in buffers_loaded_by(op)))
 
 
 def buffers_read(block: BlockOp) -> list[SSAValue]:
@@ -213,22 +249,23 @@ def _child_block_around(op: Operation, scope: Operation) -> BlockOp | None:
     return None
 
 
-def why_not_complete(block: BlockOp) -> str | None:
+def why_not_complete(block: BlockOp) -> Violation | str | None:
     """A *complete* block computes each element once: why `block` is none, or None when it is.
 
-    All iterators spatial, no init, the only writer of what it writes, and it reads none of that.
+    All iterators spatial, no init, the only writer of what it writes, and it reads none of that. No op in it is opaque.
     """
     name = f'block "{block.label}"'
     if block.init is not None:
         return f"{name} has an init: it is a reduction"
     if any(kind is IterKind.REDUCE for kind in block.kinds):
         return f"{name} has a reduce iterator"
-    return _why_not_sole_writer(block, reads_own_output=False)
+    return why_opaque(block, name) or _why_not_sole_writer(block, reads_own_output=False)
 
 
-def why_not_reduction(block: BlockOp) -> str | None:
+def why_not_reduction(block: BlockOp) -> Violation | str | None:
     """A *reduction* block has an init and combines into elements that depend on spatial iterators only, and reads no
-    other elements of the buffers that it combines into: why `block` is none, or None when it is."""
+    other elements of the buffers that it combines into. No op in it is opaque. Why `block` is none, or None when it
+    is."""
     name = f'block "{block.label}"'
     if block.init is None:
         return f"{name} has no init"
@@ -238,6 +275,9 @@ def why_not_reduction(block: BlockOp) -> str | None:
             continue
         if any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
             return f"{name} stores to a place that depends on a reduce iterator"
+    opaque = why_opaque(block, name)
+    if opaque is not None:
+        return opaque
     elsewhere = _load_elsewhere(block)
     if elsewhere is not None:
         return f"{name} reads {elsewhere.memref.name_hint} at another place than it combines into"
@@ -262,7 +302,7 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
-        stores = (use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer)
+        stores = (use.operation for use in buffer.uses if buffer in buffers_stored_by(use.operation))
         # Looking at all blocks of the scope is what this would cost.
         alone = all(is_inside(store, block) for store in stores)
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]

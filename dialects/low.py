@@ -46,9 +46,11 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import NoTerminator
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import INTRINSIC as INTRINSIC
+from weft.dialects.effects import PURE as PURE
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_fragments import FragmentAttr
@@ -74,10 +76,6 @@ IMPORT_LLVM = "low.import_llvm"
 """Module attribute: an array of strings, LLVM IR that defines functions which the module declares."""
 IMPORT_C = "low.import_c"
 """Module attribute: an array of strings, C sources that define functions which the module declares."""
-PURE = "low.pure"
-"""Unit attribute of a function that the module declares only: it computes its result from its arguments alone."""
-INTRINSIC = "low.intrinsic"
-"""String attribute of such a function: the intrinsic that it was lowered from."""
 ORDERED = "low.ordered"
 """Unit attribute of an addition, subtraction or multiplication that is not reassociated where the target allows that:
 it is part of a formula that counts on the order. It may be contracted to a fused multiply-add."""
@@ -210,7 +208,7 @@ class ParallelForOp(IRDLOperation):
     extent = operand_def(IndexType)
     body = region_def()
 
-    traits = traits_def(NoTerminator())
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
     def __init__(self, extent: SSAValue, body: Region) -> None:
         super().__init__(operands=[extent], regions=[body])
@@ -269,6 +267,8 @@ class GatherOp(IRDLOperation):
     indices = operand_def(VectorType)
     mask = opt_operand_def(VectorType)
     result = result_def(VectorType)
+
+    traits = traits_def(MemoryReadEffect())
 
     def __init__(
         self, base: SSAValue, indices: SSAValue, mask: SSAValue | None, result_type: VectorType[Attribute]
@@ -329,6 +329,8 @@ class ScatterOp(IRDLOperation):
     base = operand_def(MemRefType)
     indices = operand_def(VectorType)
     mask = opt_operand_def(VectorType)
+
+    traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, value: SSAValue, base: SSAValue, indices: SSAValue, mask: SSAValue | None) -> None:
         super().__init__(operands=[value, base, indices, mask])

@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.ptr import PtrType
 from xdsl.dialects.utils.enum_attribute import EnumAttribute
-from xdsl.ir import Attribute, SpacedOpaqueSyntaxAttribute, SSAValue
+from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -19,12 +19,16 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     result_def,
+    traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import EffectInstance, MemoryEffect, NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
+
+from weft.dialects.effects import READ, WRITE, StatesFact
 
 
 class Access(StrEnum):
@@ -41,6 +45,17 @@ class AccessAttr(EnumAttribute[Access], SpacedOpaqueSyntaxAttribute):
     """How a parameter is accessed."""
 
     name = "low.access"
+
+
+class _AccessEffects(MemoryEffect):
+    """Those of the function that gets the pointer."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        if not isinstance(op, AccessPtrOp):
+            return frozenset()
+        kinds = (*(READ,) * op.reads, *(WRITE,) * op.writes)
+        return frozenset(EffectInstance(kind, op.buffer) for kind in kinds)
 
 
 @irdl_op_definition
@@ -63,6 +78,8 @@ class AccessPtrOp(IRDLOperation):
     sizes = opt_prop_def(DenseArrayBase.constr(i64))
     access = prop_def(AccessAttr)
     pointer = result_def(PtrType())
+
+    traits = traits_def(_AccessEffects())
 
     def __init__(
         self, buffer: SSAValue, indices: Sequence[SSAValue], access: Access, sizes: Sequence[int] | None = None
@@ -134,6 +151,8 @@ class StrideOp(IRDLOperation):
     dimension = prop_def(IntegerAttr)
     stride = result_def(IndexType())
 
+    traits = traits_def(NoMemoryEffect())
+
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$buffer attr-dict `:` type($buffer)"
 
@@ -165,6 +184,8 @@ class PrefetchOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     lanes = prop_def(IntegerAttr)
     for_write = opt_prop_def(UnitAttr)
+
+    traits = traits_def(StatesFact())
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$buffer `[` $indices `]` attr-dict `:` type($buffer)"

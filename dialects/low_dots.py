@@ -37,6 +37,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import PointerEffects
 from weft.dialects.low_access import AccessPtrOp
 
 _WIDTHS: Final = (8, 16)
@@ -157,6 +158,8 @@ class TileDotOp(IRDLOperation):
     lanes = prop_def(IntegerAttr)
     steps = prop_def(IntegerAttr)
 
+    traits = traits_def(PointerEffects())
+
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$a `as` $a_as `,` $b `as` $b_as `onto` $c attr-dict"
 
@@ -203,6 +206,8 @@ class TileInterleaveOp(IRDLOperation):
     target = operand_def(PtrType())
     lanes = prop_def(IntegerAttr)
     rows = prop_def(IntegerAttr)
+
+    traits = traits_def(PointerEffects())
 
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source `,` $distance `to` $target attr-dict"

@@ -22,13 +22,16 @@ from xdsl.irdl import (
     operand_def,
     prop_def,
     result_def,
+    traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from weft.dialects.effects import Synchronizes
 from weft.dialects.low_kernel import SHARED, LaunchOp, ThreadIdOp, verify_in_kernel
 
 
@@ -68,6 +71,8 @@ class BarrierOp(IRDLOperation):
 
     name = "low.barrier"
 
+    traits = traits_def(Synchronizes())
+
     assembly_format = "attr-dict"
 
     def verify_(self) -> None:
@@ -89,6 +94,8 @@ class ShuffleOp(IRDLOperation):
     mode = prop_def(StringAttr)
     width = prop_def(IntegerAttr)
     result = result_def()
+
+    traits = traits_def(Synchronizes())
 
     def __init__(self, mode: ShuffleMode, value: SSAValue, offset: SSAValue, width: int = 32) -> None:
         super().__init__(
@@ -147,6 +154,8 @@ class AtomicOp(IRDLOperation):
     indices = var_operand_def(IndexType)
     kind = prop_def(StringAttr)
     old = result_def()
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, kind: AtomicKind, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(
@@ -213,6 +222,8 @@ class AsyncCopyOp(IRDLOperation):
     target_index = operand_def(IndexType)
     size = prop_def(IntegerAttr)
 
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect(), Synchronizes())
+
     def __init__(
         self, source: SSAValue, source_index: SSAValue, target: SSAValue, target_index: SSAValue, size: int
     ) -> None:
@@ -276,6 +287,8 @@ class AsyncCommitOp(IRDLOperation):
 
     name = "low.async_commit"
 
+    traits = traits_def(Synchronizes())
+
     assembly_format = "attr-dict"
 
     def verify_(self) -> None:
@@ -289,6 +302,8 @@ class AsyncWaitOp(IRDLOperation):
     name = "low.async_wait"
 
     pending = prop_def(IntegerAttr)
+
+    traits = traits_def(Synchronizes())
 
     def __init__(self, pending: int) -> None:
         super().__init__(properties={"pending": IntegerAttr(pending, i64)})

@@ -49,7 +49,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure, SymbolTable, SymbolUserOpInterface
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low_access import Access, AccessAttr
@@ -172,7 +172,7 @@ class LaunchOp(IRDLOperation):
     kernel = prop_def(SymbolRefAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(_LaunchSymbol())
+    traits = traits_def(_LaunchSymbol(), MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(
         self, kernel: str, grid: Sequence[SSAValue], block: Sequence[SSAValue], arguments: Sequence[SSAValue]

@@ -29,9 +29,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import PointerEffects, Synchronizes
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_fragments import Family, FragmentAttr
 from weft.dialects.low_kernel import SHARED, verify_in_kernel
@@ -63,6 +64,8 @@ def _verify_memory(op: Operation, pointer: SSAValue, element: Attribute) -> None
 
 class WarpOp(IRDLOperation):
     """An op that all threads of a warp come to, or none."""
+
+    traits = traits_def(PointerEffects(), Synchronizes())
 
     def verify_(self) -> None:
         verify_in_kernel(self)

@@ -21,9 +21,10 @@ from typing import Final, TypeAlias, cast
 from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, MemRefType, StringAttr, f32
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, traits_def
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import PointerEffects
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_fragments import Family, FragmentAttr, Order, Role, is_fragment_scope
 from weft.dialects.low_kernel import SHARED
@@ -33,6 +34,8 @@ _LOCAL = StringAttr("local")
 
 class TileOp(IRDLOperation):
     """What the ops of this file share. `fragments` are those that an op takes, each with its pointer."""
+
+    traits = traits_def(PointerEffects())
 
     def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
         raise NotImplementedError

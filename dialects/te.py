@@ -59,9 +59,9 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import RegionEffects
 from weft.dialects.te_combiners import Combiner, CombinerAttr
 from weft.dialects.te_elements import (
     AssumeShapeOp,
@@ -111,7 +111,7 @@ class ComputeOp(IRDLOperation):
     tensors = var_result_def(TensorType)
     body = region_def()
 
-    traits = traits_def(Pure())
+    traits = traits_def(RegionEffects())
 
     def __init__(
         self,

@@ -22,9 +22,10 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import parse_operand_list
 
 Extent: TypeAlias = "int | SSAValue"
@@ -69,7 +70,7 @@ class YieldOp(IRDLOperation):
 
     values = var_operand_def()
 
-    traits = traits_def(IsTerminator())
+    traits = traits_def(IsTerminator(), Pure())
 
     assembly_format = "attr-dict ($values^ `:` type($values))?"
 
@@ -97,6 +98,8 @@ class AssumeShapeOp(IRDLOperation):
     tensor = operand_def(TensorType)
     extents = var_operand_def(IndexType)
     """One value for each dynamic extent of the tensor's type."""
+
+    traits = traits_def(StatesFact())
 
     def __init__(self, tensor: SSAValue, extents: Sequence[SSAValue]) -> None:
         super().__init__(operands=[tensor, extents])

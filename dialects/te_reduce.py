@@ -25,9 +25,9 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import RegionEffects
 from weft.dialects.te_combiners import Combiner, CombinerAttr
 from weft.dialects.te_elements import Extent, YieldOp, is_element_type, parse_extent, type_list, verify_region
 
@@ -64,7 +64,7 @@ class ReduceOp(IRDLOperation):
     combiner_regions = var_region_def()
     """None, or `combine` and `identity`."""
 
-    traits = traits_def(Pure())
+    traits = traits_def(RegionEffects())
 
     def __init__(
         self,

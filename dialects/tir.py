@@ -43,7 +43,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import HasParent, NoTerminator
+from xdsl.traits import HasParent, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.index_map import (
@@ -110,7 +110,7 @@ class BlockOp(IRDLOperation):
     body = region_def()
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(NoTerminator())
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class InitOp(IRDLOperation):
 
     body = region_def()
 
-    traits = traits_def(NoTerminator(), HasParent(BlockOp))
+    traits = traits_def(NoTerminator(), HasParent(BlockOp), RecursiveMemoryEffect())
 
     def __init__(self, body: Region) -> None:
         super().__init__(regions=[body])

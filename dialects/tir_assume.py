@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import AffineMapAttr, IndexType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, var_operand_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import canonical_map, parse_index_map, print_index_map
 
 
@@ -44,6 +45,8 @@ class AssumeOp(IRDLOperation):
     sides = prop_def(AffineMapAttr)
     """The left and the right side, over `symbols`."""
     relation = prop_def(StringAttr)
+
+    traits = traits_def(StatesFact())
 
     def __init__(self, left: AffineExpr, relation: Relation, right: AffineExpr, operands: Sequence[SSAValue]) -> None:
         """Both sides are over `operands`."""

@@ -8,11 +8,12 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, DenseArrayBase, IndexType, MemRefType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import StatesFact
 from weft.dialects.index_map import canonical_map, parse_index_map, parse_operand_list, print_index_map
 from weft.dialects.strides import dynamic_strides
 
@@ -24,6 +25,8 @@ class AccessRegionOp(IRDLOperation):
     corner_operands = var_operand_def(IndexType)
     corner = prop_def(AffineMapAttr)
     sizes = prop_def(DenseArrayBase.constr(i64))
+
+    traits = traits_def(StatesFact())
 
     def __init__(
         self,
@@ -113,6 +116,8 @@ class AssumeShapeOp(IRDLOperation):
     extents = var_operand_def(IndexType)
     """One value for each dynamic extent of the buffer's type."""
 
+    traits = traits_def(StatesFact())
+
     def __init__(self, buffer: SSAValue, extents: Sequence[SSAValue]) -> None:
         super().__init__(operands=[buffer, extents])
 
@@ -146,6 +151,8 @@ class AssumeStridesOp(IRDLOperation):
     buffer = operand_def(MemRefType)
     strides = var_operand_def(IndexType)
     """One value for each dynamic stride of the buffer's type."""
+
+    traits = traits_def(StatesFact())
 
     def __init__(self, buffer: SSAValue, strides: Sequence[SSAValue]) -> None:
         super().__init__(operands=[buffer, strides])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from weft.interp.arguments import random_arguments
 from weft.interp.control import FREE_KINDS
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
+from weft.interp.intrinsics import IntrinsicEvent, recorded_calls
 from weft.interp.shapes import EXTENTS, ConcreteShapes
 from weft.interp.signature import Signature
 from weft.interp.values import Array, array_dtype, widen
@@ -81,8 +83,18 @@ class Failed:
 
 InterpreterOf: TypeAlias = Callable[[str], Interpreter]
 """The interpreter of a module for an order of parallel iterations."""
-Outcome: TypeAlias = "list[tuple[str, Any]] | Failed"
-"""What a call left: for each parameter its value, then the results, with their names. Or why it failed."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a run left: for each parameter its value, then the results, with their names; and the calls of intrinsics
+    that may have effects."""
+
+    values: list[tuple[str, Any]]
+    calls: list[IntrinsicEvent]
+
+
+Outcome: TypeAlias = "Finished | Failed"
 
 
 def outputs_equal(before: Any, after: Any, *, reduction_length: int = 256) -> bool:
@@ -191,7 +203,7 @@ class _Case:
     name: str
     types: list[tuple[Attribute, tuple[int, ...]]]
     arguments: list[Any]
-    outcome: list[tuple[str, Any]]
+    outcome: Finished
     reduction_length: int
     racing: tuple[str, ...] = ()
     """Orders of parallel iterations under which the function itself computes something else."""
@@ -265,7 +277,8 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     """Run a function on copies of `arguments`."""
     copies = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
     try:
-        results = interpreter.call(signature.function.sym_name.data, *copies)
+        with recorded_calls() as calls:
+            results = interpreter.call(signature.function.sym_name.data, *copies)
     except CompileError as error:
         return Failed(error)
     outcome: list[tuple[str, Any]] = []
@@ -274,7 +287,7 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     values: Sequence[Any] = () if results is None else (results,) if len(signature.results) == 1 else results
     for number, (value, type_) in enumerate(zip(values, signature.results, strict=True)):
         outcome.append((f"result {number}", _comparable(value, type_)))
-    return outcome
+    return Finished(outcome, calls)
 
 
 def _comparable(value: Any, type_: Attribute) -> Any:
@@ -306,7 +319,7 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
         return error.message
     count = len(case.arguments)
     types = _types(signature)
-    extra = case.outcome[count:]
+    extra = case.outcome.values[count:]
     if types[:count] != case.types or len(types) not in (count, count + len(extra)):
         return f"its parameters changed, now {signature}"
     arguments = list(case.arguments)
@@ -322,12 +335,37 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
     brain = [isinstance(t, BFloat16Type) for t, _ in types] + [
         isinstance(t, TensorType) and isinstance(t.element_type, BFloat16Type) for t in signature.results
     ]
-    for (name, old), (_, new), is_brain in zip(case.outcome, outcome, brain, strict=True):
+    for (name, old), (_, new), is_brain in zip(case.outcome.values, outcome.values, brain, strict=True):
         found = _first_difference(old, new, case.reduction_length, is_brain)
         if found is not None:
             index, before, after, differing = found
             return Mismatch(case.name, name, index, before, after, differing, shapes, order)
+    if order == "forward":  # parallel loops of the program itself may run them in any order
+        different = _first_other_call(case.outcome.calls, outcome.calls)
+        if different is not None:
+            at, before, after = different
+            return Mismatch(case.name, "calls with effects", (at,), before, after, 1, shapes, order)
     return None
+
+
+def _first_other_call(
+    before: Sequence[IntrinsicEvent], after: Sequence[IntrinsicEvent]
+) -> tuple[int, object, object] | None:
+    """The position of the first call that is another one, and both calls."""
+    for at, (old, new) in enumerate(zip_longest(before, after)):
+        if old is None or new is None or not _is_same_call(old, new):
+            return at, _call_text(old), _call_text(new)
+    return None
+
+
+def _is_same_call(old: IntrinsicEvent, new: IntrinsicEvent) -> bool:
+    if old[0] != new[0] or len(old[1]) != len(new[1]):
+        return False
+    return all(outputs_equal(before, after) for before, after in zip(old[1], new[1], strict=True))
+
+
+def _call_text(event: IntrinsicEvent | None) -> str:
+    return "none" if event is None else f"@{event[0]}({', '.join(map(str, event[1]))})"
 
 
 def _first_difference(

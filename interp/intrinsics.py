@@ -1,10 +1,14 @@
-"""Declared functions and registered ops: what a user said that they compute, rounded to the type of the result."""
+"""Declared functions and registered ops: what a user said that they compute, rounded to the type of the result.
+
+Calls of intrinsics that are not pure are events: `recorded_calls` lists them, in order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -29,19 +33,39 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
 
 
+IntrinsicEvent: TypeAlias = tuple[str, tuple[Any, ...]]
+"""The name and the arguments of a call that may have effects."""
+_events: ContextVar[list[IntrinsicEvent] | None] = ContextVar("events", default=None)
+
+
+@contextmanager
+def recorded_calls() -> Generator[list[IntrinsicEvent]]:
+    """The calls of intrinsics that are not pure which run inside of the `with`."""
+    events: list[IntrinsicEvent] = []
+    token = _events.set(events)
+    try:
+        yield events
+    finally:
+        _events.reset(token)
+
+
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
     """A function that the module declares only, on run-time values; None when nobody said what it computes."""
     noted = function.attributes.get(INTRINSIC)
     name = noted.data if isinstance(noted, StringAttr) else function.sym_name.data
     intrinsic = intrinsics().get(name)
     outputs = list(function.function_type.outputs)
-    if intrinsic is None or intrinsic.meaning is None or len(outputs) != 1:
+    if intrinsic is None or intrinsic.meaning is None or len(outputs) > 1:
         return None
-    compute, finish = intrinsic.meaning, _finish(outputs[0])
+    compute, finish = intrinsic.meaning, [_finish(output) for output in outputs]
 
     def run(*arguments: Any) -> tuple[Any, ...]:
+        events = None if intrinsic.pure else _events.get()
+        if events is not None:
+            events.append((name, arguments))
         with _telling(function, f"intrinsic '{name}'", arguments):
-            return (finish(compute(*arguments)),)
+            result = compute(*arguments)
+            return tuple(finished(result) for finished in finish)
 
     return run
 

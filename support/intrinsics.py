@@ -32,7 +32,7 @@ class IntrinsicCall:
 
     name: str
     dtype: str
-    """Of the result."""
+    """Of the result, "void" where there is none."""
     arguments: tuple[str, ...]
 
 
@@ -65,6 +65,9 @@ def register_intrinsic(
 ) -> None:
     """Declare the intrinsic `name`. `meaning` computes it on Python numbers, on all of them (`np.log`, which gives NaN
     where `math.log` raises): the interpreter needs it.
+
+    One that is not `pure` may do anything besides: its calls are not repeated, left out, reordered, or run by several
+    threads or lanes. A pure one computes its result from its arguments alone.
 
     Raises `CompileError` when the name is taken and `override` is not given.
     """

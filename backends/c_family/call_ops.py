@@ -12,7 +12,7 @@ from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import Expr
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.backends.names import is_identifier
-from weft.dialects.low import PURE
+from weft.dialects.effects import is_pure
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def emit_call(emitter: FunctionEmitter, op: Operation) -> None:
     outside = module.outside.get(name)
     if outside is not None and not is_identifier(name):
         raise CompileError.at(op, f"{emitter.language.name} has no way to call a function named '{name}'")
-    if outside is not None and PURE in outside.attributes and len(call.results) == 1:
+    if outside is not None and len(call.results) == 1 and is_pure(call):
         _call_pure(emitter, call, name)
         return
     if emitter.language.kind != "c":

@@ -25,15 +25,15 @@ from xdsl.dialects.builtin import (
     Signedness,
     VectorType,
 )
-from xdsl.dialects.func import CallOp
 from xdsl.dialects.ptr import PtrType
-from xdsl.traits import SymbolTable
 
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import LANE, NOTHING, Expr
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
+from weft.dialects.effects import effects_of
 from weft.dialects.levels import allowed_at
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -335,20 +335,6 @@ def _evaluates_often(use: Operation, value: SSAValue) -> bool:
     return isinstance(use, low.ParallelForOp)
 
 
-_PURE: Final = ("arith.", "math.", "vector.", "low.cmp", "low.select", "low.sito", "low.uito", "low.fpto", "low.ext")
-_STORES: Final[dict[type[Operation], int]] = {
-    memref.StoreOp: 1,
-    vector.StoreOp: 1,
-    vector.MaskedStoreOp: 0,
-    low.ScatterOp: 1,
-}
-"""Op -> the operand that it writes."""
-_HARMLESS: Final = (
-    *("memref.load", "memref.alloc", "memref.alloca", "memref.cast", "memref.get_global", "low.gather", "low.trunci"),
-    *("low.index_cast", "low.thread_id", "scf.yield", "func.return"),
-)
-
-
 def root_of(buffer: SSAValue) -> Root:
     """The buffer that `buffer` is another name of."""
     owner = buffer.owner
@@ -359,28 +345,13 @@ def root_of(buffer: SSAValue) -> Root:
 
 
 def _written(op: Operation) -> frozenset[Root] | None:
-    position = _STORES.get(type(op))
-    if position is not None:
-        return frozenset((root_of(op.operands[position]),))
-    if op.regions:
-        found: frozenset[Root] = frozenset()
-        for region in op.regions:
-            for inner in region.walk():
-                if inner.regions:
-                    continue
-                written = _written(inner)
-                if written is None:
-                    return None
-                found |= written
-        return found
-    if op.name in _HARMLESS or op.name.startswith(_PURE) or _is_pure_call(op):
-        return frozenset()
-    return None
-
-
-def _is_pure_call(op: Operation) -> bool:
-    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
-    return callee is not None and low.PURE in callee.attributes
+    found: frozenset[Root] = frozenset()
+    for inner in operations_in(op):
+        effects = effects_of(inner)
+        if effects.is_opaque or effects.synchronizes or not all(isinstance(b.type, MemRefType) for b in effects.writes):
+            return None
+        found |= {root_of(buffer) for buffer in effects.writes}
+    return found
 
 
 def constant_value(value: SSAValue) -> int | float | None:

@@ -36,11 +36,11 @@ class CallParser(PartParser):
         arguments = [self._operand(argument) for argument in node.args]
         self._function.calls.append(Call(self._emitter.call(callee, arguments), node, callee))
 
-    def outside(self, node: ast.Call) -> CallOp:
+    def outside(self, node: ast.Call, *, pure: bool) -> CallOp:
         """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
 
         Also in TVM's newer order, with the dtype first. A symbolic extent or stride that is declared as T.int32() is
-        passed as such, other indices as 64 bits.
+        passed as such, other indices as 64 bits. The function may have effects, unless it is `T.call_pure_extern`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -48,7 +48,7 @@ class CallParser(PartParser):
             results.append(self._evaluator.apply(node, type_of, self._evaluator.apply(node, dtype_of, dtype)))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self._emitter.call(name, operands, results)
-        self._function.calls.append(Call(op, node, name, outside=True))
+        self._function.calls.append(Call(op, node, name, outside=True, pure=pure))
         return op
 
     def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:

@@ -59,6 +59,8 @@ class Call:
     callee: str
     outside: bool = False
     """Whether `callee` is the symbol of a function outside of the module; else it is a name in the class."""
+    pure: bool = False
+    """Whether that function is said to have no effects but on what its pointers give access to."""
 
 
 @dataclass
@@ -93,11 +95,10 @@ class FunctionParser:
         """The function, whose statements `read_body` reads. Raises CompileError at the place of what is no program."""
         declaration = self._is_declaration()
         self._parameters(declaration)
-        if not declaration:
-            try:
-                read_body(self.node.body)
-            except RecursionError:
-                raise self.error(self.node, f"{self.name} is nested too deeply: name parts of it") from None
+        try:
+            read_body(self.node.body[:-1] if declaration else self.node.body)
+        except RecursionError:
+            raise self.error(self.node, f"{self.name} is nested too deeply: name parts of it") from None
         self.flush()
         for handle in self._handles:
             if handle.buffer is None and not declaration:
@@ -120,14 +121,15 @@ class FunctionParser:
         return self.source.error(node, message)
 
     def _is_declaration(self) -> bool:
-        """Whether the body is `...`: the function is defined elsewhere."""
-        body = self.node.body
-        return (
-            len(body) == 1
-            and isinstance(body[0], ast.Expr)
-            and isinstance(body[0].value, ast.Constant)
-            and body[0].value.value is Ellipsis
-        )
+        """Whether the body is `...`, at most with attributes before: the function is defined elsewhere."""
+        *attributes, last = self.node.body
+        if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
+            return False
+        for statement in attributes:
+            call = statement.value if isinstance(statement, ast.Expr) else None
+            if not isinstance(call, ast.Call) or self.evaluator.evaluate(call.func) is not tir.func_attr:
+                raise self.error(statement, f"{self.name} is defined elsewhere (`...`): it has T.func_attr alone")
+        return True
 
     def _is_private(self) -> bool:
         for decorator in self.node.decorator_list:

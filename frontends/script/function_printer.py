@@ -67,6 +67,8 @@ class FunctionPrinter:
         parameters = self._head.parameters(arguments, self._entry.args, function.is_declaration)
         self._lines += [decorator, *signature(self._words[symbol], parameters, self._result())]
         if block is None:
+            if function.attributes:
+                self._write(f"T.func_attr({attributes_text({**function.attributes})})")
             self._write("...")
             return self._lines
         attributes = to_attributes({SYMBOL: symbol, NOALIAS: True})

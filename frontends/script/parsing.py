@@ -6,11 +6,12 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.effects import PURE
 from weft.frontends.script import ir, tir
 from weft.frontends.script.attributes import parse_operations, to_attributes
 from weft.frontends.script.evaluate import Evaluator
@@ -161,7 +162,7 @@ def _module(
         calls += parser.calls
     for call in calls:
         if call.outside and call.callee not in symbols:
-            symbols[call.callee] = _declaration(call)
+            symbols[call.callee] = _declaration(call, [other for other in calls if other.callee == call.callee])
         _resolve(source, call, symbols[call.callee] if call.outside else functions[call.callee])
     written = [functions[member.name] if isinstance(member, ast.FunctionDef) else member for member in members]
     op = ModuleOp([*written, *(f for f in symbols.values() if f not in written)])
@@ -169,11 +170,13 @@ def _module(
     return op
 
 
-def _declaration(call: Call) -> FuncOp:
-    """The declaration of a function outside of the module, as it is called."""
+def _declaration(call: Call, calls: Sequence[Call]) -> FuncOp:
+    """The declaration of a function outside of the module, as it is called; pure where all `calls` of it are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location
+    if all(other.pure for other in calls):
+        function.attributes[PURE] = UnitAttr()
     return function
 
 

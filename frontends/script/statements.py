@@ -131,8 +131,8 @@ class StatementParser:
             self.function.func_attr(node)
         elif word is tir.op:
             self._calls_of.by_name(node)
-        elif word is tir.call_extern:
-            self._calls_of.outside(node)
+        elif word in (tir.call_extern, tir.call_pure_extern):
+            self._calls_of.outside(node, pure=word is tir.call_pure_extern)
         elif isinstance(word, Construct):
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
         else:
@@ -225,8 +225,9 @@ class StatementParser:
             self.evaluator.bind(name, self.function.alloc_buffer(node, name))
         elif word in (tir.Buffer, tir.decl_buffer):
             self.evaluator.bind(name, self.function.flat_view(node, name))
-        elif word in (tir.op, tir.call_extern):
-            op = self._calls_of.by_name(node) if word is tir.op else self._calls_of.outside(node)
+        elif word in (tir.op, tir.call_extern, tir.call_pure_extern):
+            pure = word is tir.call_pure_extern
+            op = self._calls_of.by_name(node) if word is tir.op else self._calls_of.outside(node, pure=pure)
             if len(op.results) != 1:
                 raise self.error(node, f"{op.name} gives {len(op.results)} values")
             self._bind_result(name, op.results[0])

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects.low import PARAMS, GatherOp, ParallelForOp
+from weft.dialects.effects import Effects, effects_of, is_pure, only_computes
+from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.traversal import operations_in
 
-_PURE = ("arith.", "math.", "vector.broadcast", "vector.extract", "vector.insert", "vector.shuffle", "vector.bitcast")
-_PURE_LOW = (
-    "low.cmp",
-    "low.select",
-    "low.sitofp",
-    "low.uitofp",
-    "low.fpto",
-    "low.ext",
-    "low.trunc",
-    "low.index_cast",
-    "low.thread_id",
-)
-_READS = frozenset((memref.LoadOp, vector.LoadOp, vector.MaskedLoadOp, GatherOp))
 _ALLOCATIONS = frozenset((memref.AllocaOp, memref.AllocOp))
 _NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))
 _DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
@@ -65,16 +52,6 @@ def canonicalize(function: FuncOp) -> None:
     for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, scf.ForOp)]:
         _hoist_invariants(loop)
     _erase_unused(function.body.block)
-
-
-def is_pure(op: Operation) -> bool:
-    """Whether `op` computes its results from its operands alone."""
-    return _is_pure_name(op.name)
-
-
-@cache
-def _is_pure_name(name: str) -> bool:
-    return name.startswith((*_PURE, *_PURE_LOW))
 
 
 @dataclass
@@ -135,6 +112,9 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
 
 
 def _may_trap(op: Operation) -> bool:
+    """Whether `op` may fail where it would not have run."""
+    if isinstance(op, CallOp):
+        return True
     if not op.name.startswith(_DIVISIONS):
         return False
     divisor = op.operands[1]
@@ -171,7 +151,7 @@ def _erase_unused(block: Block) -> None:
                 _erase_writes(op)
             else:
                 continue
-        if is_pure(op) or type(op) in _READS or type(op) in _ALLOCATIONS or _is_idle(op):
+        if only_computes(op) or type(op) in _ALLOCATIONS or _is_idle(op):
             op.detach()
             op.erase()
 
@@ -187,22 +167,10 @@ def _is_idle_region(region: Region) -> bool:
     return all(type(op) is scf.YieldOp for block in region.blocks for op in block.ops)
 
 
-_WRITES = ("memref.store", "memref.dealloc", "vector.store", "vector.maskedstore", "low.scatter")
-
-
 def _is_never_read(buffer: SSAValue) -> bool:
-    """Whether a temporary is only stored to."""
-    return all(use.operation.name in _WRITES and _stored(use.operation) is not buffer for use in buffer.uses)
-
-
-def _stored(op: Operation) -> SSAValue | None:
-    match op:
-        case memref.StoreOp():
-            return op.value
-        case vector.StoreOp():
-            return op.vector
-        case _:
-            return None
+    """Whether a temporary is only stored to, by ops that do nothing else."""
+    users = [use.operation for use in buffer.uses]
+    return all(effects_of(user) == Effects(writes=(buffer,)) and not user.results for user in users)
 
 
 def _erase_writes(alloc: Operation) -> None:
@@ -215,10 +183,10 @@ def _erase_writes(alloc: Operation) -> None:
 
 
 def _erase_chain(ops: list[Operation]) -> None:
-    """Erase pure ops that lost their last use, and what only they used."""
+    """Erase computations that lost their last use, and what only they used."""
     while ops:
         op = ops.pop()
-        if op.parent is None or not (is_pure(op) or type(op) in _READS):
+        if op.parent is None or not only_computes(op):
             continue
         if any(result.first_use is not None for result in op.results):
             continue

@@ -11,8 +11,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.effects import is_pure
 from weft.dialects.low_kernel import KERNEL
-from weft.passes.low.low_canonicalize import is_pure
 
 
 @dataclass(frozen=True)

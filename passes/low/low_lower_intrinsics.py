@@ -74,10 +74,12 @@ def _drop_unused(module: ModuleOp, functions: dict[str, FuncOp]) -> None:
 def _lower(
     module: ModuleOp, functions: dict[str, FuncOp], op: Operation, name: str, target: str, *, required: bool
 ) -> None:
-    (result,) = op.results
-    element = _element(result.type)
+    results = [_element(result.type) for result in op.results]
     elements = [_element(operand.type) for operand in op.operands]
-    call = IntrinsicCall(name, _dtype(element, op), tuple(_dtype(e, op) for e in elements))
+    if len(results) > 1:
+        raise CompileError.at(op, f"an intrinsic gives one result or none, '{name}' gives {len(results)}")
+    dtype = _dtype(results[0], op) if results else "void"
+    call = IntrinsicCall(name, dtype, tuple(_dtype(e, op) for e in elements))
     found = lowered_name(call, target)
     if found is None:
         if not required:
@@ -89,11 +91,15 @@ def _lower(
             f'weft.register_lowering("{name}", target="{target}")',
         )
     known = intrinsics().get(name)
-    _declare(module, functions, found, elements, element, name, pure=known is None or known.pure)
-    value = _called(op, found, element)
-    if result.name_hint is not None:
-        value.name_hint = result.name_hint
-    result.replace_all_uses_with(value)
+    _declare(module, functions, found, elements, results, name, pure=known is None or known.pure)
+    if results:
+        (result,) = op.results
+        value = _called(op, found, results[0])
+        if result.name_hint is not None:
+            value.name_hint = result.name_hint
+        result.replace_all_uses_with(value)
+    elif op.parent is not None:
+        op.parent.insert_op_before(CallOp(SymbolRefAttr(found), list(op.operands), []), op)
     op.detach()
     op.erase()
 
@@ -103,7 +109,7 @@ def _declare(
     functions: dict[str, FuncOp],
     name: str,
     inputs: Sequence[Attribute],
-    output: Attribute,
+    outputs: Sequence[Attribute],
     intrinsic: str,
     *,
     pure: bool,
@@ -111,7 +117,7 @@ def _declare(
     """Make sure that the module declares the function `name`, which `intrinsic` becomes."""
     found = functions.get(name)
     if found is None:
-        found = FuncOp.external(name, list(inputs), [output])
+        found = FuncOp.external(name, list(inputs), list(outputs))
         found.attributes[INTRINSIC] = StringAttr(intrinsic)
         if pure:
             found.attributes[PURE] = UnitAttr()
@@ -121,7 +127,7 @@ def _declare(
         else:
             module.body.block.insert_op_before(found, first)
         functions[name] = found
-    elif list(found.function_type.inputs) != list(inputs) or list(found.function_type.outputs) != [output]:
+    elif list(found.function_type.inputs) != list(inputs) or list(found.function_type.outputs) != list(outputs):
         raise CompileError.at(
             found, f"@{name} is {found.function_type}, and an intrinsic is lowered to one with other types"
         )

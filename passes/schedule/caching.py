@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import func, memref
+from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
@@ -16,11 +16,13 @@ from weft.analysis.accesses import accesses
 from weft.analysis.dependence import buffer_name, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index
+from weft.analysis.motion import disturbed_by_opaque, ops_until
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.replay_search import is_never_written
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
+    buffers_stored_by,
     buffers_written,
     child_blocks,
     child_towards,
@@ -29,10 +31,11 @@ from weft.analysis.structure import (
     loops_around,
     precedes,
     scope_of,
-    stored_buffer,
     writers_of,
 )
 from weft.dialects import sched
+from weft.dialects.effects import touches_memory
+from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.copying import (
@@ -64,6 +67,13 @@ def why_not_scope(scope: str) -> Violation | None:
     if _SCOPES.fullmatch(scope):
         return None
     return Violation(f"'{scope}' is not a memory scope", legal=SCOPE_HELP)
+
+
+def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
+    """Why an op that uses a buffer cannot use one of another type instead: it takes all of it, as it is."""
+    if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) or not touches_memory(op):
+        return None
+    return f"{op.name} takes all of {buffer_name(buffer)}"
 
 
 @dataclass(frozen=True)
@@ -164,13 +174,17 @@ class CacheRead(MovingPrimitive):
             self.refuse(3, f"blocks {names} write {buffer_name(buffer)}", block, subject)
         for use in buffer.uses:
             user = use.operation
-            writes = isinstance(user, func.CallOp) or stored_buffer(user) is not None
+            writes = buffer in buffers_stored_by(user)
             if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
                 self.refuse(
                     3, f"{user.name} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject
                 )
+            if any(is_inside(user, reader) for reader in readers):
+                self.require(3, why_not_redirected(user, buffer), user, subject)
         if not writers:
-            return CachePlan(block, buffer, self.scope, readers, reading=True, place=self._first_nest(scope))
+            place = self._first_nest(scope)
+            self.require(3, disturbed_by_opaque(ops_until(place, readers), buffer, writes=True), block, subject)
+            return CachePlan(block, buffer, self.scope, readers, reading=True, place=place)
         (writer,) = writers
         common = self._common_body(writer, readers, scope)
         place = child_towards(common, writer)
@@ -185,6 +199,7 @@ class CacheRead(MovingPrimitive):
         following = place.next_op
         if following is None:
             raise InternalError("a reader follows the writer, but nothing does")
+        self.require(3, disturbed_by_opaque(ops_until(following, readers), buffer, writes=True), block, subject)
         box = self._box(buffer, writer, readers, common, subject)
         guards = self._guards(readers, common)
         if isinstance(common, ForOp) and box is not None and is_temporary(buffer):
@@ -315,6 +330,9 @@ class CacheWrite(Primitive):
         for use in buffer.uses:
             if is_inside(use.operation, place) and not is_inside(use.operation, block):
                 self.refuse(4, f"{buffer_name(buffer)} is read under it", use.operation, subject)
+            if is_inside(use.operation, block):
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+        self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
         self.require(5, self._leftover(buffer), block, subject)
         return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place)
 
@@ -348,7 +366,7 @@ class SetScope(Primitive):
     Requirements:
     1. the block writes that many buffers
     2. the scope is a memory scope
-    3. the buffer is a temporary: parameters live where the caller put them
+    3. the buffer is a temporary: parameters live where the caller put them; no op takes all of it as it is
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>
@@ -377,4 +395,6 @@ class SetScope(Primitive):
         if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):
             function = function_of(block).sym_name.data
             self.refuse(3, f"{buffer_name(buffer)} is a parameter of @{function}", block, subject)
+        for use in buffer.uses:
+            self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
         return SetScopePlan(owner, owner, self.scope)

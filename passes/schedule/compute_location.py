@@ -10,7 +10,7 @@ from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, Context, accesses, accesses_of_instance, is_fixed, range_of
-from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
+from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided, whole_buffer
 from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_passed, loops_around_both, passing_conflict
@@ -293,7 +293,7 @@ class ReverseComputeAt(Move):
     ) -> Violation | None:
         """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
         if own.indices is None or other.indices is None:
-            return Violation("a call touches the whole buffer", "not proved")
+            return whole_buffer(own, other)
         system = System()
         consumer = _named(system, "consumer", ())
         here = _named(system, "here", equal)

@@ -19,6 +19,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, is_inside, loops_around, why_not_reduction
 from weft.dialects import sched
+from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
@@ -28,7 +29,6 @@ from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, nest, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
-from weft.passes.tir.nest import is_free_of_effects
 from weft.support.errors import Violation
 
 Guard = tuple[Index, Index]
@@ -357,7 +357,7 @@ def _chain_around(block: BlockOp) -> tuple[ForOp, ...]:
     chain: list[ForOp] = []
     inner: Operation = block
     for loop in reversed(loops_around(block)):
-        if any(op is not inner and not is_free_of_effects(op) for op in loop.body.block.ops):
+        if any(op is not inner and not only_computes(op) for op in loop.body.block.ops):
             break
         chain.append(loop)
         inner = loop

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, accesses, is_fixed, range_of
-from weft.analysis.dependence import PairSystem, add_domain, conflict_between, is_exact, undecided
+from weft.analysis.dependence import PairSystem, add_domain, conflict_between, is_exact, undecided, whole_buffer
 from weft.analysis.index import Index
 from weft.analysis.replay import Order
 from weft.analysis.sets import Naming, NotProved, Variable
@@ -76,7 +76,7 @@ def _pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Iterator[tuple[A
 
 def _conflict(read: Access, write: Access, ordered: Callable[[Order], object], exact: bool) -> Violation | None:
     if read.indices is None or write.indices is None:
-        return Violation("a call touches the whole buffer", "not proved")
+        return whole_buffer(read, write)
     try:
         conflict = conflict_between(read, write, (), ordered)
     except NotProved as error:

@@ -8,13 +8,14 @@ from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, memref, ptr
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.parser import Parser
 
 from weft.analysis.accesses import accesses, range_of
 from weft.analysis.dependence import buffer_name
+from weft.dialects.effects import PURE
 from weft.dialects.low import LOW
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import TIR, BlockOp
@@ -32,7 +33,8 @@ class TensorIntrinsic:
     description: FuncOp
     implementation: FuncOp
     outside: tuple[FuncOp, ...]
-    """Functions that the implementation calls and that are not in its module."""
+    """Functions that the implementation calls and that are not in its module. They are `low.pure`: the description says
+    all that they do."""
 
     @property
     def calls(self) -> bool:
@@ -82,6 +84,8 @@ def intrinsic_of(name: str, description: ModuleOp, implementation: ModuleOp) -> 
     """
     described, implemented = _only_function(description), _only_function(implementation)
     outside = tuple(op for op in implementation.ops if isinstance(op, FuncOp) and op.is_declaration)
+    for function in outside:
+        function.attributes[PURE] = UnitAttr()
     _check_parameters(name, described, implemented)
     _check_description(described)
     _check_implementation(implemented)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from xdsl.dialects import func, memref
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -18,17 +18,17 @@ from weft.analysis.checks import domain_of
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import shared_element
+from weft.analysis.motion import disturbed_by_opaque, shared_element
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
+    buffers_stored_by,
     child_towards,
     function_of,
     is_inside,
     parts_of,
     scope_of,
-    stored_buffer,
     writers_of,
 )
 from weft.dialects import sched
@@ -234,8 +234,9 @@ class Reindex(MovingPrimitive):
     def _require_unchanged(self, buffer: SSAValue, place: Operation) -> None:
         for use in buffer.uses:
             op = use.operation
-            if is_inside(op, place) and (isinstance(op, func.CallOp) or stored_buffer(op) is buffer):
+            if is_inside(op, place) and buffer in buffers_stored_by(op):
                 self.refuse(4, f"{op.name} writes {buffer_name(buffer)} there", op, block_text(self.block))
+        self.require(4, disturbed_by_opaque((place,), buffer, writes=True), self.block, block_text(self.block))
 
     def _require_own(self, buffer: SSAValue, place: Operation, iterators: Sequence[int]) -> None:
         block, subject, name = self.block, block_text(self.block), buffer_name(buffer)
@@ -245,6 +246,7 @@ class Reindex(MovingPrimitive):
         for use in buffer.uses:
             if is_inside(use.operation, place) and not is_inside(use.operation, block):
                 self.refuse(5, f"{use.operation.name} accesses {name} in the nest", use.operation, subject)
+        self.require(5, disturbed_by_opaque((place,), buffer), block, subject)
         if buffer in buffers_read(block):
             self.refuse(5, f"it reads {name} as it was before", block, subject)
         for at in iterators:

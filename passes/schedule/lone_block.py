@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive
-from weft.passes.tir.nest import is_free_of_effects
 
 
 def lone_block(primitive: Primitive, loop: ForOp) -> BlockOp:
@@ -14,7 +14,7 @@ def lone_block(primitive: Primitive, loop: ForOp) -> BlockOp:
     when there is more or it is no block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
-        effects = [op for op in inner.body.block.ops if not is_free_of_effects(op)]
+        effects = [op for op in inner.body.block.ops if not only_computes(op)]
         if len(effects) != 1:
             names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
             hint = inner.induction_variable.name_hint or "?"

@@ -17,7 +17,7 @@ from weft.analysis.computed import is_not_negative
 from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, System
-from weft.analysis.structure import child_blocks, is_inside
+from weft.analysis.structure import child_blocks, is_inside, why_opaque
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -212,7 +212,9 @@ class Split(Primitive):
     def _require_guardable(self) -> None:
         access = unguarded_access(self.loop)
         if access is not None:
-            self.refuse(4, f"{access.name} is in no block below the loop", access)
+            detail = f"{access.name} is in no block below the loop"
+            self.require(4, why_opaque(access, f"{detail}, and"), access)
+            self.refuse(4, detail, access)
 
 
 @dataclass(frozen=True)

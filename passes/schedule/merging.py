@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import ClassVar, TypeAlias
 
-from xdsl.dialects import affine, arith, memref
+from xdsl.dialects import memref
 from xdsl.ir import Block, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
@@ -19,14 +19,13 @@ from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
 from weft.dialects import sched
+from weft.dialects.effects import is_pure
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_structure import require_loops, why_not_serial
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.reorder import why_not_perfect
 from weft.passes.schedule.rewriting import nest, new_loop, replace_loop_value, take_operations
 from weft.support.errors import InternalError, Violation
-
-_MAY_STAND_BETWEEN = (affine.ApplyOp, arith.ConstantOp, memref.AllocOp, memref.DimOp)
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Merge(Primitive):
     """Loops that follow each other into one: an iteration runs the iterations of all of them, in their order.
 
     Requirements:
-    1. the loops follow each other, with at most index arithmetic, constants and allocations between them; or they are
+    1. the loops follow each other, with at most computations and allocations between them; or they are
        innermost loops of perfect nests of equal depth that do, which are merged from the outside in
     2. all these loops are serial
     3. the extents are equal
@@ -130,7 +129,7 @@ class Merge(Primitive):
             self.refuse(1, Violation(detail, legal="the loops in the order in which they run"), other)
         op = one.next_op
         while op is not None and op is not other:
-            if not isinstance(op, _MAY_STAND_BETWEEN):
+            if not (is_pure(op) or isinstance(op, memref.AllocOp)):
                 detail = f"{_what(op)} stands between loops {operation_text(one)} and {operation_text(other)}"
                 self.refuse(1, detail, op)
             op = op.next_op

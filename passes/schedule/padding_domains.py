@@ -11,10 +11,10 @@ from xdsl.rewriter import InsertPoint
 
 from weft.analysis.index import Index
 from weft.analysis.structure import child_towards, function_of
+from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import materialize
-from weft.passes.tir.nest import is_free_of_effects
 
 
 def own_loops(block: BlockOp) -> list[ForOp]:
@@ -22,7 +22,7 @@ def own_loops(block: BlockOp) -> list[ForOp]:
     found: list[ForOp] = []
     child: Operation = block
     parent = block.parent_op()
-    while isinstance(parent, ForOp) and all(op is child or is_free_of_effects(op) for op in parent.body.block.ops):
+    while isinstance(parent, ForOp) and all(op is child or only_computes(op) for op in parent.body.block.ops):
         found.append(parent)
         child, parent = parent, parent.parent_op()
     return found[::-1]

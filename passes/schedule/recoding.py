@@ -16,7 +16,7 @@ from weft.analysis.combiners import updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.plain_nests import is_plain
-from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of
+from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of, why_opaque
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
@@ -252,6 +252,7 @@ class Recode(Primitive):
     def plan(self) -> Plan:
         block, subject = self.block, block_text(self.block)
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        self.require(3, why_opaque(block, subject), block, subject)
         if self.encoding not in _ENCODINGS:
             known = ", ".join(f'"{name}"' for name in _ENCODINGS)
             self.refuse(2, Violation(f"'{self.encoding}' is no encoding", legal=known), block, subject)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -21,6 +21,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import child_towards, function_of
 from weft.analysis.threads import axis_of
+from weft.dialects.effects import declared_callees
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -63,6 +64,7 @@ class MovingPrimitive(Primitive):
         """Apply the primitive to a copy of the `concerned` nests of the function, and look at the loops there, new ones
         too."""
         copy, twins = _copy_of_nests(function, concerned)
+        ModuleOp([copy, *declared_callees(function)])  # in which calls have the effects that they have here
         originals = {twin: original for original, twin in twins.items()}
         arguments: dict[str, object] = {}
         for field in fields(self):

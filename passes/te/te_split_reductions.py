@@ -14,6 +14,7 @@ from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
 from weft.passes.te.combiners import identity
@@ -160,6 +161,7 @@ class _Split:
 
     def apply(self) -> None:
         reduce, compute = self._reduce, self._compute
+        self._require_known_effects()
         types = [result.type for result in reduce.results]
         for type in types:
             _check_storable(compute, reduce, type)
@@ -174,6 +176,18 @@ class _Split:
             raise InternalError("a te.compute without a function")
         block.insert_op_before(temporary, compute)
         self._read_instead(temporary)
+
+    def _require_known_effects(self) -> None:
+        """A part of the expression runs once for each element of the temporary, and what it shares with the rest twice:
+        that must not matter."""
+        for op in (*self._needed, self._reduce):
+            found = opaque_op(op)
+            if found is not None:
+                raise CompileError.at(
+                    found,
+                    f'te.compute "{self._compute.label}" {opaque_text(found)}, in a reduction within a larger '
+                    f"expression: compute the reduction as a tensor of its own; {opaque_advice(found)}",
+                )
 
     def _fill(self, block: Block, mapped: dict[SSAValue, SSAValue]) -> None:
         """Write the reduction into `block`; what it needs from branches moves into its body, under their conditions."""

@@ -7,9 +7,10 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from weft.analysis.index import RangeOf
+from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import is_free_of_effects, remembered_ranges
+from weft.passes.tir.nest import remembered_ranges
 
 
 def leave_out_idle_lanes(loop: ForOp) -> None:
@@ -31,7 +32,7 @@ def leave_out_idle_lanes(loop: ForOp) -> None:
     for op in loop.body.block.ops:
         if isinstance(op, scf.IfOp) and not op.false_region.blocks:
             active = max(active, _active_lanes(op.cond, loop, count, ranges))
-        elif not is_free_of_effects(op) and not isinstance(op, scf.YieldOp):
+        elif not only_computes(op) and not isinstance(op, scf.YieldOp):
             return
     lanes = count
     while active and lanes % 2 == 0 and active <= lanes // 2:

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.index import Index
+from weft.dialects.effects import opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.lane_values import lanes_constant
@@ -129,7 +130,7 @@ def _accumulators(reduction: LaneReduction) -> _Accumulators:
     parent = store.parent_op()
     while isinstance(parent, ForOp) and parent.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
         others = any(user not in (store, reduction.load) and parent.is_ancestor(user) for user in users)
-        if others or is_defined_inside(store.memref, parent) or parent.extent == 0:
+        if others or opaque_op(parent) is not None or is_defined_inside(store.memref, parent) or parent.extent == 0:
             break
         if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in loops):
             break

@@ -20,6 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
+from weft.dialects.effects import only_computes
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
@@ -32,7 +33,6 @@ LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
 _INDEX = IndexType()
 _OWN_DIALECTS = ("tir.", "low.")
-_FREE_OF_EFFECTS = ("arith.", "math.", "affine.apply", "memref.dim", "memref.load", "vector.broadcast")
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -151,11 +151,6 @@ def loops_around(op: Operation) -> list[ForOp]:
     return loops
 
 
-def is_free_of_effects(op: Operation) -> bool:
-    """Whether `op` only computes values: nothing is lost when it does not run."""
-    return op.name.startswith(_FREE_OF_EFFECTS)
-
-
 def defining_block(value: SSAValue) -> Block | None:
     return (
         value.block
@@ -182,7 +177,7 @@ def erase_if_unused(ops: Iterable[Operation]) -> None:
     pending = list(ops)
     while pending:
         op = pending.pop()
-        if op.parent is None or not is_free_of_effects(op) or any(r.first_use is not None for r in op.results):
+        if op.parent is None or not only_computes(op) or any(r.first_use is not None for r in op.results):
             continue
         pending.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
         op.detach()

@@ -14,13 +14,14 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.structure import ancestors, buffers_stored_by, stored_buffer
 from weft.analysis.threads import (
     VIRTUAL_AXES,
     axis_of,
     is_cooperative,
     loops_of_axis,
 )
+from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_fragments import WARP, is_fragment_scope
 from weft.dialects.low_gpu import AtomicOp
@@ -141,7 +142,7 @@ def _has_bound_loops(loop: ForOp) -> bool:
 
 
 def _refuse_unbound(loop: ForOp, target: Target) -> None:
-    work = next((op for op in loop.walk() if isinstance(op, BlockOp | memref.LoadOp | memref.StoreOp)), None)
+    work = next((op for op in loop.walk() if isinstance(op, BlockOp) or touches_memory(op)), None)
     if work is None:
         return
     name = f"loop %{loop.induction_variable.name_hint or '?'}"
@@ -189,8 +190,10 @@ class _Binder:
     def check_stores(self) -> None:
         for op in self.root.walk():
             buffer = stored_buffer(op)
-            if buffer is not None and not any(isinstance(a, BlockOp) for a in ancestors(op)):
-                raise CompileError.at(op, f"a store to %{buffer.name_hint} stands outside of blocks, in a kernel")
+            if (buffer is None and not is_opaque(op)) or any(isinstance(a, BlockOp) for a in ancestors(op)):
+                continue
+            what = opaque_text(op) if buffer is None else f"a store to %{buffer.name_hint}"
+            raise CompileError.at(op, f"{what} stands outside of blocks, in a kernel")
 
     def extent(self, axis: str, loops: Sequence[ForOp]) -> int | SSAValue:
         """The number of threads or blocks on an axis. Raises CompileError."""
@@ -319,9 +322,9 @@ def _labels(root: Operation) -> Iterator[str]:
 
 
 def _does_work(block: BlockOp) -> bool:
-    """Whether a block accesses buffers itself, and not only in blocks inside of it."""
+    """Whether a block has effects itself, and not only in blocks inside of it."""
     for op in block.walk():
-        if isinstance(op, memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp):
+        if touches_memory(op):
             nearest = next((a for a in ancestors(op) if isinstance(a, BlockOp)), None)
             if nearest is block:
                 return True
@@ -329,7 +332,9 @@ def _does_work(block: BlockOp) -> bool:
 
 
 def _writes_own_memory_only(block: BlockOp) -> bool:
-    stored = [buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None]
+    if opaque_op(block) is not None:
+        return False
+    stored = [buffer for op in block.walk() for buffer in buffers_stored_by(op)]
     return all(buffer_type(buffer).memory_space == LOCAL for buffer in stored)
 
 

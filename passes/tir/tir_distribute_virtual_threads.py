@@ -11,10 +11,12 @@ from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.analysis.structure import buffers_loaded_by, buffers_stored_by
 from weft.analysis.threads import is_shared
+from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN, VIRTUAL_THREADS, LoopKind
-from weft.passes.tir.nest import buffer_type, insert_before, is_free_of_effects, tir_functions
+from weft.passes.tir.nest import buffer_type, insert_before, tir_functions
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class _Part:
 
 def _distribute(loop: ForOp) -> None:
     if not isinstance(loop.extent, int) or not any(_fills_shared(op) for op in loop.body.walk()):
+        return
+    if opaque_op(loop) is not None:
         return
     allocations: list[memref.AllocOp] = []
     repeatable = _repeatable_ops(loop)
@@ -108,13 +112,13 @@ def _parts(
 
 def _repeatable_ops(loop: ForOp) -> set[Operation]:
     """The ops that only compute, from values that may be computed again and memory that the loop does not write."""
-    written = {op.memref for op in loop.walk() if isinstance(op, memref.StoreOp)}
+    written = {buffer for op in loop.walk() for buffer in buffers_stored_by(op)}
     found: set[Operation] = set()
     for op in loop.body.walk():
         sources = [operand.op for operand in op.operands if isinstance(operand, OpResult)]
         if (
-            is_free_of_effects(op)
-            and not (isinstance(op, memref.LoadOp) and op.memref in written)
+            only_computes(op)
+            and written.isdisjoint(buffers_loaded_by(op))
             and all(source in found for source in sources if loop.is_ancestor(source))
         ):
             found.add(op)

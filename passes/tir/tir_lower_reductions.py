@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import takes_pointers
+from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.traversal import operations_in
@@ -25,7 +26,6 @@ from weft.passes.tir.nest import (
     if_around,
     index_constant,
     insert_before,
-    is_free_of_effects,
     loops_around,
     range_of,
     tir_functions,
@@ -179,17 +179,17 @@ def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
     """Whether nothing with an effect stands in `loops` but the next loop, and `block` in the last."""
     inner: tuple[Operation, ...] = (*loops[1:], block)
     for loop, only in zip(loops, inner, strict=True):
-        if any(op is not only and not is_free_of_effects(op) for op in loop.body.block.ops):
+        if any(op is not only and not only_computes(op) for op in loop.body.block.ops):
             return False
     return True
 
 
 def _reads_what_it_writes(block: BlockOp) -> bool:
-    """Whether an instance reads the buffers that it writes only where it writes them.
+    """Whether an instance reads the buffers that it writes only where it writes them, and nothing in it may do more.
 
     Spatial iterators with different values write different places, so then no instance sees the init of another one.
     """
-    if takes_pointers(block):
+    if takes_pointers(block) or opaque_op(block) is not None:
         return False
     init = block.init
     stored: dict[SSAValue, set[tuple[Index, ...]]] = {}

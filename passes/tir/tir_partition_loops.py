@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
+from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
@@ -33,7 +34,6 @@ from weft.passes.tir.nest import (
     index_before,
     index_constant,
     insert_before,
-    is_free_of_effects,
     range_of,
     range_of_difference,
     remembered_ranges,
@@ -242,7 +242,7 @@ def _is_alone(loop: ForOp, condition: scf.IfOp) -> bool:
         block, parent = inner.parent, inner.parent_op()
         if block is None or not isinstance(parent, ForOp):
             return False
-        if any(op is not inner and not is_free_of_effects(op) for op in block.ops):
+        if any(op is not inner and not only_computes(op) for op in block.ops):
             return False
         inner = parent
     return True
@@ -450,6 +450,6 @@ def _replace_by_if(loop: ForOp) -> None:
 def erase_idle_loops(root: ForOp) -> None:
     """Erase loops, `root` included, that do nothing but compute values."""
     for loop in [op for op in operations_in(root, inner_first=True) if isinstance(op, ForOp)]:
-        if all(is_free_of_effects(op) for op in loop.body.block.ops):
+        if all(only_computes(op) for op in loop.body.block.ops):
             loop.detach()
             loop.erase()

@@ -13,8 +13,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.structure import ancestors, buffers_stored_by
 from weft.analysis.threads import axis_of, is_shared
+from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
@@ -27,7 +28,6 @@ from weft.passes.tir.nest import (
     if_around,
     index_before,
     insert_before,
-    is_free_of_effects,
     range_of,
     tir_functions,
 )
@@ -123,24 +123,27 @@ def _plan(loop: ForOp) -> _Pipeline:
             if not is_shared(op.memref):
                 raise _no_pipeline(loop, f"it stores to %{op.memref.name_hint} before the barrier")
             plan.buffers.add(op.memref)
-        elif not op.regions and not is_free_of_effects(op) and not isinstance(op, scf.YieldOp):
+        elif not op.regions and not only_computes(op) and not isinstance(op, scf.YieldOp):
             raise _no_pipeline(loop, f"{op.name} stands before the barrier")
     if not plan.buffers:
         raise _no_pipeline(loop, "it fetches nothing into shared memory")
     _require_own_order(plan)
     for op in plan.fetch:
-        if not is_free_of_effects(op) and any(result.first_use is not None for result in op.results):
+        if not only_computes(op) and any(result.first_use is not None for result in op.results):
             raise _no_pipeline(loop, f"a value of {op.name} before the barrier is used after it")
     return plan
 
 
 def _stores(op: Operation) -> bool:
-    return any(stored_buffer(inner) is not None for inner in op.walk())
+    return any(buffers_stored_by(inner) for inner in op.walk())
 
 
 def _require_own_order(plan: _Pipeline) -> None:
     """What is fetched early reads nothing that the loop writes, and what is used is not written."""
-    stored = {buffer for part in plan.use for op in part.walk() if (buffer := stored_buffer(op)) is not None}
+    for part in plan.use:
+        if (opaque := opaque_op(part)) is not None:
+            raise _no_pipeline(plan.loop, f"it {opaque_text(opaque)}")
+    stored = {buffer for part in plan.use for op in part.walk() for buffer in buffers_stored_by(op)}
     for op in [inner for part in plan.fetch for inner in part.walk() if isinstance(inner, memref.LoadOp)]:
         if op.memref in plan.buffers or op.memref in stored:
             raise _no_pipeline(plan.loop, f"it fetches from %{op.memref.name_hint}, which it writes")
@@ -272,7 +275,7 @@ def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
     needed: list[Operation] = []
     wanted = {operand for part in plan.use for op in part.walk() for operand in op.operands}
     for op in reversed(plan.fetch):
-        if op.results and is_free_of_effects(op) and any(result in wanted for result in op.results):
+        if op.results and only_computes(op) and any(result in wanted for result in op.results):
             needed.insert(0, op)
             wanted.update(op.operands)
     mapping: dict[SSAValue, SSAValue] = {}

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from weft.analysis.plain_nests import is_plain, why_not_plain
 from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside
 from weft.dialects import sched
+from weft.dialects.effects import declared_callees
 from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of
 from weft.schedule.defaults.order import rules_for
@@ -85,7 +86,8 @@ def _schedules(
     for function in functions(module):
         if function.sym_name.data in skip or not _is_ours(function):
             continue
-        schedule = _Attempts(ModuleOp([copy_of(function)]), function.sym_name.data, target).run(rules)
+        alone = ModuleOp([copy_of(function), *declared_callees(function)])
+        schedule = _Attempts(alone, function.sym_name.data, target).run(rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
             found.append(_Scheduled(function, schedule))
     return found

@@ -12,7 +12,7 @@ from weft.backends.llvm.object_file import object_symbols
 from weft.runtime import c_sources
 
 TILES = """
-func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32
+func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32 attributes {low.pure}
 func.func @f(%A: memref<64x32xf32>, %C: memref<64x32xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 { tir.for %j in 4 {

@@ -416,6 +416,13 @@ def test_functions_outside_of_the_module() -> None:
     weft.assert_structural_equal(parse(named), parse(TILES))
 
 
+def test_a_function_outside_is_pure_where_all_calls_say_so() -> None:
+    pure = TILES.replace("call_extern", "call_pure_extern")
+    assert "index) -> i32 attributes {low.pure}" in text_of(parse(pure))
+    call = next(line for line in TILES.splitlines(keepends=True) if "call_extern" in line)
+    assert "low.pure" not in text_of(parse(pure + call))
+
+
 def test_what_is_written_may_be_read_unless_the_block_says_what_it_reads() -> None:
     assert "readwrite" not in text_of(parse(TILES))
     for silent in (

@@ -202,7 +202,7 @@ def test_what_has_no_words_is_written_by_name() -> None:
 
 
 OUTSIDE = """
-func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32
+func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32 attributes {low.pure}
 func.func private @notify(memref<?xf32>, i32)
 func.func @f(%A: memref<64x32xf32>, %C: memref<64x32xf32>, %V: memref<?xf32>) {
   %one = arith.constant 1.0 : f32
@@ -230,7 +230,7 @@ def test_functions_outside_of_the_module() -> None:
     text = check_roundtrip(weft.parse(OUTSIDE))
     for line in (
         "    def add_tile(\n        arg: T.handle,\n        arg1: T.handle,\n        arg2: T.int64,\n",
-        "        arg4: T.float32,\n    ) -> T.int32:\n        ...\n",
+        '        arg4: T.float32,\n    ) -> T.int32:\n        T.func_attr({"low.pure": None})\n        ...\n',
         'def notify(arg: T.Buffer((None,), "float32"), arg1: T.type("i32")):',
         "s: T.int64 = A.strides[0]",
         'r = T.call_extern("add_tile", p, q, s, C.strides[0], T.float32(1), dtype="int32")',

@@ -1,0 +1,428 @@
+"""Ops that may do anything run as often as the program says and in that order, whatever is done to it.
+
+Each primitive is tried on programs with an opaque op in one of several places. The step is refused with words that name
+the op, or the calls before and after it are the same. With a pure function in its place the step is legal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+
+import weft
+from weft import Schedule
+from weft.interp.compare import Reference, compare_modules
+from weft.interp.intrinsics import recorded_calls
+from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
+from weft.passes.pipelines import kernels_to_low, tir_to_low
+from weft.passes.schedule.registry import PRIMITIVES
+from weft.support.errors import ScheduleError
+from weft.support.intrinsics import register_intrinsic, register_lowering, unregister_intrinsic
+
+OPAQUE = r"calls @seen, which may have effects|runs other\.op, whose effects are not known"
+CALL = "func.call @seen({0}) : (f32) -> f32"
+KINDS = {
+    "intrinsic": ("func.func private @seen(f32) -> f32", CALL),
+    "pure": ("func.func private @seen(f32) -> f32 attributes {low.pure}", CALL),
+    "helper": (
+        "func.func private @seen(f32) -> f32\n"
+        "func.func @helper(%x: f32) -> f32 {\n  %y = func.call @seen(%x) : (f32) -> f32\n  func.return %y : f32\n}",
+        "func.call @helper({0}) : (f32) -> f32",
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def seen() -> Iterator[None]:
+    """The function whose calls the interpreter records."""
+    register_intrinsic("seen", pure=False, meaning=lambda x: x + 1)
+    yield
+    unregister_intrinsic("seen")
+
+
+def through(slot: str, result: str, operand: str) -> str:
+    """A place for an op that gives `result`: without one there, the operand and zero are added."""
+    return f"@@{slot} {result} {operand}\n"
+
+
+def written(program: str, at: str, kind: str) -> str:
+    """The program with an op of a kind at one of its places."""
+    declaration, call = KINDS[kind]
+    lines: list[str] = []
+    for line in program.splitlines():
+        if not line.strip().startswith("@@"):
+            lines.append(line)
+            continue
+        slot, result, operand = line.strip()[2:].split()
+        lines.append(f"{result} = " + (call.format(operand) if slot == at else f"arith.addf {operand}, %zero : f32"))
+    return declaration + "\n" + "\n".join(lines)
+
+
+CHAIN = """
+func.func @f(%A: memref<8x6xf32>, %D: memref<8x6xf32>, %E: memref<8x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %T = memref.alloc() : memref<8x6xf32>
+  tir.for %i in 8 { tir.for %j in 6 {
+    tir.block "T" iters(%vi: spatial<8>, %vj: spatial<6>) = [%i, %j] {
+      %a = memref.load %A[%vi, %vj] : memref<8x6xf32>
+      @@producer %t %a
+      memref.store %t, %T[%vi, %vj] : memref<8x6xf32>
+    } } }
+  tir.for %i in 8 {
+    @@loop %x %zero
+    tir.for %j in 6 {
+    tir.block "E" iters(%vi: spatial<8>, %vj: spatial<6>) = [%i, %j] {
+      @@between %e %zero
+      memref.store %e, %E[%vi, %vj] : memref<8x6xf32>
+    } } }
+  tir.for %i in 8 { tir.for %j in 6 {
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<6>) = [%i, %j] {
+      %t = memref.load %T[%vi, %vj] : memref<8x6xf32>
+      @@consumer %d %t
+      memref.store %d, %D[%vi, %vj] : memref<8x6xf32>
+    } } }
+  func.return
+}"""
+SUM = """
+func.func @f(%A: memref<8x6xf32>, %R: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 { tir.for %k in 6 {
+    tir.block "R" iters(%vi: spatial<8>, %vk: reduce<6>) = [%i, %k] {
+      tir.init {
+        @@init %n %zero
+        memref.store %n, %R[%vi] : memref<8xf32>
+      }
+      %a = memref.load %A[%vi, %vk] : memref<8x6xf32>
+      @@update %t %a
+      %r = memref.load %R[%vi] : memref<8xf32>
+      %s = arith.addf %r, %t : f32
+      memref.store %s, %R[%vi] : memref<8xf32>
+    } } }
+  func.return
+}"""
+PADDING = """
+func.func @f(%X: memref<8xf32>, %P: memref<12xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c2 = arith.constant 2 : index
+  %c10 = arith.constant 10 : index
+  tir.for %i in 12 {
+    tir.block "P" iters(%v: spatial<12>) = [%i] {
+      %above = arith.cmpi sge, %v, %c2 : index
+      %below = arith.cmpi slt, %v, %c10 : index
+      %inside = arith.andi %above, %below : i1
+      %p = scf.if %inside -> (f32) {
+        %at = affine.apply affine_map<(d0) -> (d0 - 2)>(%v)
+        %x = memref.load %X[%at] : memref<8xf32>
+        @@inside %y %x
+        scf.yield %y : f32
+      } else {
+        scf.yield %zero : f32
+      }
+      memref.store %p, %P[%v] : memref<12xf32>
+    } }
+  func.return
+}"""
+WINDOW = """
+func.func @f(%A: memref<12xf32>, %C: memref<10xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %c1 = arith.constant 1 : index
+  %T = memref.alloc() : memref<12xf32>
+  tir.for %i in 12 {
+    tir.block "T" iters(%v: spatial<12>) = [%i] {
+      %a = memref.load %A[%v] : memref<12xf32>
+      @@producer %t %a
+      memref.store %t, %T[%v] : memref<12xf32>
+    } }
+  tir.for %i in 10 {
+    tir.block "C" iters(%v: spatial<10>) = [%i] {
+      %w = affine.apply affine_map<(d0) -> (d0 + 1)>(%v)
+      %x = memref.load %T[%v] : memref<12xf32>
+      %y = memref.load %T[%w] : memref<12xf32>
+      %s = arith.addf %x, %y : f32
+      @@consumer %d %s
+      memref.store %d, %C[%v] : memref<10xf32>
+    } }
+  func.return
+}"""
+PRODUCT = """
+func.func @f(%A: memref<4x8xi8>, %B: memref<8x16xi8>, %N: memref<4xf32>, %C: memref<4x16xi32>) {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0 : i32
+  tir.for %i in 4 { tir.for %j in 16 { tir.for %k in 8 {
+    tir.block "C" iters(%vi: spatial<4>, %vj: spatial<16>, %vk: reduce<8>) = [%i, %j, %k] {
+      tir.init { memref.store %none, %C[%vi, %vj] : memref<4x16xi32> }
+      %n = memref.load %N[%vi] : memref<4xf32>
+      @@factor %m %n
+      %o = arith.fptosi %m : f32 to i8
+      %x = memref.load %A[%vi, %vk] : memref<4x8xi8>
+      %a = arith.addi %x, %o : i8
+      %b = memref.load %B[%vk, %vj] : memref<8x16xi8>
+      %aa = arith.extsi %a : i8 to i32
+      %bb = arith.extsi %b : i8 to i32
+      %p = arith.muli %aa, %bb : i32
+      %c = memref.load %C[%vi, %vj] : memref<4x16xi32>
+      %s = arith.addi %c, %p : i32
+      memref.store %s, %C[%vi, %vj] : memref<4x16xi32>
+    } } } }
+  func.return
+}"""
+DESCRIPTION = """
+func.func private @seen(f32) -> f32 attributes {low.pure}
+func.func @d(%A: memref<6xf32>, %T: memref<6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %j in 6 {
+    tir.block "T" iters(%vj: spatial<6>) = [%j] {
+      %a = memref.load %A[%vj] : memref<6xf32>
+      %t = func.call @seen(%a) : (f32) -> f32
+      memref.store %t, %T[%vj] : memref<6xf32>
+    } }
+  func.return
+}"""
+
+Steps = Callable[[Schedule], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A step on a program, and the places at which an opaque op must make it illegal, and at which it is not."""
+
+    program: str
+    step: Steps
+    refused: tuple[str, ...] = ()
+    legal: tuple[str, ...] = ()
+    prepare: Steps = lambda sch: None
+
+
+def loop(sch: Schedule, block: str, at: int = 0) -> object:
+    return sch.get_loops(block)[at]
+
+
+def tensorize(sch: Schedule) -> None:
+    weft.register_tensor_intrinsic("rows of 6", weft.parse(DESCRIPTION), weft.parse(DESCRIPTION), override=True)
+    sch.tensorize(loop(sch, "T", 1), "rows of 6")
+
+
+CASES = {
+    "split": Case(CHAIN, lambda s: s.split(loop(s, "E"), [3, 3]), ("loop",), ("producer", "between", "consumer")),
+    "fuse": Case(CHAIN, lambda s: s.fuse(*s.get_loops("T")), (), ("producer", "between", "loop", "consumer")),
+    "tile": Case(CHAIN, lambda s: s.tile(*s.get_loops("T"), factors=[4, 3]), ("producer",), ("between", "consumer")),
+    "reorder": Case(CHAIN, lambda s: s.reorder(*s.get_loops("T")[::-1]), ("producer",), ("between", "consumer")),
+    "parallel": Case(CHAIN, lambda s: s.parallel(loop(s, "E")), ("between", "loop"), ("producer", "consumer")),
+    "vectorize": Case(CHAIN, lambda s: s.vectorize(loop(s, "E", 1)), ("between",), ("producer", "loop", "consumer")),
+    "unroll": Case(CHAIN, lambda s: s.unroll(loop(s, "E")), (), ("producer", "between", "loop", "consumer")),
+    "bind": Case(CHAIN, lambda s: s.bind(loop(s, "E"), "blockIdx.x"), ("between", "loop"), ("producer", "consumer")),
+    "merge": Case(
+        CHAIN, lambda s: s.merge(loop(s, "T"), loop(s, "E"), loop(s, "C")), ("producer", "between", "loop", "consumer")
+    ),
+    "loop_partition": Case(
+        CHAIN, lambda s: s.loop_partition(loop(s, "E"), [2, 0]), (), ("producer", "between", "loop", "consumer")
+    ),
+    "add_unit_loop": Case(CHAIN, lambda s: s.add_unit_loop("E"), (), ("producer", "between", "loop", "consumer")),
+    "reorder_block_iter_var": Case(
+        CHAIN, lambda s: s.reorder_block_iter_var("T", [1, 0]), (), ("producer", "between", "loop", "consumer")
+    ),
+    "annotate": Case(CHAIN, lambda s: s.annotate("T", "note", 1), (), ("producer", "between", "consumer")),
+    "unannotate": Case(
+        CHAIN, lambda s: s.unannotate("T", "note"), (), ("producer", "between"), lambda s: s.annotate("T", "note", 1)
+    ),
+    "compute_at": Case(CHAIN, lambda s: s.compute_at("T", loop(s, "C")), ("producer", "consumer", "between", "loop")),
+    "reverse_compute_at": Case(
+        CHAIN, lambda s: s.reverse_compute_at("C", loop(s, "T")), ("producer", "between", "loop", "consumer")
+    ),
+    "compute_inline": Case(CHAIN, lambda s: s.compute_inline("T"), ("producer", "between", "loop", "consumer")),
+    "reverse_compute_inline": Case(
+        CHAIN, lambda s: s.reverse_compute_inline("C"), ("producer", "between", "loop", "consumer")
+    ),
+    "cache_read": Case(CHAIN, lambda s: s.cache_read("T", 0, "local"), ("producer",), ("between", "loop", "consumer")),
+    "cache_write": Case(CHAIN, lambda s: s.cache_write("C", 0, "local"), ("consumer",), ("producer", "between")),
+    "set_scope": Case(CHAIN, lambda s: s.set_scope("T", 0, "local"), (), ("producer", "between", "loop", "consumer")),
+    "storage_align": Case(CHAIN, lambda s: s.storage_align("T", 0, 0, 4, 1), (), ("producer", "between", "consumer")),
+    "decompose_reduction": Case(SUM, lambda s: s.decompose_reduction("R", loop(s, "R", 1)), ("init", "update")),
+    "rfactor": Case(SUM, lambda s: s.rfactor(loop(s, "R", 1), 0), ("init", "update")),
+    "pad_einsum": Case(SUM, lambda s: s.pad_einsum("R", [3, 1]), ("init", "update")),
+    "blockize": Case(SUM, lambda s: s.blockize(loop(s, "R", 1)), ("init", "update")),
+    "tensorize": Case(CHAIN, tensorize, ("producer",)),
+    "reindex": Case(CHAIN, lambda s: s.reindex("C", ("write", 0)), ("consumer",), ("producer", "between", "loop")),
+    "transform_layout": Case(
+        CHAIN,
+        lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)),
+        (),
+        ("producer", "between", "loop", "consumer"),
+    ),
+    "transform_block_layout": Case(
+        CHAIN, lambda s: s.transform_block_layout("T", lambda i, j: (j, i)), ("producer",), ("between", "consumer")
+    ),
+    "recode": Case(PRODUCT, lambda s: s.recode("C", 2, "unsigned"), ("factor",)),
+    "decompose_padding": Case(PADDING, lambda s: s.decompose_padding("P", loop(s, "P")), ("inside",)),
+    "rolling_buffer": Case(
+        WINDOW,
+        lambda s: s.rolling_buffer("T", 0),
+        ("producer", "consumer"),
+        (),
+        lambda s: s.compute_at("T", loop(s, "C")),
+    ),
+}
+
+
+def test_every_primitive_is_tried() -> None:
+    assert set(CASES) == set(PRIMITIVES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_primitive(name: str) -> None:
+    case = CASES[name]
+    for kind in ("intrinsic", "helper"):
+        for at in (*case.refused, *case.legal):
+            sch = Schedule(weft.parse(written(case.program, at, kind)))
+            before = sch.mod.clone()
+            try:
+                case.prepare(sch)
+                case.step(sch)
+            except ScheduleError as error:
+                text = str(error)
+                assert at in case.refused, f"an op at {at} is {kind}: {text}"
+                assert "may have effects" in text or "not all ops are known to be free of effects" in text, text
+                continue
+            assert at not in case.refused, f"an op at {at} is {kind}, and the step was accepted"
+            assert compare_modules(before, sch.mod) is None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_primitive_with_a_pure_function(name: str) -> None:
+    case = CASES[name]
+    for at in case.refused:
+        sch = Schedule(weft.parse(written(case.program, at, "pure")))
+        case.prepare(sch)
+        case.step(sch)
+
+
+# Lowering
+
+LOWERED = """
+func.func private @seen(f32) -> f32
+func.func @f(%A: memref<10xf32>, %B: memref<10xf32>, %C: memref<8xf32>, %R: memref<4xf32>, %S: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %T = memref.alloc() : memref<10xf32>
+  tir.for %i in 4 { tir.for %j in 3 {
+    tir.block "guarded" iters(%v: spatial<10>) = [%i * 3 + %j] where [%i * 3 + %j] < [10] {
+      %a = memref.load %A[%v] : memref<10xf32>
+      %unused = func.call @seen(%zero) : (f32) -> f32
+      %again = func.call @seen(%zero) : (f32) -> f32
+      memref.store %again, %T[%v] : memref<10xf32>
+      %b = func.call @seen(%a) : (f32) -> f32
+      memref.store %b, %B[%v] : memref<10xf32>
+    } } }
+  tir.for %i in 2 parallel { tir.for %j in 4 vectorized {
+    tir.block "lanes" iters(%v: spatial<8>) = [%i * 4 + %j] {
+      %c = func.call @seen(%one) : (f32) -> f32
+      memref.store %c, %C[%v] : memref<8xf32>
+    } } }
+  tir.for %i in 4 { tir.for %k in 10 {
+    tir.block "sum" iters(%v: spatial<4>, %w: reduce<10>) = [%i, %k] {
+      tir.init {
+        %n = func.call @seen(%zero) : (f32) -> f32
+        memref.store %n, %R[%v] : memref<4xf32>
+      }
+      %t = memref.load %B[%w] : memref<10xf32>
+      %u = func.call @seen(%t) : (f32) -> f32
+      %r = memref.load %R[%v] : memref<4xf32>
+      %s = arith.addf %r, %u : f32
+      memref.store %s, %R[%v] : memref<4xf32>
+    } } }
+  tir.for %i in 4 unrolled {
+    %x = func.call @seen(%one) : (f32) -> f32
+    tir.for %k in 3 {
+      tir.block "start" iters(%v: spatial<4>, %w: reduce<3>) = [%i, %k] {
+        tir.init { memref.store %zero, %S[%v] : memref<4xf32> }
+        %y = func.call @seen(%zero) : (f32) -> f32
+        %r = memref.load %S[%v] : memref<4xf32>
+        %s = arith.addf %r, %y : f32
+        memref.store %s, %S[%v] : memref<4xf32>
+      } } }
+  func.return
+}"""
+TWICE = LOWERED.replace("      %unused = func.call @seen(%zero) : (f32) -> f32\n", "")
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_lowering_passes(target: str) -> None:
+    try:
+        register_lowering("seen")(lambda call: "seen_outside")
+        module = weft.parse(LOWERED)
+        reference = Reference(module)
+        for step in tir_to_low(target):
+            step.apply(Context(), module)
+            assert reference.compare(module) is None, step.name
+    finally:
+        register_intrinsic("seen", pure=False, override=True)
+
+
+def test_a_lost_call_is_a_difference() -> None:
+    found = compare_modules(weft.parse(LOWERED), weft.parse(TWICE))
+    assert "calls with effects[1] was @seen(0.0), is @seen(" in str(found)
+
+
+COUNTER = """
+@seen.count = internal global float 0.0
+define float @seen_outside(float %x) {
+  %old = load float, ptr @seen.count
+  %new = fadd float %old, 1.0
+  store float %new, ptr @seen.count
+  ret float %new
+}"""
+
+
+def test_machine_code_calls_in_order() -> None:
+    counted = iter(range(1, 1000))
+    register_intrinsic("seen", pure=False, meaning=lambda x: float(next(counted)), override=True)
+    register_lowering("seen", target="llvm")(lambda call: "seen_outside")
+    module = weft.parse(LOWERED.replace("parallel", ""))
+    module.attributes["low.import_llvm"] = ArrayAttr([StringAttr(COUNTER)])
+    shapes = (10, 10, 8, 4, 4)
+    interpreted, compiled = ([np.ones(n, np.float32) for n in shapes] for _ in range(2))
+    weft.Interpreter(module).call("f", *interpreted)
+    weft.build(module, target="llvm")["f"](*compiled)
+    for ours, theirs in zip(interpreted, compiled, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+KERNEL = """
+func.func private @seen(f32) -> f32
+func.func @f(%A: memref<8xf32>, %B: memref<8xf32>) {
+  %two = arith.constant 2.0 : f32
+  tir.for %b in 2 thread_binding<"blockIdx.x"> {
+    tir.block "once" iters(%v: spatial<2>) = [%b] {
+      %x = func.call @seen(%two) : (f32) -> f32
+    }
+    tir.for %t in 4 thread_binding<"threadIdx.x"> {
+      tir.block "each" iters(%v: spatial<8>) = [%b * 4 + %t] {
+        %a = memref.load %A[%v] : memref<8xf32>
+        %y = func.call @seen(%a) : (f32) -> f32
+        memref.store %y, %B[%v] : memref<8xf32>
+      } } }
+  func.return
+}"""
+
+
+def test_one_thread_does_what_stands_in_no_loop_over_threads() -> None:
+    def calls(module: ModuleOp) -> list[tuple[float, ...]]:
+        a, b = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+        with recorded_calls() as found:
+            weft.Interpreter(module).call("f", a, b)
+        return sorted(arguments for _, arguments in found)
+
+    module = weft.parse(KERNEL)
+    expected = calls(module)
+    assert len(expected) == 10
+    for step in kernels_to_low("cuda"):
+        if isinstance(step, LowerIntrinsicsPass):
+            break
+        step.apply(Context(), module)
+    assert "low.launch" in str(module)
+    assert calls(module) == expected
