@@ -72,6 +72,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.graph_ops import OPERATIONS
 from weft.dialects.graph_shapes import DimsAttr, ShapeError, shape_of, show_extent
+from weft.support.locations import record_places
 
 
 def _print_result_types(printer: Printer, types: Sequence[Attribute]) -> None:
@@ -438,7 +439,7 @@ class TupleGetOp(IRDLOperation):
 
 GRAPH = Dialect(
     "graph",
-    [ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp, *OPERATIONS],
+    record_places([ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp, *OPERATIONS]),
     [DimsAttr],
 )
 

@@ -61,6 +61,7 @@ from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS
 from weft.dialects.low_tiles import TILE_OPS
 from weft.dialects.strides import dynamic_extents
 from weft.support.facts import CallFact
+from weft.support.locations import record_places
 
 PARAMS = "low.params"
 """Function attribute: an array of `ParamAttr`, one for each parameter that callers pass."""
@@ -400,9 +401,11 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
 
 LOW = Dialect(
     "low",
-    [
-        *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp),
-        *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
-    ],
+    record_places(
+        [
+            *(ParallelForOp, GatherOp, ScatterOp, AccessPtrOp, StrideOp, PrefetchOp),
+            *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
+        ]
+    ),
     [AccessAttr, FragmentAttr, KernelAttr, ParamAttr],
 )

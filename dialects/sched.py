@@ -69,6 +69,7 @@ from weft.dialects.sched_sampling import (
     SamplePerfectTileOp,
     SamplingOp,
 )
+from weft.support.locations import record_places
 
 __all__ = [
     "BLOCK",
@@ -305,4 +306,4 @@ STEPS: tuple[type[StepOp], ...] = (
 
 _OPERATIONS: list[type[Operation]] = [FuncOp, *STEPS]
 
-SCHED = Dialect("sched", _OPERATIONS, [BlockType, LoopType, IntType])
+SCHED = Dialect("sched", record_places(_OPERATIONS), [BlockType, LoopType, IntType])

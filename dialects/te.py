@@ -72,6 +72,7 @@ from weft.dialects.te_elements import (
     verify_region,
 )
 from weft.dialects.te_reduce import ReduceOp
+from weft.support.locations import record_places
 
 __all__ = [
     "PARAMETER_ORDER",
@@ -268,4 +269,4 @@ class ComputeOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
-TE = Dialect("te", [ComputeOp, ReduceOp, YieldOp, AssumeShapeOp], [CombinerAttr])
+TE = Dialect("te", record_places([ComputeOp, ReduceOp, YieldOp, AssumeShapeOp]), [CombinerAttr])

@@ -57,6 +57,7 @@ from weft.dialects.tir_assume import AssumeOp as AssumeOp
 from weft.dialects.tir_kinds import PART_OF, IterKind, IterKindAttr, LoopKindAttr
 from weft.dialects.tir_loop import ForOp, verify_single_block
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
+from weft.support.locations import record_places
 
 
 def _filled(region: Region) -> Region:
@@ -402,6 +403,6 @@ class InitOp(IRDLOperation):
 
 TIR = Dialect(
     "tir",
-    [ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp],
+    record_places([ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp]),
     [IterKindAttr, LoopKindAttr],
 )

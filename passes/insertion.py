@@ -10,8 +10,9 @@ from typing import TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError, InternalError, WeftError, did_you_mean
 
 Inserted: TypeAlias = "ModulePass | str | Sequence[ModulePass | str]"
 """A pass, passes as text (`"my-pass{x=1},canonicalize"`), or several of them."""
@@ -28,6 +29,22 @@ class Step:
 
     run: ModulePass
     point: str | None
+
+
+def run_pass(module_pass: ModulePass, ctx: Context, module: ModuleOp) -> None:
+    """Apply a pass. What a pass of another package fails with becomes a `CompileError` that names the pass."""
+    try:
+        module_pass.apply(ctx, module)
+    except (WeftError, InternalError, ShrinkException):
+        raise
+    except DiagnosticException as error:
+        raise CompileError(f"pass '{module_pass.name}': {error}") from error
+    except Exception as error:
+        package = type(module_pass).__module__
+        if package.startswith("weft."):
+            error.add_note(f"while running pass '{module_pass.name}'")
+            raise
+        raise CompileError(f"pass '{module_pass.name}' of {package} failed: {type(error).__name__}: {error}") from error
 
 
 AfterStep: TypeAlias = Callable[[Step], None]

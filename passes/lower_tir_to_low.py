@@ -15,7 +15,7 @@ from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.sched import FuncOp as ScheduleOp
 from weft.dialects.tir_kinds import TIR_FUNCTION
-from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, with_insertions
+from weft.passes.insertion import AfterStep, Insertions, PassSequence, parse_insertions, run_pass, with_insertions
 from weft.passes.pipelines import tir_to_low
 from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.parameter_access import state_parameter_accesses
@@ -83,7 +83,7 @@ def lower_tir_to_low(
     for at, step in enumerate(steps):
         if at == first:
             owned = _begin(op, check_program)
-        step.run.apply(ctx, op)
+        run_pass(step.run, ctx, op)
         after(step)
     if not check_result:
         return

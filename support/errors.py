@@ -11,6 +11,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from xdsl.utils.exceptions import PassFailedException
+
 from weft.support.locations import SourceLocation, location_of, render_operation, render_source_line
 
 if TYPE_CHECKING:
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 
-class WeftError(Exception):
-    """Base of every error that weft raises about what a user gave it."""
+class WeftError(PassFailedException):
+    """Base of every error that weft raises about what a user gave it. Drivers of xDSL report it as a diagnostic."""
 
 
 class CompileError(WeftError):

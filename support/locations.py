@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, StringAttr
+from xdsl.dialects.builtin import FileLineColLoc, FusedLoc, IntAttr, StringAttr, UnknownLoc
 from xdsl.printer import Printer
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation
+    from xdsl.parser import Parser
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,29 @@ def location_of(operation: Operation) -> SourceLocation | None:
             return found
         op = op.parent_op()
     return None
+
+
+def record_places(ops: Sequence[type[Operation]]) -> list[type[Operation]]:
+    """Let ops of custom formats know where they were written when another parser than weft's reads them."""
+    for op in ops:
+        if "parse" in dir(op):
+            op.parse = classmethod(_placing(op.parse.__func__))  # pyright: ignore[reportAttributeAccessIssue]
+    return list(ops)
+
+
+def _placing(parse: Callable[[type[Operation], Parser], Operation]) -> Callable[[type[Operation], Parser], Operation]:
+    def parse_and_place(cls: type[Operation], parser: Parser) -> Operation:
+        if hasattr(parser, "place"):
+            return parse(cls, parser)
+        text, behind = parser.lexer.input, parser.pos
+        op = parse(cls, parser)
+        if isinstance(op.location, UnknownLoc):
+            start = text.content.rfind(cls.name.rpartition(".")[2], 0, behind) - len(cls.dialect_name()) - 1
+            line = text.content.count("\n", 0, start) + 1
+            op.location = _attribute(text.name, line, start - text.content.rfind("\n", 0, start))
+        return op
+
+    return parse_and_place
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
+from traceback import print_exception
 from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from xdsl.context import Context
@@ -18,7 +19,7 @@ from xdsl.passes import PassPipeline
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from weft.passes.insertion import PassSequence
+from weft.passes.insertion import PassSequence, run_pass
 from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
 from weft.support.files import write_output
@@ -221,6 +222,8 @@ class WeftOptMain(xDSLOptMain):
             output.write(f"{message_of(error)}\n")
             return 0
         output.flush()
+        if self.args.debug and error.__cause__ is not None:
+            print_exception(error.__cause__)
         print(message_of(error), file=sys.stderr, flush=True)
         return FAILURE
 
@@ -282,20 +285,12 @@ class WeftOptMain(xDSLOptMain):
             self._after_step(module_pass, step, prog, validator)
             lap(None)
 
-        try:
-            if isinstance(module_pass, PassSequence):
-                module_pass.run_steps(self.ctx, prog, after)
-                lap(f"{name}: check of the result")
-            else:
-                module_pass.apply(self.ctx, prog)
-                lap(name)
-        except DiagnosticException as error:
-            raise CompileError(f"pass '{module_pass.name}': {error}") from error
-        except (WeftError, ShrinkException):
-            raise
-        except Exception as error:
-            error.add_note(f"while running pass '{module_pass.name}'")
-            raise
+        if isinstance(module_pass, PassSequence):
+            module_pass.run_steps(self.ctx, prog, after)
+            lap(f"{name}: check of the result")
+        else:
+            run_pass(module_pass, self.ctx, prog)
+            lap(name)
 
     def _verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
         if self.args.disable_verify:

@@ -124,3 +124,28 @@ def test_expected_errors_that_do_not_come_fail(tmp_path: Path) -> None:
     done = weft_opt("d.mlir", "--parsing-diagnostics", cwd=tmp_path)
     assert done.returncode == 0
     assert "d.mlir:1:1: error: unknown operation 'foo.bar'" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "message"),
+    [
+        ("tir-split{block=B loop=7 factors=2,2}", '{file}:2:21: error: block "B" has 1 loops'),
+        ("tir-reorder{block=B loops=0,0}", "  at {file}:2:"),
+        ("verify-level{level=low}", "{file}:2:3: error: tir.for may not stand at level 'low'"),
+    ],
+)
+def test_drivers_of_xdsl_report_errors_with_their_place(
+    pipeline: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from xdsl.xdsl_opt_main import xDSLOptMain
+
+    file = tmp_path / "f.mlir"
+    file.write_text(
+        "func.func @f(%A: memref<4xf32>) {\n"
+        '  tir.for %i in 4 { tir.block "B" iters(%v: spatial<4>) = [%i] {\n'
+        "    %a = memref.load %A[%v] : memref<4xf32>\n"
+        "    memref.store %a, %A[%v] : memref<4xf32>\n"
+        "  } }\n  func.return\n}\n"
+    )
+    xDSLOptMain(args=[str(file), "-p", pipeline, "--verify-diagnostics"]).run()
+    assert message.format(file=file) in capsys.readouterr().out

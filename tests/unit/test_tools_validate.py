@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+import weft
 from weft.support.errors import CompileError
 from weft.tools.weft_opt import WeftOptMain
 
@@ -100,10 +101,13 @@ def test_a_pass_that_leaves_invalid_ir_is_named(drive: Callable[..., int], capsy
     assert "add.mlir:10:7: error: pass 'invalid' left IR that does not verify: 'memref.store' uses %b before" in err
 
 
-def test_a_pass_that_crashes_is_named(drive: Callable[..., int]) -> None:
-    with pytest.raises(LookupError) as caught:
-        drive("-p", "keep,crash")
-    assert caught.value.__notes__ == ["while running pass 'crash'"]
+def test_a_pass_that_crashes_is_named(drive: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert drive("-p", "keep,crash") == 1
+    assert capsys.readouterr().err.startswith(f"error: pass 'crash' of {__name__} failed: LookupError: ")
+    assert drive("-p", "keep,crash", "--debug") == 1
+    assert "in apply" in capsys.readouterr().err
+    with pytest.raises(CompileError, match=r"pass 'crash' of .*test_tools_validate failed: LookupError"):
+        weft.build(weft.parse(PROGRAM), passes={"before:vectorize": CrashPass()})
 
 
 def test_options_reach_a_pass_and_wrong_ones_are_errors(drive: Callable[..., int]) -> None:
