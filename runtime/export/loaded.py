@@ -105,5 +105,6 @@ def _check_runs_here(text: LibraryText, name: str) -> None:
     lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:
         raise CompileError(
-            f"'{name}' was compiled for {text.target.cpu}; this CPU, {process_cpu()}, lacks {', '.join(lacking)}"
+            f"'{name}' was compiled for {text.target.cpu} and cannot run in this process: this CPU, {process_cpu()}, "
+            f"lacks {', '.join(lacking)}"
         )

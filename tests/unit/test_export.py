@@ -43,7 +43,7 @@ def increment(extent: int | te.Var = 16, name: str = "increment") -> weft.Schedu
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    return weft.build(increment().mod)
+    return weft.build(increment().mod, target=Target.of_process(2))
 
 
 def test_headers_say_what_callers_must_see_to() -> None:
@@ -203,7 +203,9 @@ def test_libraries_are_checked_when_they_are_loaded(
     features = {name: False for name in loaded.process_features()}
     if features:
         monkeypatch.setattr(loaded, "process_features", lambda: features)
-        with pytest.raises(CompileError, match=r"f.so' was compiled for .*; this CPU, .*, lacks "):
+        with pytest.raises(
+            CompileError, match=r"f.so' was compiled for .* and cannot run in this process: this CPU, .*, lacks "
+        ):
             weft.load(tmp_path / "f.so")
 
 

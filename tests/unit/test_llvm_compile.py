@@ -18,7 +18,7 @@ from weft.support.errors import CompileError, InternalError
 from weft.support.machine import process_features
 from weft.support.target import Target
 
-HOST = Target("llvm")
+HOST = Target.of_process(2)
 X86 = Target.parse("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")
 
 ADD = """

@@ -14,7 +14,7 @@ from weft.runtime.timing import BenchmarkResult
 from weft.support.errors import CompileError, WeftError
 from weft.support.target import Target
 
-HOST = Target("llvm")
+HOST = Target.of_process(2)
 
 TEXT = """
 declare ptr @weft_alloc(i64)
