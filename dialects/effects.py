@@ -127,10 +127,12 @@ _stated: dict[str, Kinds] = {}
 """Effects that were stated of ops of other dialects, by name."""
 
 
-def state_effects(name: str, kinds: Iterable[MemoryEffectKind]) -> None:
+def state_effects(name: str, kinds: Iterable[MemoryEffectKind] | None) -> None:
     """State that ops called `name`, which have no `MemoryEffect` trait, have effects of these kinds on their memref
-    operands and no others (none at all with no kinds)."""
-    _stated[name] = frozenset(kinds)
+    operands and no others: none at all with no kinds, any with None, as it is of ops of which nothing was stated."""
+    _stated.pop(name, None)
+    if kinds is not None:
+        _stated[name] = frozenset(kinds)
     _silent.cache_clear()
 
 
@@ -336,7 +338,7 @@ def opaque_advice(op: Operation) -> str:
             return f"if @{name} has no effects, declare it with low.pure"
         inner = next((inner for inner in operations_in(function) if is_opaque(inner)), None)
         return "functions whose effects are known" if inner is None or inner is op else opaque_advice(inner)
-    return f"if {op_name(op)} has no effects, give it the trait Pure, or register_op(..., effects=())"
+    return f"if {op_name(op)} has no effects, give it the trait Pure, or weft.register_operation(..., effects=())"
 
 
 _VIEWS = (memref.CastOp, memref.MemorySpaceCastOp, memref.ReinterpretCastOp, memref.SubviewOp)

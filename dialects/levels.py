@@ -2,7 +2,7 @@
 
 Names that end in `.*` admit a whole dialect. Ops of other dialects join by registration:
 
-    weft.register_operation(ClampOp, levels=("tir", "low"), meaning=lambda op, x: min(max(x, 0.0), 1.0))
+    weft.register_operation(ClampOp, levels=("tir", "low"), effects=(), meaning=lambda op, x: min(max(x, 0.0), 1.0))
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from xdsl.traits import MemoryEffect
+
+from weft.dialects.effects import READ, WRITE, state_effects
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -77,6 +80,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 
 
 Meaning: TypeAlias = Callable[..., Any]
+_EFFECTS = {"read": READ, "write": WRITE}
 
 _registered: dict[str, tuple[frozenset[str], Meaning | None]] = {}
 """Name of an op -> the levels where it may stand, and what it computes."""
@@ -86,6 +90,7 @@ def register_operation(
     op: type[Operation] | str,
     *,
     levels: Collection[str],
+    effects: Collection[str] | None = None,
     meaning: Meaning | None = None,
     override: bool = False,
 ) -> None:
@@ -93,11 +98,13 @@ def register_operation(
 
     `meaning` computes it for the interpreter, of the op and one value for each operand: a Python number rounded to its
     type, a list for a vector, an `interp.values.Buffer` for a memref, an array for a tensor. It gives the value of the
-    result, a tuple for several. What the op reads and writes, its `MemoryEffect` traits state. A pass of the user
+    result, a tuple for several. What the op reads and writes, its `MemoryEffect` traits state, or `effects` where it
+    has none: `"read"`, `"write"` of its memref operands, both, or `()` for neither. An op of which nothing is stated
+    may do anything: it is not repeated, dropped, reordered, or run by several threads or lanes. A pass of the user
     lowers it before the level where it may not stand any more.
 
-    Raises `CompileError` for an unknown level, for ops of weft's own levels, and for a name that is registered when
-    `override` is not given.
+    Raises `CompileError` for an unknown level or effect, for effects of an op that has traits, for ops of weft's own
+    levels, and for a name that is registered when `override` is not given.
     """
     name = op if isinstance(op, str) else op.name
     for level in levels:
@@ -107,6 +114,12 @@ def register_operation(
         raise CompileError(f"operation '{name}' is one that weft knows")
     if name in _registered and not override:
         raise CompileError(f"an operation '{name}' is registered already; override=True replaces it")
+    for effect in effects or ():
+        if effect not in _EFFECTS:
+            raise CompileError(f"operation '{name}': unknown effect '{effect}'{did_you_mean(effect, _EFFECTS)}")
+    if effects is not None and not isinstance(op, str) and any(isinstance(t, MemoryEffect) for t in op.traits.traits):
+        raise CompileError(f"operation '{name}' has a trait that states its effects: give it no others")
+    state_effects(name, None if effects is None else [_EFFECTS[effect] for effect in effects])
     _registered[name] = frozenset(levels), meaning
 
 
@@ -115,6 +128,7 @@ def unregister_operation(op: type[Operation] | str) -> None:
     name = op if isinstance(op, str) else op.name
     if _registered.pop(name, None) is None:
         raise CompileError(f"no operation '{name}' is registered{did_you_mean(name, _registered)}")
+    state_effects(name, None)
 
 
 def registered_meaning(op_name: str) -> Meaning | None:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, MemRefType, NoneAt
 from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from weft.dialects.effects import op_name
 from weft.dialects.index_map import Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
@@ -225,9 +226,9 @@ class Emitter(SourceWriter):
         if rule is not None:
             rule(self, op)
             return
-        function = call_rule(op.name)
+        function = call_rule(op_name(op))
         if function is None:
-            raise CompileError.at(op, f"the interpreter has no meaning for '{op.name}'")
+            raise CompileError.at(op, f"the interpreter has no meaning for '{op_name(op)}'")
         arguments = ", ".join([self.operation_name(op), *map(self.argument, op.operands)])
         call = f"{self.helper(function)}({arguments})"
         if op.results:

@@ -1,6 +1,7 @@
 """Declared functions and registered ops: what a user said that they compute, rounded to the type of the result.
 
-Calls of intrinsics that are not pure are events: `recorded_calls` lists them, in order.
+Calls of intrinsics that are not pure, and registered ops whose effects are not known, are events: `recorded_calls`
+lists them, in order.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
+from weft.dialects.effects import is_opaque
 from weft.dialects.levels import registered_meaning
 from weft.dialects.low import INTRINSIC
 from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
@@ -34,19 +36,25 @@ if TYPE_CHECKING:
 
 
 IntrinsicEvent: TypeAlias = tuple[str, tuple[Any, ...]]
-"""The name and the arguments of a call that may have effects."""
+"""The name of a function or op that may have effects, and the numbers that it gets."""
 _events: ContextVar[list[IntrinsicEvent] | None] = ContextVar("events", default=None)
 
 
 @contextmanager
 def recorded_calls() -> Generator[list[IntrinsicEvent]]:
-    """The calls of intrinsics that are not pure which run inside of the `with`."""
+    """The calls and ops that may have effects which run inside of the `with`."""
     events: list[IntrinsicEvent] = []
     token = _events.set(events)
     try:
         yield events
     finally:
         _events.reset(token)
+
+
+def _record(name: str, arguments: Sequence[Any]) -> None:
+    events = _events.get()
+    if events is not None:
+        events.append((name, tuple(a for a in arguments if isinstance(a, (int, float)))))
 
 
 def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
@@ -60,9 +68,8 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
     compute, finish = intrinsic.meaning, [_finish(output) for output in outputs]
 
     def run(*arguments: Any) -> tuple[Any, ...]:
-        events = None if intrinsic.pure else _events.get()
-        if events is not None:
-            events.append((name, arguments))
+        if not intrinsic.pure:
+            _record(name, arguments)
         with _telling(function, f"intrinsic '{name}'", arguments):
             result = compute(*arguments)
             return tuple(finished(result) for finished in finish)
@@ -77,6 +84,8 @@ def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
         return None
 
     def run(op: Operation, *arguments: Any) -> Any:
+        if is_opaque(op):
+            _record(op_name, arguments)
         with _telling(op, f"'{op_name}'", arguments):
             given = meaning(op, *arguments)
             if not op.results:

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from weft.analysis.checks import check_program
+from weft.dialects.effects import op_name
 from weft.dialects.levels import LEVELS, allowed_at
 from weft.support.errors import CompileError, did_you_mean
 
@@ -47,7 +48,7 @@ def verify_level(root: Operation, level: str | None) -> None:
 
 
 def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
-    name = op.name
+    name = op_name(op)
     permitted = allowed.get(name)
     if permitted is None:
         permitted = allowed[name] = level is None or allowed_at(level, name)

@@ -25,7 +25,7 @@ from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.blockizing import Blockize
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
@@ -213,6 +213,7 @@ class Tensorize(MovingPrimitive):
     def _require_match_of_loop(self, loop: ForOp) -> None:
         """Asked of a copy of the function in which the loop is a block."""
         function = function_of(loop)
+        self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
         Blockize(loop).draft()
         copy = copy_with_callees(function)
         twins = dict(zip(function.walk(), copy.walk(), strict=True))

@@ -123,6 +123,10 @@ def test_misuse() -> None:
         weft.register_operation(HalfOp, levels=("low",))
     with pytest.raises(weft.CompileError, match=r"operation 'mine\.twice': unknown level 'tire', did you mean 'tir'"):
         weft.register_operation("mine.twice", levels=("tire",))
+    with pytest.raises(weft.CompileError, match=r"operation 'mine\.twice': unknown effect 'reed', did you mean 'read'"):
+        weft.register_operation("mine.twice", levels=("tir",), effects=("reed",))
+    with pytest.raises(weft.CompileError, match=r"operation 'mine\.half' has a trait that states its effects"):
+        weft.register_operation(HalfOp, levels=("tir",), effects=("read",), override=True)
     with pytest.raises(weft.CompileError, match=r"operation 'arith\.addf' is one that weft knows"):
         weft.register_operation("arith.addf", levels=("tir",))
     with pytest.raises(weft.CompileError, match=r"no operation 'mine\.twice' is registered"):
