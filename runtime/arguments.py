@@ -171,7 +171,7 @@ def _kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """The type of a value and its text, shortened."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
@@ -401,17 +401,17 @@ def _scalar_bits(signature: Signature, position: int, spec: ScalarSpec, value: o
         value = cast("object", value[()])
     if element.kind == "bool":
         if not isinstance(value, bool | np.bool_):
-            raise _fail(TypeError, signature, position, "a bool", _shown(value))
+            raise _fail(TypeError, signature, position, "a bool", shown(value))
         return 1 if value else 0
     if element.kind == "float":
         return _float_bits(signature, position, spec, value)
     try:
         number = operator.index(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise _fail(TypeError, signature, position, f"an integer ({spec.dtype})", _shown(value)) from error
+        raise _fail(TypeError, signature, position, f"an integer ({spec.dtype})", shown(value)) from error
     least, most = element.range
     if not least <= number <= most:
-        got = _shown(number).removeprefix("int ")
+        got = shown(number).removeprefix("int ")
         raise _fail(ValueError, signature, position, f"an integer from {least} to {most} ({spec.dtype})", got)
     return number & ((1 << 64) - 1)
 
@@ -422,7 +422,7 @@ def _float_bits(signature: Signature, position: int, spec: ScalarSpec, value: ob
             raise TypeError
         number = float(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise _fail(TypeError, signature, position, f"a number ({spec.dtype})", _shown(value)) from error
+        raise _fail(TypeError, signature, position, f"a number ({spec.dtype})", shown(value)) from error
     if spec.dtype == "float64":
         return int.from_bytes(struct.pack("<d", number), "little")
     with np.errstate(all="ignore"):

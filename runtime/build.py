@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects.builtin import (
-    IndexType,
-    MemRefType,
-)
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.element_types import element_name
-from weft.dialects.low import bounds_log_of, facts_of, imported_c, params_of, symbols_of
+from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, imported_c, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Region, SSAValue
 
     from weft.backends.llvm.compile import CodegenOptions
     from weft.dialects.low import ParamAttr
@@ -48,7 +46,30 @@ def signature_of(function: FuncOp) -> Signature:
     """
     args = tuple(_argument(function, param) for param in params_of(function))
     name, log = function.sym_name.data, bounds_log_of(function)
-    return Signature(name, args, symbols_of(function), _count_results(args), facts_of(function), log)
+    calls_out = any(isinstance(op, CallOp) for op in function.walk())
+    iterations = _iterations(function.body)
+    results, facts = _count_results(args), facts_of(function)
+    return Signature(name, args, symbols_of(function), results, facts, log, iterations, calls_out)
+
+
+def _iterations(region: Region) -> int:
+    """Iterations of the innermost loops of a region, as far as extents are known: others count as 1."""
+    total = 1
+    for op in (op for block in region.blocks for op in block.ops if op.regions):
+        if isinstance(op, scf.ForOp):
+            start, end, step = map(_constant, (op.lb, op.ub, op.step))
+            trips = 1 if start is None or end is None or step is None else -((start - end) // max(step, 1))
+        else:
+            trips = _constant(op.extent) if isinstance(op, ParallelForOp) else 1
+        total += max(trips or 1, 1) * sum(map(_iterations, op.regions))
+    return total
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
 
 
 def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:

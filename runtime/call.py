@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
+from weft.runtime.interrupts import interruptibly
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ArraySpec, ScalarSpec
 
@@ -51,9 +52,31 @@ class Caller:
         """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see
         `bind_arguments`."""
         bound = self.bind(*positional, **keywords)
-        slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
-        self._thunk(self.address, slots)
+        if self._writes_something(bound):
+            slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
+            self.run(bound, lambda: self._thunk(self.address, slots))
         return returned(bound.results)
+
+    def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
+        """Run `work`, a call with these arguments; one that may take long can be interrupted."""
+        if not self.may_take_long(bound):
+            work()
+            return
+        # It goes on after an interrupt: the thread holds the code and the arrays.
+        interruptibly(work, (self, bound))
+
+    def may_take_long(self, bound: BoundArguments) -> bool:
+        """See `Signature.may_take_long`."""
+        signature = self.signature
+        values = dict(zip(signature.symbols, bound.slots[len(signature.args) :], strict=True))
+        extents = (values[symbol] for symbol in signature.extent_symbols)
+        return signature.may_take_long(extents, sum(array.nbytes for array in bound.arrays))
+
+    def _writes_something(self, bound: BoundArguments) -> bool:
+        """Whether a call does anything: loops over 2^40 elements of nothing take long too."""
+        pairs = zip(self.signature.arrays, bound.arrays, strict=True)
+        written = [array.size for spec, array in pairs if spec.writes]
+        return any(written) or not written or self.signature.calls_out
 
     def bind(self, *positional: object, **keywords: object) -> BoundArguments:
         """Check the arguments of a call without calling."""

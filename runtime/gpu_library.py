@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import weakref
 from dataclasses import dataclass
@@ -136,16 +135,9 @@ class GpuTimeEvaluator(TimeEvaluator):
     def __init__(
         self, program: DeviceProgram, signature: Signature, number: int, repeat: int, min_repeat_ms: float
     ) -> None:
-        if number < 1 or repeat < 1 or min_repeat_ms < 0:
-            raise ValueError(
-                f"{signature.name}: time_evaluator needs number >= 1, repeat >= 1 and min_repeat_ms >= 0, "
-                f"got {number}, {repeat} and {min_repeat_ms}"
-            )
         self._program = program
         self._signature = signature
-        self._number = number
-        self._repeat = repeat
-        self._least = min_repeat_ms / 1e3
+        self._set_counts(signature.name, number, repeat, min_repeat_ms)
 
     def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
         loaded = self._program.loaded
@@ -162,18 +154,11 @@ class GpuTimeEvaluator(TimeEvaluator):
             try:
                 call.copy_in()
                 measure(1)
-                number, results = self._number, list[float]()
-                for _ in range(self._repeat):
-                    seconds = measure(number)
-                    while seconds < self._least:
-                        growth = min(self._least / max(seconds, 1e-9) * 1.1, 100.0)
-                        number = max(number + 1, math.ceil(number * growth))
-                        seconds = measure(number)
-                    results.append(seconds / number)
+                result = self._measured(measure)
                 call.copy_out()
             finally:
                 call.close()
-        return BenchmarkResult(tuple(results))
+        return result
 
 
 class DeviceModule:

@@ -27,8 +27,8 @@ declare void @Py_IncRef(ptr)
 @_Py_FalseStruct = external global i8
 @weft_ndarray_type = external global i8
 
-; function, thunk, slow, arguments, symbols, GIL bytes, table
-%call = type { ptr, ptr, ptr, i64, i64, i64, ptr }
+; function, thunk, slow, arguments, symbols, GIL bytes, table, a bit for each symbol that is an extent, iterations
+%call = type { ptr, ptr, ptr, i64, i64, i64, ptr, i64, double }
 ; kind, rank, itemsize, class, shape, writes, least, most, strides
 %arg = type { i32, i32, i64, i64, ptr, i64, i64, i64, ptr }
 ; buf, obj, len, itemsize, readonly, ndim, format, shape, strides, suboffsets, internal
@@ -319,7 +319,13 @@ done.argument:
 overlap:
   %o = phi i64 [ 0, %next ], [ %o.1, %overlap.done ]
   %o.finished = icmp eq i64 %o, %n
-  br i1 %o.finished, label %unset, label %overlap.argument
+  br i1 %o.finished, label %overlap.passed, label %overlap.argument
+overlap.passed:
+  %extents.at = getelementptr %call, ptr %call, i64 0, i32 7
+  %extents = load i64, ptr %extents.at
+  %iterations.at = getelementptr %call, ptr %call, i64 0, i32 8
+  %iterations = load double, ptr %iterations.at
+  br label %unset
 overlap.argument:
   %o.arg = getelementptr %arg, ptr %table, i64 %o
   %o.writes.at = getelementptr %arg, ptr %o.arg, i64 0, i32 5
@@ -361,19 +367,32 @@ overlap.done:
   %o.1 = add i64 %o, 1
   br label %overlap
 
-; A stride that no array tells is left to Python.
+; A stride that no array tells is left to Python, and so is a call that may take long.
 unset:
-  %u = phi i64 [ 0, %overlap ], [ %u.1, %unset.next ]
+  %u = phi i64 [ 0, %overlap.passed ], [ %u.1, %unset.next ]
+  %work = phi double [ %iterations, %overlap.passed ], [ %work.1, %unset.next ]
   %u.finished = icmp eq i64 %u, %symbols
-  br i1 %u.finished, label %run, label %unset.symbol
+  br i1 %u.finished, label %duration, label %unset.symbol
 unset.symbol:
   %u.at = getelementptr i64, ptr %symbol.slots, i64 %u
   %u.value = load i64, ptr %u.at
   %is.unset = icmp eq i64 %u.value, -9187201950435737472
   br i1 %is.unset, label %fail, label %unset.next
 unset.next:
+  %extents.shifted = lshr i64 %extents, %u
+  %is.extent = trunc i64 %extents.shifted to i1
+  %is.many = icmp sgt i64 %u.value, 1
+  %counts = and i1 %is.extent, %is.many
+  %factor = select i1 %counts, i64 %u.value, i64 1
+  %factor.wide = sitofp i64 %factor to double
+  %work.1 = fmul double %work, %factor.wide
   %u.1 = add i64 %u, 1
   br label %unset
+duration:
+  %much.work = fcmp oge double %work, LONG_ITERATIONS
+  %much.memory = icmp sge i64 %total, LONG_BYTES
+  %may.take.long = or i1 %much.work, %much.memory
+  br i1 %may.take.long, label %fail, label %run
 
 run:
   %function = load ptr, ptr %call

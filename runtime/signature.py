@@ -7,11 +7,19 @@ otherwise.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.facts import CallFact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONG_ITERATIONS: Final = 1 << 30
+LONG_BYTES: Final = 64 << 20
+"""Calls of as many iterations, or on arrays of as many bytes, may take long enough for somebody to interrupt them."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float"]
@@ -133,6 +141,10 @@ class Signature:
     bounds_log: tuple[str, ...] = ()
     """What the rows of the first argument mean, where that is a log of accesses outside of their arrays: int64 of shape
     (rows, 3) with whether one happened, an index, and the extent."""
+    iterations: int = 1
+    """Iterations of its loops whose extents are known at compile time; the extents that calls tell multiply them."""
+    calls_out: bool = True
+    """Whether it calls functions from outside, which may do more than write arrays."""
 
     def __post_init__(self) -> None:
         names = [arg.name for arg in self.args]
@@ -161,6 +173,17 @@ class Signature:
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(str(arg) for arg in self.args)})"
+
+    @property
+    def extent_symbols(self) -> tuple[str, ...]:
+        """The symbols that are extents; others are strides."""
+        extents = {extent for arg in self.arrays for extent in arg.shape}
+        return tuple(symbol for symbol in self.symbols if symbol in extents)
+
+    def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
+        """Whether a call with these values of `extent_symbols` may take more than some 30 ms."""
+        most = self.iterations * math.prod(max(extent, 1) for extent in extents)
+        return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 
     def parameter_types(self) -> tuple[str, ...]:
         """The LLVM type of each parameter of the native function, symbols included."""

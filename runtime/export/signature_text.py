@@ -76,6 +76,8 @@ def _function(signature: Signature) -> dict[str, object]:
         "symbols": signature.symbols,
         "results": signature.results,
         "facts": [fact.text for fact in signature.facts],
+        "iterations": signature.iterations,
+        "calls_out": signature.calls_out,
         "bounds_log": signature.bounds_log,
     }
 
@@ -100,6 +102,8 @@ def _signature(function: dict[str, Any]) -> Signature:
         function["results"],
         tuple(CallFact(fact) for fact in function["facts"]),
         tuple(function["bounds_log"]),
+        iterations=function["iterations"],
+        calls_out=function["calls_out"],
     )
 
 

@@ -2,14 +2,19 @@
 
 import array
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
 
+import weft
 from weft.backends.llvm.jit import jit
+from weft.runtime.build import signature_of
 from weft.runtime.call import Caller
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
@@ -600,3 +605,91 @@ def test_unknown_access_is_refused() -> None:
     checked: Access = access
     with pytest.raises(CompileError, match=re.escape("argument 'A': unknown access 'rw'")):
         ArraySpec("A", "int8", (), checked)
+
+
+SPIN = """
+define void @spin(ptr %A, ptr %B, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  store volatile float 1.0, ptr %B
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, TIMES
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+"""
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+from tests.unit.test_runtime_call import spinning
+from weft.runtime.timing import TimeEvaluator
+
+def interrupted(call):
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+
+few, b = np.zeros((4, 0), np.float32), np.zeros(4, np.float32)
+many = np.zeros((2**40, 0), np.float32)
+known, told, short = spinning(1 << 60, iterations=1 << 60), spinning(1 << 60), spinning(1 << 20)
+calls = {
+    "extents known": lambda: known.call(few, b),
+    "extents told": lambda: told.call(many, b),
+    "in Python": lambda: told.call_in_python(many, b),
+    "a long run": lambda: TimeEvaluator(known, 1, 1, 0.0)(few, b),
+    "short runs": lambda: TimeEvaluator(short, 10**9, 1, 0.0)(few, b),
+}
+sys.exit(", ".join(name for name, call in calls.items() if not interrupted(call)) or 0)
+"""
+
+
+def spinning(times: int, iterations: int = 1) -> Caller:
+    """A function that runs so many times; `iterations` is what its signature says of it."""
+    arguments = (ArraySpec("A", "float32", ("n", 0)), ArraySpec("B", "float32", (4,), "write"))
+    return caller(SPIN.replace("TIMES", str(times)), Signature("spin", arguments, ("n",), iterations=iterations))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="locks are not interruptible")
+def test_long_calls_and_timings_can_be_interrupted() -> None:
+    """In a process of its own, where the code that was interrupted goes on until the process ends."""
+    root = Path(__file__).resolve().parents[2]
+    result = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=root, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_calls_that_write_nothing_are_done_at_once() -> None:
+    arguments = (ArraySpec("A", "float32", ("n", "m")), ArraySpec("B", "float32", ("n", "m"), "write"))
+    text = SPIN.replace("%n)", "%n, i64 %m)").replace("TIMES", str(1 << 60))
+    nothing_outside = caller(text, Signature("spin", arguments, ("n", "m"), 1, calls_out=False))
+    assert nothing_outside.call(np.zeros((2**40, 0), np.float32)).shape == (2**40, 0)
+
+
+def test_signatures_count_iterations() -> None:
+    module = weft.parse("""
+    func.func private @outside()
+    func.func @f(%A: memref<?xf32>, %n: index) attributes {
+        low.params = [#low.param<"A", memref<?xf32>, readwrite, ["n"]>], low.symbols = ["n"]} {
+      %c0 = arith.constant 0 : index
+      %c3 = arith.constant 3 : index
+      %c100 = arith.constant 100 : index
+      low.parallel_for %i in %c100 {
+        scf.for %j = %c0 to %c100 step %c3 {
+          scf.for %k = %c0 to %n step %c3 {
+          }
+        }
+      }
+      func.return
+    }
+    func.func @g() attributes {low.params = []} {
+      func.call @outside() : () -> ()
+      func.return
+    }""")
+    _, f, g = (op for op in module.ops if isinstance(op, FuncOp))
+    assert signature_of(f).iterations == 1 + 100 * (1 + 34 * 2)
+    assert [signature_of(op).calls_out for op in (f, g)] == [False, True]

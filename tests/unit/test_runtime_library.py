@@ -145,8 +145,20 @@ def test_time_evaluator_counts_runs(library: Library) -> None:
 def test_time_evaluator_checks_arguments(library: Library) -> None:
     with pytest.raises(TypeError, match=r"copy: argument 1 \('X'\): expected elements of type float32, got float64"):
         library.time_evaluator("copy")(np.ones(1))
-    with pytest.raises(ValueError, match=r"copy: time_evaluator needs number >= 1, .*got 0, 3 and 0"):
-        library.time_evaluator("copy", number=0)
+    for counts, kind, message in (
+        ((0,), ValueError, "number: expected 1 to 1000000000, got int 0"),
+        ((10**30,), ValueError, "number: expected 1 to 1000000000, got int 1000000"),
+        ((10**5000,), ValueError, "number: expected 1 to 1000000000, got an integer of 16610 bits"),
+        ((1, 10**30), ValueError, "repeat: expected 1 to 1000000, got int 1000000"),
+        ((2.5,), TypeError, "number: expected an integer, got float 2.5"),
+        ((1, None), TypeError, "repeat: expected an integer, got NoneType None"),
+        ((1, 1, -1.0), ValueError, "min_repeat_ms: expected milliseconds, at least 0, got float -1.0"),
+        ((1, 1, float("nan")), ValueError, "min_repeat_ms: expected milliseconds, at least 0, got float nan"),
+        ((1, 1, float("inf")), ValueError, "min_repeat_ms: expected milliseconds, at least 0, got float inf"),
+        ((1, 1, "1"), TypeError, "min_repeat_ms: expected a number of milliseconds, got str '1'"),
+    ):
+        with pytest.raises(kind, match=f"copy: time_evaluator: {message}"):
+            library.time_evaluator("copy", *counts)
     with pytest.raises(KeyError, match="did you mean 'copy'"):
         library.time_evaluator("cop")
 
