@@ -89,7 +89,8 @@ def to_attributes(values: dict[object, object]) -> dict[str, Attribute]:
     named: dict[str, Attribute] = {}
     for name, value in values.items():
         if not isinstance(name, str) or not name:
-            raise CompileError(f"names of attributes are strings, got {name!r}")
+            got = repr(name) if isinstance(name, str) else f"a value of type {type(name).__name__}"
+            raise CompileError(f"names of attributes are strings, got {got}")
         named[name] = to_attribute(value)
     return named
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block
 
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
@@ -15,10 +15,12 @@ from weft.frontends.script import tir
 from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AXIS, Construct
 from weft.frontends.script.part_parser import StatementPartParser
+from weft.frontends.script.python_rules import both, shown
 from weft.frontends.script.regions import box_of
-from weft.frontends.script.values import Buffer, Leaf, static_extent
-from weft.frontends.te.expr import Binary, Compare, Expr
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf
+from weft.frontends.te.expr import Binary, Compare, Const, Expr, as_expr, binary
 from weft.frontends.te.operators import BinaryKind, Predicate
+from weft.frontends.te.shapes import as_index
 
 _KINDS = {"S": SPATIAL, "R": REDUCE}
 
@@ -30,11 +32,16 @@ class Head:
     axes: list[tuple[str, IterKindAttr, int | Expr, Expr]] = field(
         default_factory=list[tuple[str, IterKindAttr, int | Expr, Expr]]
     )
+    starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """Where axes start that do not start at 0."""
+    conditions: list[Expr] = field(default_factory=list[Expr])
+    """What instances need to run, beside the guards."""
     guards: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
     annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
         default_factory=list[tuple[type[AccessRegionOp], ast.Call]]
     )
+    views: list[ast.stmt] = field(default_factory=list[ast.stmt])
     init: ast.With | None = None
 
 
@@ -48,11 +55,30 @@ class BlockParser(StatementPartParser):
         name = self._evaluator.string(call.args[0], "the name of a block") if call.args else ""
         head, body = self._head(node.body)
         self._place(node)
+        if not head.conditions:
+            self._block(node, name, head, body)
+            return
+        condition = head.conditions[0]
+        for other in head.conditions[1:]:
+            condition = self._evaluator.apply(call, both, BinaryKind.AND, condition, other)
+        value = self._emitter.value(condition)
+        then = Block()
+        with self._emitter.body(then):
+            self._block(node, name, head, body)
+        self._place(node)
+        self._emitter.effect(self._emitter.conditional(value, then, None, 0))
+
+    def _block(self, node: ast.With, name: str, head: Head, body: Sequence[ast.stmt]) -> None:
         op = self._emitter.block(name, head.axes, head.guards, head.annotations)
-        leaves = {axis: Leaf.of(argument, axis) for (axis, *_), argument in zip(head.axes, op.iter_vars, strict=True)}
+        leaves: dict[str, object] = {}
+        for (axis, *_), argument in zip(head.axes, op.iter_vars, strict=True):
+            leaf = Leaf.of(argument, axis)
+            start = head.starts.get(axis)
+            leaves[axis] = leaf if start is None else self._evaluator.apply(node, binary, BinaryKind.ADD, leaf, start)
         outer = self._function.readable
         self._function.readable = None
         with self._emitter.body(op.body.block), self._evaluator.scope(leaves):
+            self._read_body(head.views)
             for kind, regions in head.regions:
                 self._regions(kind, regions)
             if head.init is not None:
@@ -83,6 +109,11 @@ class BlockParser(StatementPartParser):
                 if head.init is not None or any(self._word(s) is not tir.alloc_buffer for s in rest):
                     raise self._error(node, "T.init() stands in a block once, before what is computed")
                 head.init = node
+            elif (
+                word is tir.match_buffer and head.init is None and all(self._word(s) is tir.alloc_buffer for s in rest)
+            ):
+                head.views.append(node)
+                continue
             elif isinstance(word, Construct) and word in _HEAD:
                 if not declaring:
                     raise self._error(node, f"{word} stands first in a block, before what is computed")
@@ -113,7 +144,7 @@ class BlockParser(StatementPartParser):
         elif word is tir.where:
             self._no_axes(head, call)
             for argument in call.args:
-                head.guards += self._guards(argument, self._evaluator.evaluate(argument))
+                self._guards(head, argument, self._evaluator.evaluate(argument))
         elif word is tir.block_attr:
             value = self._evaluator.evaluate(call.args[0]) if len(call.args) == 1 else None
             if not isinstance(value, dict):
@@ -150,20 +181,41 @@ class BlockParser(StatementPartParser):
         if len(names) != 1:
             raise self._error(target, f"one axis, and {len(names)} names")
         kind = SPATIAL if word is SPATIAL_AXIS else REDUCE
-        extent = self._domain(call.args[0], names[0])
+        start, extent = self._domain(call.args[0], names[0])
         binding = self._evaluator.index(call.args[1], f"the binding of {names[0]}")
-        head.axes.append((names[0], kind, extent, binding))
+        self._axis(head, call, names[0], kind, start, extent, binding)
 
-    def _domain(self, node: ast.expr, name: str) -> int | Expr:
-        """The extent of an axis, given alone or as (0, n)."""
+    def _axis(
+        self, head: Head, node: ast.expr, name: str, kind: IterKindAttr, start: Expr, extent: int | Expr, binding: Expr
+    ) -> None:
+        """An axis that runs from `start` on: in IR it counts from 0, and its name means start + it."""
+        self._start(head, node, name, start)
+        if name in head.starts:
+            binding = self._evaluator.apply(node, binary, BinaryKind.SUB, binding, start)
+        head.axes.append((name, kind, extent, binding))
+
+    def _start(self, head: Head, node: ast.expr, name: str, start: Expr) -> None:
+        pending = [start]
+        while pending:
+            top = pending.pop()
+            if isinstance(top, BufferLoad) or (isinstance(top, Leaf) and top.extent is not None):
+                raise self._error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
+            pending += top.parts
+        if not _is_zero(start):
+            head.starts[name] = start
+
+    def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
+        """Start and extent of an axis: the extent alone, or (start, stop)."""
         value = self._evaluator.evaluate(node)
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
-            low, high = bounds
-            if static_extent(low) != 0:
-                raise self._error(node, f"axis {name} starts at 0: bind it to what is counted from there")
-            return self._evaluator.as_extent(node, high, f"the extent of {name}")
-        return self._evaluator.as_extent(node, cast("object", value), f"the extent of {name}")
+            low, high = (self._evaluator.apply(node, as_index, bound, f"a bound of {name}") for bound in bounds)
+            if isinstance(low, Const) and isinstance(high, Const):
+                size: Expr = Const(high.value - low.value, "int64")
+            else:
+                size = high if _is_zero(low) else self._evaluator.apply(node, binary, BinaryKind.SUB, high, low)
+            return low, self._evaluator.as_extent(node, size, f"the extent of {name}")
+        return as_expr(0), self._evaluator.as_extent(node, cast("object", value), f"the extent of {name}")
 
     def _remap(self, head: Head, names: Sequence[str], call: ast.Call) -> None:
         kinds = self._evaluator.string(call.args[0], "the kinds of axes")
@@ -178,35 +230,40 @@ class BlockParser(StatementPartParser):
         for name, kind, variable in zip(names, kinds, variables, strict=True):
             if kind not in _KINDS:
                 raise self._error(call.args[0], f'the kind of an axis is "S" or "R", got "{kind}"')
-            if not isinstance(variable, Leaf) or variable.extent is None:
+            _, leaf, start = self._function.shifted.get(id(variable), (variable, variable, as_expr(0)))
+            if not isinstance(leaf, Leaf) or leaf.extent is None:
                 raise self._error(
-                    call.args[1],
-                    f"{name}: T.axis.remap takes loop variables that start at 0; write T.axis.spatial(extent, binding)",
+                    call.args[1], f"{name}: T.axis.remap takes loop variables; write T.axis.spatial(extent, binding)"
                 )
-            head.axes.append((name, _KINDS[kind], variable.extent, variable))
+            self._start(head, call.args[1], name, start)
+            head.axes.append((name, _KINDS[kind], leaf.extent, leaf))
 
-    def _guards(self, node: ast.expr, condition: object) -> list[tuple[Expr, Expr]]:
-        """A conjunction of comparisons of indices as pairs left < right."""
+    def _guards(self, head: Head, node: ast.expr, condition: object) -> None:
+        """Comparisons of indices are guards left < right, other conditions stand around the block."""
         if condition is True:
-            return []
-        if isinstance(condition, Binary) and condition.kind is BinaryKind.AND:
-            return self._guards(node, condition.left) + self._guards(node, condition.right)
-        if not isinstance(condition, Compare) or not (condition.left.is_index and condition.right.is_index):
-            raise self._error(node, f"T.where takes comparisons of loop variables joined by `and`, got `{condition}`")
+            return
+        if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
+            self._guards(head, node, condition.left)
+            self._guards(head, node, condition.right)
+            return
+        if not isinstance(condition, Expr) or condition.dtype != "bool":
+            raise self._error(node, f"T.where takes conditions, got {shown(condition)}")
+        is_guard = isinstance(condition, Compare) and condition.left.is_index and condition.right.is_index
+        if not isinstance(condition, Compare) or not is_guard or condition.predicate is Predicate.NE:
+            head.conditions.append(condition)
+            return
         left, right = condition.left, condition.right
         match condition.predicate:
             case Predicate.LT:
-                return [(left, right)]
+                head.guards.append((left, right))
             case Predicate.GT:
-                return [(right, left)]
+                head.guards.append((right, left))
             case Predicate.LE:
-                return [(left, right + 1)]
+                head.guards.append((left, right + 1))
             case Predicate.GE:
-                return [(right, left + 1)]
+                head.guards.append((right, left + 1))
             case Predicate.EQ:
-                return [(left, right + 1), (right, left + 1)]
-            case Predicate.NE:
-                raise self._error(node, "T.where has no `!=`: use an if statement")
+                head.guards += [(left, right + 1), (right, left + 1)]
 
     # Regions
 
@@ -220,9 +277,13 @@ class BlockParser(StatementPartParser):
                 raise self._error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
             if kind is ReadsOp:
                 self._function.readable = frozenset({buffer.value, *(self._function.readable or ())})
-            corner, sizes = box_of(self._evaluator, node, buffer)
+            corner, sizes = box_of(self._evaluator, node, buffer, widen=True)
             self._place(node)
             self._emitter.region(kind, buffer, corner, sizes)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
 
 
 _HEAD = (tir.reads, tir.writes, tir.where, tir.block_attr, SPATIAL_AXIS, REDUCE_AXIS, REMAP_AXES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,14 +12,17 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.frontends.script import tir
-from weft.frontends.script.constructs import Construct, dtype_of
+from weft.frontends.script.constructs import Construct, DType, dtype_of
 from weft.frontends.script.function import Call
 from weft.frontends.script.generic import generic_op
 from weft.frontends.script.part_parser import PartParser
+from weft.frontends.script.python_rules import shown
 from weft.frontends.script.regions import box_of
 from weft.frontends.script.values import Buffer, Opaque, Pointer, Symbol
+from weft.frontends.script.views import FlatView
 from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import as_expr
+from weft.frontends.te.expr import Const, as_expr
+from weft.frontends.te.operators import as_number
 
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's words and numbers for access; "w" says nothing about reading."""
@@ -93,6 +97,10 @@ class CallParser(PartParser):
         return self._emitter.argument(self._evaluator.expression(node))
 
     def _outside_operand(self, node: ast.expr) -> SSAValue:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            buffer = self._evaluator.evaluate(node)
+            if isinstance(buffer, Buffer):
+                return self._emitter.pointer(self._start_of(buffer, "readwrite"))
         if isinstance(node, ast.Name):
             value = self._evaluator.evaluate(node)
             if isinstance(value, Symbol) and value.dtype == "int32":
@@ -110,6 +118,8 @@ class CallParser(PartParser):
             if isinstance(buffer, Buffer):
                 return self._whole(node, buffer)
         word = self._evaluator.evaluate(node.func) if isinstance(node.func.value, ast.Name) else None
+        if isinstance(word, Construct) and word is tir.tvm_access_ptr:
+            return self._flat(node)
         if not isinstance(word, Construct) or word not in (tir.address_of, tir.access_ptr):
             return None
         if not node.args or not isinstance(node.args[0], ast.Subscript):
@@ -124,10 +134,37 @@ class CallParser(PartParser):
         access = _MASKS.get(mask) if isinstance(mask, str | int) else None
         if access is None:
             raise self._error(node, f'access is "r", "w" or "rw": {buffer.name}.access_ptr("r")')
-        extents = buffer.extents
-        sizes = tuple(e for e in extents if isinstance(e, int)) if all(isinstance(e, int) for e in extents) else None
-        start = tuple(as_expr(0) for _ in extents)
-        return self._decided(Pointer(buffer, start, sizes or None, access))
+        return self._start_of(buffer, access)
+
+    def _start_of(self, buffer: Buffer, access: str) -> Pointer:
+        """A pointer to the first element, which gives access to all."""
+        corner = buffer.element([as_expr(0)] * buffer.rank) or ()
+        sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
+        is_box = len(sizes) == buffer.rank and buffer.rank and not isinstance(buffer, FlatView)
+        return self._decided(Pointer(buffer.stored, corner, buffer.box(sizes) if is_box else None, access))
+
+    def _flat(self, node: ast.Call) -> Pointer:
+        """`T.tvm_access_ptr(T.type_annotation("float32"), A.data, offset, extent, mask)`: offset in elements."""
+        if len(node.args) != 5 or node.keywords:
+            raise self._error(
+                node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{tir.tvm_access_ptr.usage}`"
+            )
+        dtype, buffer, mask = (self._evaluator.evaluate(node.args[position]) for position in (0, 1, 4))
+        if not isinstance(buffer, Buffer):
+            raise self._error(node.args[1], "a pointer points into a buffer, A.data")
+        if not isinstance(dtype, DType) or dtype.name != buffer.dtype:
+            raise self._error(node.args[0], f"{buffer.name} has elements of {buffer.dtype}, got {shown(dtype)}")
+        access = _MASKS.get(mask) if isinstance(mask, int) else None
+        if access is None:
+            raise self._error(node.args[4], f"a mask is 1 for reading, 2 for writing, or 3, got {shown(mask)}")
+        offset = self._evaluator.index(node.args[2], "an offset")
+        if isinstance(offset, Const) and offset.value == 0:
+            extent = as_number(self._evaluator.evaluate(node.args[3]))
+            start = self._start_of(buffer, access)
+            whole = start.sizes is not None and math.prod(start.sizes) == extent
+            return start if whole else replace(start, sizes=None)
+        place = self._evaluator.stored_indices(node.args[2], FlatView(buffer, buffer.name, None), [offset])
+        return self._decided(Pointer(buffer, place, None, access))
 
     def _into(self, node: ast.Call, element: ast.Subscript, word: Construct) -> Pointer:
         buffer = self._evaluator.evaluate(element.value)
@@ -140,9 +177,9 @@ class CallParser(PartParser):
             if access not in _WORDS:
                 raise self._error(node, f"access is one of {', '.join(_WORDS)}: `{word.usage}`")
         if not any(isinstance(item, ast.Slice) for item in items):
-            return Pointer(buffer, self._evaluator.indices(element, buffer), None, access)
+            return Pointer(buffer.stored, self._evaluator.indices(element, buffer), None, access)
         corner, sizes = box_of(self._evaluator, element, buffer)
-        return Pointer(buffer, tuple(corner), tuple(sizes), access)
+        return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
         """What is written may be read before, unless the block says what it reads."""

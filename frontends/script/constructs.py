@@ -91,7 +91,17 @@ class Namespace:
 SPATIAL_AXIS = Construct("axis.spatial", "vi = T.axis.spatial(128, i)")
 REDUCE_AXIS = Construct("axis.reduce", "vk = T.axis.reduce(128, k)")
 REMAP_AXES = Construct("axis.remap", 'vi, vk = T.axis.remap("SR", [i, k])')
-AXIS = Namespace("axis", spatial=SPATIAL_AXIS, S=SPATIAL_AXIS, reduce=REDUCE_AXIS, R=REDUCE_AXIS, remap=REMAP_AXES)
+AXIS = Namespace(
+    "axis",
+    spatial=SPATIAL_AXIS,
+    S=SPATIAL_AXIS,
+    reduce=REDUCE_AXIS,
+    R=REDUCE_AXIS,
+    scan=SPATIAL_AXIS,
+    opaque=SPATIAL_AXIS,
+    remap=REMAP_AXES,
+)
+"""Axes of TVM that keep their order, `scan` and `opaque`, are spatial ones: dependences say which orders are legal."""
 DTYPES = {name: DType(name) for name in TYPES}
 
 

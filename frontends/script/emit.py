@@ -34,6 +34,7 @@ from weft.frontends.script.values import (
     Stride,
     Symbol,
     hint_of,
+    reads,
     same_index,
     static_extent,
 )
@@ -113,6 +114,10 @@ class ScriptEmitter(ElementEmitter):
         key = ("cast", value, "index")
         known = self._known(key)
         return known if known is not None else self._remember(key, self.append(IndexCastOp(value, _INDEX)))
+
+    def fixed(self, expr: Expr) -> Expr:
+        """An index expression that no store changes: elements that it reads are read now."""
+        return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
         """The value of an argument of a call: an index, or a scalar in its dtype, which an index becomes at once."""

@@ -19,7 +19,6 @@ from weft.frontends.script import tir
 from weft.frontends.script.attributes import AttributeText
 from weft.frontends.script.constructs import Construct, DType, Namespace
 from weft.frontends.script.emit import ScriptEmitter
-from weft.frontends.script.flat_views import FlatView, indices_in
 from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
 from weft.frontends.script.python_rules import (
     BUILTINS,
@@ -27,12 +26,13 @@ from weft.frontends.script.python_rules import (
     OF_VALUES,
     OPERATORS,
     PYTHON_FAILURES,
+    adapted,
     both,
     may_call,
     shown,
 )
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import Buffer, BufferLoad, Stride
+from weft.frontends.script.values import Buffer, BufferLoad
 from weft.frontends.te.expr import Const, Expr, as_expr, number_as
 from weft.frontends.te.operators import BinaryKind, as_number
 from weft.frontends.te.shapes import as_index
@@ -219,7 +219,7 @@ class Evaluator:
         if function is None:
             raise self.source.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
         if isinstance(left, Expr) or isinstance(right, Expr):
-            left, right = self.scalar(node, left), self.scalar(node, right)
+            left, right = adapted(self.scalar(node, left), self.scalar(node, right))
         elif isinstance(left, Buffer) or isinstance(right, Buffer):
             self.scalar(node, left if isinstance(left, Buffer) else right)
         self.apply(node, check_operands, type(kind), left, right)
@@ -259,7 +259,7 @@ class Evaluator:
                 raise self.source.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
             if isinstance(left, Expr | Buffer) or isinstance(right, Expr | Buffer):
                 left, right = self.scalar(node, left), self.scalar(node, right)
-            holds = self.apply(node, function, left, right)
+            holds = self.apply(node, function, *adapted(left, right))
             if isinstance(result, Expr) and isinstance(holds, Expr):
                 result = self.apply(node, both, BinaryKind.AND, result, holds)
             elif result is True or holds is False:
@@ -308,11 +308,11 @@ class Evaluator:
             case "scope":
                 return buffer.scope
             case "data":
-                return buffer
+                return buffer.stored
             case "elem_offset":
-                return Const(0, "int64")
+                return buffer.offset
             case "strides":
-                return tuple(buffer.strides.get(d, Stride(buffer, d)) for d in range(buffer.rank))
+                return tuple(buffer.stride(d) for d in range(buffer.rank))
             case _:
                 raise self.source.error(
                     node, f"buffer {buffer.name} has no '{node.attr}': it has shape, strides, dtype, scope and data"
@@ -347,14 +347,17 @@ class Evaluator:
                 raise self.source.error(
                     node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices"
                 )
-        indices = tuple(self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes))
-        if not isinstance(buffer, FlatView):
-            return indices
-        found = self.apply(node, indices_in, buffer.whole, indices[0])
+        indices = [self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes)]
+        return self.stored_indices(node, buffer, indices)
+
+    def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The indices of an element of `buffer` in the buffer that has it."""
+        found = self.apply(node, buffer.element, indices)
         if found is None:
             raise self.source.error(
                 node,
-                f"which element of {buffer.whole.name} this is cannot be told: `{indices[0]}` is no sum of its strides",
+                f"it cannot be told which element of {buffer.stored.name} this is: `{indices[0]}` is no sum of its "
+                "strides",
             )
         return found
 
@@ -364,6 +367,8 @@ class Evaluator:
         function = self.evaluate(node.func)
         if isinstance(function, Construct) and function is tir.attr:
             return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
+        if isinstance(function, Construct) and function is tir.Let:
+            return self._let(node)
         if isinstance(function, Construct):
             raise self.source.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
@@ -377,6 +382,18 @@ class Evaluator:
                 f"{', '.join(sorted(BUILTINS))} on numbers",
             )
         return self.checked_call(node, cast("Callable[..., object]", function), args, kwargs)
+
+    def _let(self, node: ast.Call) -> object:
+        """`T.Let(body, where={x: value})`: a name in an expression."""
+        where = node.keywords[0].value if len(node.keywords) == 1 and node.keywords[0].arg == "where" else None
+        if len(node.args) != 1 or not isinstance(where, ast.Dict):
+            raise self.source.error(node, f"T.Let has an expression and values of names: `{tir.Let.usage}`")
+        with self.scope():
+            for key, value in zip(where.keys, where.values, strict=True):
+                if not isinstance(key, ast.Name):
+                    raise self.source.error(key or value, "a name stands here")
+                self.bind_checked(key, self.scalar(value, self.evaluate(value)))
+            return self.evaluate(node.args[0])
 
     def arguments(self, node: ast.Call) -> tuple[list[object], dict[str, object]]:
         """The evaluated arguments of a call."""

@@ -22,10 +22,11 @@ from weft.frontends.script.attributes import parse_attribute, to_attributes
 from weft.frontends.script.constructs import DType, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.flat_views import FlatView
 from weft.frontends.script.python_rules import shown
+from weft.frontends.script.regions import box_of
 from weft.frontends.script.source import Positioned, Source, free_names
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
+from weft.frontends.script.views import FlatView, RegionView, strides_in
 from weft.frontends.te.dtypes import type_of
 from weft.frontends.te.expr import Const, Expr
 from weft.frontends.te.operators import as_number
@@ -88,6 +89,8 @@ class FunctionParser:
         self._offsets: list[tuple[Expr, SourceLocation]] = []
         """Offsets of the first elements of buffers, and where they are declared."""
         self._handles: list[Handle] = []
+        self.shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
+        """By identity: loop variables that do not start at 0, the variables that do, and what is between them."""
         self.readable: frozenset[SSAValue] | None = None
         """The buffers that the block around the current statement says it reads, if it says so."""
 
@@ -379,9 +382,10 @@ class FunctionParser:
         """`A = T.match_buffer(a, (m, n), "float32")`."""
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{tir.match_buffer.usage}`")
-        handle = self.evaluator.evaluate(node.args[0])
+        whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
+        handle = self.evaluator.evaluate(whole)
         if isinstance(handle, Buffer):
-            raise self.error(node.args[0], f"views of buffers cannot be declared: use {handle.name} itself")
+            return self._region_view(node, handle, name)
         if not isinstance(handle, Handle):
             raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {shown(handle)}")
         if handle.buffer is not None:
@@ -389,6 +393,50 @@ class FunctionParser:
         handle.buffer = self._buffer(node, node.args[1:], node.keywords, name, handle.position)
         self._declared.append(handle.buffer)
         return handle.buffer
+
+    def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
+        """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
+        more = ("scope", "strides", "elem_offset")
+        options = self.options(node, node.args[1:], node.keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
+        corner, sizes = box_of(self.evaluator, node.args[0], whole, as_declared=True)
+        shape = self._shape(options["shape"], name) if "shape" in options else sizes
+        first = len(sizes) - len(shape)
+        if first < 0 or tuple(sizes[first:]) != tuple(shape) or any(size != 1 for size in sizes[:first]):
+            raise self.error(node, f"{name} has the shape of the region of {whole.name}, {sizes}, got {tuple(shape)}")
+        for option, found, wanted in (
+            ("dtype", self.dtype(options["dtype"]) if "dtype" in options else whole.dtype, whole.dtype),
+            ("scope", self.scope(options["scope"]) if "scope" in options else whole.scope, whole.scope),
+        ):
+            if found != wanted:
+                raise self.error(options[option], f"{name} is a part of {whole.name}, whose {option} is {wanted}")
+        fixed = [self.emitter.fixed(low) for low in corner]  # elements that it depends on are read here
+        view = RegionView(whole, name, tuple(fixed), tuple(sizes[first:]))
+        if "strides" in options:
+            strides = items(self.evaluator.evaluate(options["strides"]) or ())
+            if strides and len(strides) != view.rank:
+                raise self.error(
+                    options["strides"], f"{name} has {view.rank} dimensions, and {len(strides)} strides are given"
+                )
+            own = strides_in(whole)[first:]
+            for dimension, stride in enumerate(strides):
+                what = f"stride {dimension} of {name}"
+                self._same_as(options["strides"], stride, own[dimension], view.stride(dimension), what, whole)
+        if "elem_offset" in options:
+            value = self.evaluator.evaluate(options["elem_offset"])
+            offset = view.offset
+            number = offset.value if isinstance(offset, Const) else offset
+            self._same_as(options["elem_offset"], value, number, offset, f"elem_offset of {name}", whole)
+        return view
+
+    def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
+        """A stride or offset of a region: a new name for it, or the same number."""
+        name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
+        if name is not None and name.isidentifier() and not isinstance(self.evaluator.known(name), Leaf):
+            self.evaluator.bind(name, expr)
+        elif value is not None and (as_number(value) is None or as_number(value) != known):
+            raise self.error(
+                node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
+            )
 
     def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`Y = T.alloc_buffer((128, 128), "float32")`."""
@@ -445,7 +493,7 @@ class FunctionParser:
         if not isinstance(symbol, str) or not symbol:
             raise self.error(node, f"the name of a function is a word, got {symbol!r}")
         self.name = symbol
-        if attributes.pop(NOALIAS, True) is not True:
+        if not all(attributes.pop(name, True) is True for name in (NOALIAS, "tirx.noalias")):
             raise self.error(node, f"{NOALIAS} is True: calls check that buffers do not overlap")
         self._attributes.update(self.evaluator.apply(node, to_attributes, attributes))
 

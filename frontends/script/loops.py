@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from xdsl.ir import Attribute
@@ -14,8 +15,8 @@ from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import Construct
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Leaf
-from weft.frontends.te.expr import Const, Expr, binary
-from weft.frontends.te.operators import BinaryKind, as_number
+from weft.frontends.te.expr import Const, Expr, as_expr, binary
+from weft.frontends.te.operators import BinaryKind
 
 _LOOPS: Mapping[Construct, LoopKind] = {
     tir.serial: LoopKind.SERIAL,
@@ -24,6 +25,16 @@ _LOOPS: Mapping[Construct, LoopKind] = {
     tir.unroll: LoopKind.UNROLLED,
     tir.thread_binding: LoopKind.THREAD_BINDING,
 }
+
+
+@dataclass(frozen=True)
+class _Range:
+    """A loop variable, which is start + step * i for i below extent."""
+
+    name: str
+    start: Expr | int
+    step: int
+    extent: Expr | int
 
 
 class LoopParser(StatementPartParser):
@@ -44,8 +55,8 @@ class LoopParser(StatementPartParser):
             raise self._error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
         if word is tir.grid:
             extents = self._grid(call, names)
-            starts: list[Expr | int] = [0] * len(names)
-            self._nest(node, names, starts, extents, LoopKind.SERIAL, None, {})
+            loops = [_Range(name, 0, 1, extent) for name, extent in zip(names, extents, strict=True)]
+            self._around(loops, LoopKind.SERIAL, None, {}, node, node.body)
             return
         kind = LoopKind.SERIAL if word is range else _LOOPS.get(word)
         if kind is None:
@@ -53,8 +64,7 @@ class LoopParser(StatementPartParser):
         if len(names) != 1:
             raise self._error(node.target, f"one loop has one variable, got {len(names)}")
         thread, annotations = self._loop_options(call, kind)
-        start, extent = self._range(call, names[0])
-        self._nest(node, names, [start], [extent], kind, thread, annotations)
+        self._around([self._range(call, names[0])], kind, thread, annotations, node, node.body)
 
     def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
         """The extents of `T.grid(m, n)`, `T.grid(*shape)`."""
@@ -86,63 +96,58 @@ class LoopParser(StatementPartParser):
                     raise self._error(keyword, "annotations are a dict")
                 named = cast("dict[object, object]", value or {})
                 annotations = self._evaluator.apply(keyword, to_attributes, named)
-            else:
+            elif keyword.arg != "step" or ast.unparse(call.func) == "range":
                 raise self._error(keyword, f"loops have no option {keyword.arg}")
         if kind is LoopKind.THREAD_BINDING and thread is None:
             raise self._error(call, f"the thread axis is missing: `{tir.thread_binding.usage}`")
         return thread, annotations
 
-    def _range(self, call: ast.Call, name: str) -> tuple[Expr | int, Expr | int]:
-        """Start and extent of `range(stop)`, `range(start, stop)`."""
-        if not 1 <= len(call.args) <= 3:
-            raise self._error(call, "a loop has a stop, or a start and a stop")
-        if len(call.args) == 3 and as_number(self._evaluator.evaluate(call.args[2])) != 1:
-            raise self._error(call.args[2], "loops step by 1: multiply the variable instead")
-        if len(call.args) == 1:
-            return 0, self._evaluator.extent(call.args[0], f"the extent of {name}")
-        start = self._evaluator.index(call.args[0], f"the start of {name}")
-        stop = self._evaluator.index(call.args[1], f"the stop of {name}")
-        if isinstance(start, Const) and isinstance(stop, Const):
-            extent = Const(max(0, int(stop.value) - int(start.value)), "int64")
-            return int(start.value), self._evaluator.as_extent(call, extent, f"the extent of {name}")
-        if isinstance(start, Const) and start.value == 0:
-            return 0, stop
-        return start, self._evaluator.apply(call, lambda: stop - start)
-
-    def _nest(
-        self,
-        node: ast.For,
-        names: Sequence[str],
-        starts: Sequence[Expr | int],
-        extents: Sequence[Expr | int],
-        kind: LoopKind,
-        thread: str | None,
-        annotations: Mapping[str, Attribute],
-    ) -> None:
-        self._around(list(zip(names, starts, extents, strict=True)), kind, thread, annotations, node, node.body)
+    def _range(self, call: ast.Call, name: str) -> _Range:
+        """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
+        steps = [k.value for k in call.keywords if k.arg == "step"] + call.args[2:]
+        if not 1 <= len(call.args) <= 3 or len(steps) > 1:
+            raise self._error(call, "a loop has a stop, or a start and a stop, and a step")
+        step = self._evaluator.extent(steps[0], f"the step of {name}") if steps else 1
+        if not isinstance(step, int) or step < 1:
+            raise self._error(call, f"the step of {name} is a positive number, got {step}")
+        what = f"the extent of {name}"
+        if len(call.args) == 1 and step == 1:
+            return _Range(name, 0, 1, self._evaluator.extent(call.args[0], what))
+        start = self._evaluator.index(call.args[0], f"the start of {name}") if len(call.args) > 1 else as_expr(0)
+        stop = self._evaluator.index(call.args[min(1, len(call.args) - 1)], f"the stop of {name}")
+        first = int(start.value) if isinstance(start, Const) else start
+        if isinstance(first, int) and isinstance(stop, Const):
+            number = Const(max(0, -((first - int(stop.value)) // step)), "int64")
+            return _Range(name, first, step, self._evaluator.as_extent(call, number, what))
+        size = stop if isinstance(first, int) and first == 0 else self._evaluator.apply(call, lambda: stop - start)
+        return _Range(name, first, step, size if step == 1 else (size + (step - 1)) // step)
 
     def _around(
         self,
-        variables: Sequence[tuple[str, Expr | int, Expr | int]],
+        variables: Sequence[_Range],
         kind: LoopKind,
         thread: str | None,
         annotations: Mapping[str, Attribute],
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """Nested loops over variables (name, start, extent) around statements. All extents are evaluated first."""
+        """Nested loops over variables around statements. All extents are evaluated first."""
         if not variables:
             self._read_body(statements)
             return
-        for _, _, extent in variables:
-            if isinstance(extent, Expr):
-                self._emitter.index(extent)
-        (name, start, extent), *rest = variables
-        op = self._emitter.loop(extent, name, kind, thread, annotations)
-        leaf = Leaf.of(op.induction_variable, name, extent)
-        shifted = isinstance(start, Expr) or start != 0
-        variable = self._evaluator.apply(node, binary, BinaryKind.ADD, leaf, start) if shifted else leaf
-        with self._emitter.body(op.body.block), self._evaluator.scope({name: variable}):
+        for variable in variables:
+            if isinstance(variable.extent, Expr):
+                self._emitter.index(variable.extent)
+        first, *rest = variables
+        op = self._emitter.loop(first.extent, first.name, kind, thread, annotations)
+        value: Expr = Leaf.of(op.induction_variable, first.name, first.extent)
+        if first.step != 1:
+            value = self._evaluator.apply(node, binary, BinaryKind.MUL, value, first.step)
+        if isinstance(first.start, Expr) or first.start != 0:
+            leaf, value = value, self._evaluator.apply(node, binary, BinaryKind.ADD, value, first.start)
+            if isinstance(leaf, Leaf):
+                self._function.shifted[id(value)] = value, leaf, as_expr(first.start)
+        with self._emitter.body(op.body.block), self._evaluator.scope({first.name: value}):
             self._around(rest, kind, thread, annotations, node, statements)
         self._place(node)
         self._emitter.effect(op)
@@ -153,4 +158,4 @@ class LoopParser(StatementPartParser):
             raise self._error(call, f"T.launch_thread takes a thread axis and an extent: `{tir.launch_thread.usage}`")
         thread = self._evaluator.string(call.args[0], "the thread axis")
         extent = self._evaluator.extent(call.args[1], f"the extent of {name}")
-        self._around([(name, 0, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
+        self._around([_Range(name, 0, 1, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)

@@ -32,7 +32,7 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
     """
     remember_text(name, text)
     source = Source(name, text)
-    names: dict[str, object] = {"T": tir, "tir": tir, "I": ir, "ir": ir}
+    names: dict[str, object] = {"T": tir, "tir": tir, "tirx": tir, "I": ir, "ir": ir}
     evaluator = Evaluator(source, names)
     functions: list[ast.FunctionDef] = []
     module: ModuleOp | None = None
@@ -112,8 +112,8 @@ def _last_name(node: ast.expr) -> str | None:
 def _import(node: ast.Import | ast.ImportFrom, names: dict[str, object]) -> None:
     """Names that an import gives the namespaces; what else it imports is not known."""
     for alias in node.names:
-        if isinstance(node, ast.ImportFrom) and alias.name in ("tir", "ir"):
-            names[alias.asname or alias.name] = tir if alias.name == "tir" else ir
+        if isinstance(node, ast.ImportFrom) and alias.name in ("tir", "tirx", "ir"):
+            names[alias.asname or alias.name] = ir if alias.name == "ir" else tir
 
 
 def _constant(source: Source, evaluator: Evaluator, node: ast.stmt, names: dict[str, object]) -> None:

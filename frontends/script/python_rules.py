@@ -13,7 +13,8 @@ from typing import Any
 from weft.frontends.script import ir, tir
 from weft.frontends.script.constructs import Construct, DType, Namespace
 from weft.frontends.script.values import Buffer, Leaf, Symbol, reads
-from weft.frontends.te.expr import Const, Expr, Select, as_expr, binary
+from weft.frontends.te.dtypes import is_integer
+from weft.frontends.te.expr import Const, Expr, Select, as_expr, binary, cast_to
 from weft.frontends.te.operators import BinaryKind
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
@@ -52,6 +53,16 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
 """Python's functions that scripts may also use on values of the program."""
 PYTHON_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """How Python refuses values."""
+
+
+def adapted(left: object, right: object) -> tuple[object, object]:
+    """Two operands; an index beside a narrower integer of the program has the dtype of that one."""
+    if isinstance(left, Expr) and isinstance(right, Expr) and left.is_index != right.is_index:
+        index, other = (left, right) if left.is_index else (right, left)
+        if is_integer(other.dtype) and other.dtype != index.dtype and not isinstance(other, Const):
+            cast = cast_to(index, other.dtype)
+            return (cast, other) if left.is_index else (other, cast)
+    return left, right
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:

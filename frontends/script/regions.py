@@ -6,13 +6,26 @@ import ast
 from typing import cast
 
 from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.values import Buffer, same_index
+from weft.frontends.script.values import Buffer, Leaf, Stride, Symbol, same_index
 from weft.frontends.te.expr import Binary, Const, Expr, as_expr
 from weft.frontends.te.operators import BinaryKind
 
 
-def box_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-    """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError."""
+def box_of(
+    evaluator: Evaluator, node: ast.expr, buffer: Buffer, *, as_declared: bool = False, widen: bool = False
+) -> tuple[list[Expr], list[int]]:
+    """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError.
+
+    They are those in the buffer that stores its elements, but with `as_declared`. With `widen` a dimension whose range
+    depends on data, or whose size does, is taken whole.
+    """
+    corner, sizes = _declared_box(evaluator, node, buffer, widen)
+    if as_declared:
+        return corner, sizes
+    return list(evaluator.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
+
+
+def _declared_box(evaluator: Evaluator, node: ast.expr, buffer: Buffer, widen: bool) -> tuple[list[Expr], list[int]]:
     if not isinstance(node, ast.Subscript):
         if not all(isinstance(extent, int) for extent in buffer.extents):
             raise evaluator.source.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -26,20 +39,36 @@ def box_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[E
     sizes: list[int] = []
     for dimension, item in enumerate(items):
         what = f"the region of {buffer.name} in dimension {dimension}"
+        extent = buffer.extents[dimension]
+        size: int | None = 1
         if not isinstance(item, ast.Slice):
-            corner.append(evaluator.index(item, what))
-            sizes.append(1)
-            continue
-        if item.step is not None:
+            low = evaluator.index(item, what)
+        elif item.step is not None:
             raise evaluator.source.error(node, f"{what} has a step: regions are boxes")
-        low = as_expr(0) if item.lower is None else evaluator.index(item.lower, what)
-        high = buffer.extents[dimension] if item.upper is None else evaluator.index(item.upper, what)
-        size = None if high is None else _difference(as_expr(high), low)
+        else:
+            low = as_expr(0) if item.lower is None else evaluator.index(item.lower, what)
+            high = extent if item.upper is None else evaluator.index(item.upper, what)
+            size = None if high is None else _difference(as_expr(high), low)
+        if widen and isinstance(extent, int) and extent and (size is None or not _is_plain(low)):
+            low, size = as_expr(0), extent
         if size is None or size < 1:
             raise evaluator.source.error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
         corner.append(low)
         sizes.append(size)
     return corner, sizes
+
+
+def _is_plain(expr: Expr) -> bool:
+    """Whether an index is made of variables by + - * // and %."""
+    pending = [expr]
+    while pending:
+        top = pending.pop()
+        if not isinstance(top, Leaf | Symbol | Stride | Const) and not (
+            isinstance(top, Binary) and top.kind not in (BinaryKind.MIN, BinaryKind.MAX)
+        ):
+            return False
+        pending += top.parts
+    return True
 
 
 def _difference(left: Expr, right: Expr) -> int | None:

@@ -157,10 +157,17 @@ class StatementParser:
         if isinstance(target, ast.Tuple | ast.List):
             self._unpack(target, value)
         elif isinstance(target, ast.Name):
-            dtype = None if annotation is None else self.evaluator.evaluate(annotation)
-            self.bind(target, self._evaluate(target, value), dtype if isinstance(dtype, DType) else None)
+            dtype = None if annotation is None else self._declared_dtype(annotation)
+            self.bind(target, self._evaluate(target, value), dtype)
         else:
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
+
+    def _declared_dtype(self, annotation: ast.expr) -> DType | None:
+        """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""
+        found = self.evaluator.evaluate(annotation)
+        if isinstance(found, Construct) and found is tir.let and isinstance(annotation, ast.Subscript):
+            found = self.evaluator.evaluate(annotation.slice)
+        return found if isinstance(found, DType) else None
 
     def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):

@@ -6,7 +6,7 @@ reads. What TVM's newer versions call `sblock` is a block here too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from weft.frontends.script import constructs as _constructs
 from weft.frontends.script.constructs import DTYPES, Annotation, Construct, DType, Namespace, dtype_of
@@ -64,6 +64,7 @@ from weft.frontends.te.operators import BinaryKind, Predicate
 # Types of parameters, and dtypes
 
 Buffer = Annotation("Buffer", 'A: T.Buffer((128, 128), "float32")')
+let = Annotation("let", "x: T.let[T.float32] = A[0] + A[1]")
 handle = Annotation("handle", "a: T.handle")
 type = Annotation("type", 'A: T.type("memref<4x4xf32, strided<[8, 1]>>")')
 bool, int8, int16, int32, int64 = (DTYPES[name] for name in ("bool", "int8", "int16", "int32", "int64"))
@@ -108,12 +109,14 @@ op = Construct("op", 'x = T.op("arith.divui", a, b, results=["i32"])')
 call_extern = Construct("call_extern", 'T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), dtype="int32")')
 call_pure_extern = Construct("call_pure_extern", 'y = T.call_pure_extern("erff", x, dtype="float32")')
 access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')
+tvm_access_ptr = Construct("tvm_access_ptr", 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 16, 1)')
 address_of = Construct("address_of", "T.address_of(A[vi, vj])")
 attr = Construct("attr", 'T.attr("1 : i8")')
 
 
 # Values
 
+Let = Construct("Let", "T.Let(x * x, where={x: A[0] + 1.0})")
 Expression = Expr
 fabs = abs
 Select = _math.select
@@ -195,6 +198,11 @@ def eq(x: ExprLike, y: ExprLike) -> Expr:
     return compare(Predicate.EQ, x, y)
 
 
+def type_annotation(dtype: object) -> DType:
+    """An element type, as pointers name theirs."""
+    return DTYPES[dtype_of(dtype)]
+
+
 def min_value(dtype: object) -> Expr:
     """The least finite number of a dtype."""
     return _math.min_value(dtype_of(dtype))
@@ -210,14 +218,14 @@ def infinity(dtype: object = "float32") -> Expr:
     return _math.infinity(dtype_of(dtype))
 
 
-FUNCTIONS: dict[str, Callable[..., Expr]] = {
+FUNCTIONS: Mapping[str, Callable[..., object]] = {
     function.__name__: function
     for function in (
         *(abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, clz, cos, cosh, ctz, erf, exp, exp2, expm1),
         *(floor, floordiv, floormod, if_then_else, isfinite, isinf, isnan, log, log1p, log2, log10, popcount, pow),
         *(round, rsqrt, sigmoid, sin, sinh, sqrt, tan, tanh, trunc, truncdiv, truncmod),
         *(Cast, cast, max, min, ceildiv, likely, And, Or, Not, bitwise_and, bitwise_or, bitwise_xor),
-        *(shift_left, shift_right, eq, min_value, max_value, infinity),
+        *(shift_left, shift_right, eq, type_annotation, min_value, max_value, infinity),
     )
 } | {"Select": Select, "fabs": fabs, "nearbyint": nearbyint, "power": power, "truncate": truncate}
 """The functions of values, by the name they have in scripts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -72,6 +73,23 @@ class Buffer:
     def stored(self) -> Buffer:
         """The buffer that has the elements: this one, unless it is another name for one."""
         return self
+
+    def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
+        """The indices in `stored` of an element of this buffer; None where they cannot be told."""
+        return tuple(indices)
+
+    def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """The sizes in `stored` of a box of this buffer."""
+        return tuple(sizes)
+
+    def stride(self, dimension: int) -> Expr:
+        """How many elements lie between neighbours in a dimension."""
+        return self.strides.get(dimension, Stride(self, dimension))
+
+    @property
+    def offset(self) -> Expr:
+        """How many elements lie before the first one, in the memory of `stored`."""
+        return Const(0, "int64")
 
     @property
     def type(self) -> MemRefType[Attribute]:

@@ -154,7 +154,10 @@ def f(A: T.Buffer((8, 16), "float32"), C: T.Buffer((8, 16), "float32")):
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("X = T.Buffer((m,), data=A_1.data)\nX[m] = 1.0", "which element of A_1 this is cannot be told: `m` is no sum"),
+        (
+            "X = T.Buffer((m,), data=A_1.data)\nX[m] = 1.0",
+            "it cannot be told which element of A_1 this is: `m` is no sum",
+        ),
         ("X = T.Buffer((m, n), data=A_1.data)", "X is the memory of A_1: it has one dimension, got 2"),
         ("X = T.Buffer((m,))", "a buffer that is declared here is another's memory"),
         ('X = T.Buffer((m,), "int8", data=A_1.data)', "X is int8, and the memory of A_1 is float32"),
