@@ -17,7 +17,7 @@ from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
 from weft.analysis.computed import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
-from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 
@@ -142,7 +142,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
                 seen.update((part, None) for part in _parts_of(value, own) if part not in own)
     for value in seen:
         if any(_is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
-            raise NotProved(f"it depends on {_value_text(value)}, which is not affine in the loops")
+            raise NotProved(f"it depends on {value_text(value)}, which is not affine in the loops")
     return list(seen)
 
 
@@ -160,23 +160,11 @@ def _is_defined_in(value: SSAValue, loop: ForOp) -> bool:
     return holder is not None and is_inside(holder, loop)
 
 
-def _value_text(value: SSAValue) -> str:
-    if value.name_hint:
-        return f"%{value.name_hint}"
-    return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"
-
-
 def _require_free(symbols: Sequence[SSAValue]) -> None:
     """A point with values of computed symbols, such as a product of extents, proves nothing: raises `NotProved`."""
     for value in symbols:
         if not is_symbol(value):
-            raise NotProved(f"it depends on what {_value_text(value)} is")
-
-
-def _require_linear(system: System) -> None:
-    """A point of a system with products by symbols may be none of the program: raises `NotProved`."""
-    if not system.is_linear:
-        raise NotProved("it depends on products of values that are known at run time only")
+            raise NotProved(f"it depends on what {value_text(value)} is")
 
 
 def unfused(domain: Domain) -> Domain:
@@ -365,9 +353,19 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
         point = system.find_point()
         if point is not None:
             _require_free(symbols)
-            _require_linear(system)
             return _side(point, "first", own), _side(point, "second", own)
     return None
+
+
+def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
+    """Whether every instance that `domain` runs in an iteration of `loops`, which are around both, is one that `other`
+    runs in that iteration. Raises `NotProved`."""
+    symbols = list(dict.fromkeys([*_symbols(domain, loops), *_symbols(other, loops)]))
+    places: list[Variable] = [("iterator", at) for at in range(len(domain.bindings))]
+    outside = [loop.induction_variable for loop in loops]
+    keep: list[Variable] = [*outside, *(value for value in symbols if value not in outside), *places]
+    mine, theirs = (_reached(part).projection(keep) for part in (domain, other))
+    return within_budget(lambda: mine.is_subset(theirs))
 
 
 def instance_of_both(first: Domain, second: Domain) -> tuple[Point, Point] | None:
@@ -393,7 +391,6 @@ def instance_of_both(first: Domain, second: Domain) -> tuple[Point, Point] | Non
     if point is None:
         return None
     _require_free(symbols)
-    _require_linear(system)
     return _side(point, "first", _values_of(first)), _side(point, "second", _values_of(second))
 
 

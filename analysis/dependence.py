@@ -201,13 +201,14 @@ def _conflict_between(
         for values in small_values([*_parts_of(first), *_parts_of(second)]):
             numbered = PairSystem(first, second, shared, values)
             ordered(numbered)
-            point = numbered.find_point()
+            point = numbered.find_candidate()
             if point is not None:
-                return Conflict(first, second, {**point, **values}, is_known(first) and is_known(second), values=values)
-    point = system.find_point()
+                exact = numbered.is_exact and is_known(first) and is_known(second)
+                return Conflict(first, second, {**point, **values}, exact, values=values)
+    point = system.find_candidate()
     if point is None:
         return None
-    return Conflict(first, second, point, is_exact(first) and is_exact(second))
+    return Conflict(first, second, point, system.is_exact and is_exact(first) and is_exact(second))
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:

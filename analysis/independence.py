@@ -16,6 +16,7 @@ from weft.analysis.dependence import (
     loops_of_element,
     undecided,
 )
+from weft.analysis.motion import shared_element
 from weft.analysis.privacy import has_own
 from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
@@ -36,7 +37,7 @@ def carried_conflict(loop: ForOp, *, reductions: bool = True, inits: bool = True
     private: dict[SSAValue, bool | NotProved] = {}
     unproved: NotProved | None = None
     for first, second in conflicting_pairs(found):
-        if not reductions and (is_accumulation if inits else is_reduction_step)(first, second):
+        if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
         # First, and once a buffer: one question instead of one for each pair of accesses.
         if first.buffer not in private:
@@ -50,6 +51,11 @@ def carried_conflict(loop: ForOp, *, reductions: bool = True, inits: bool = True
     if unproved is not None:
         raise unproved
     return None
+
+
+def _starts_once(first: Access, second: Access) -> bool:
+    """Whether both are steps of one reduction whose element no other spatial instance of the block starts again."""
+    return is_reduction_step(first, second) and first.block is not None and shared_element(first.block) is None
 
 
 def _privacy(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | NotProved:

@@ -8,12 +8,12 @@ from functools import partial
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_loop_value, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import is_one_place, symbols_in
 from weft.analysis.sets import Naming, NotProved, System, Variable
-from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, scope_of
+from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -95,7 +95,7 @@ def passing_conflict(
             for theirs in of_other:
                 if not _matters(mine, theirs, flow_to=flow_to):
                     continue
-                violation = _conflict(mine, theirs, shared)
+                violation = conflict_of(mine, theirs, shared)
                 if violation is not None:
                     return violation
     return None
@@ -109,12 +109,39 @@ def _matters(mine: Access, theirs: Access, *, flow_to: bool) -> bool:
     return theirs.is_write if flow_to else mine.is_write
 
 
-def _conflict(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
+def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Violation | None:
+    """Two instances that touch one element, in one iteration of the `shared` loops: why they cannot change places."""
     try:
         conflict = conflict_between(mine, theirs, shared, lambda system: None)
     except NotProved as error:
         return undecided(error)
     return None if conflict is None else conflict.violation("and would change places")
+
+
+def why_not_started_before(block: BlockOp, loop: ForOp) -> Violation | None:
+    """Why the init of a reduction block cannot run before `loop`, for all that is started in there.
+
+    Several instances must not start one element again, and the init must find there what it would find in the loop.
+    """
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    spatial = {
+        v for i, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.SPATIAL for v in i.sources()
+    }
+    outside = loops_around(loop)
+    several = any(around.induction_variable in spatial for around in loops_around(block) if around not in outside)
+    if several and (violation := shared_element(block)) is not None:
+        return violation
+    found = accesses(loop)
+    for read in (access for access in found if access.init_of is block and not access.is_write):
+        for write in found:
+            if not write.is_write or write.buffer is not read.buffer or write.init_of is block:
+                continue
+            if block in write.blocks and (not several or write.indices == read.indices):
+                continue  # an update, which comes after the init of its element
+            violation = conflict_of(write, read, outside)
+            if violation is not None:
+                return violation
+    return None
 
 
 def shared_element(block: BlockOp) -> Violation | None:
@@ -134,8 +161,13 @@ def shared_element(block: BlockOp) -> Violation | None:
             if all(variable in own for variable, _ in spatial):
                 continue
             violation = _shared_by(access.buffer, indices, spatial)
-            if violation is not None:
+            if violation is None:
+                continue
+            conditions = access.conditions
+            always = conditions.exact and not conditions.positives and (access.in_init or not conditions.zeros)
+            if always and block.guard is None:
                 return violation
+            return Violation(f"leaving out guards and conditions, {violation.detail}", "not proved")
     return None
 
 
@@ -153,12 +185,11 @@ def _shared_by(
         try:
             point = system.find_point()
         except NotProved as error:
-            return undecided(error)
+            return undecided(
+                NotProved(f"whether its instances store to different elements of {buffer_name(buffer)}: {error}")
+            )
         if point is None:
             continue
-        known = {v for v, _ in spatial}
-        if not all(v in known or is_loop_value(v) or is_symbol(v) for index in indices for v in index.values()):
-            return Violation(f"the subscripts of {buffer_name(buffer)} are not affine", "not proved")
         instances = {
             f"{role} instance": {v.name_hint or "?": point.get((role, v), 0) for v, _ in spatial}
             for role in ("first", "second")

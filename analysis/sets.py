@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import gcd
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 
 from weft.analysis.computed import (
     Choice,
@@ -64,7 +64,8 @@ class System:
     _digits: dict[Variable, Row] = field(default_factory=dict[Variable, Row])
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
-    _chosen: bool = False
+    _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    """Values of which the constraints do not say all: choices, and what is loaded or computed in other ways."""
     _learned: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def declare(self, variable: Variable, low: int | None, high: int | None) -> None:
@@ -101,6 +102,8 @@ class System:
             return self._product(value, meaning, naming)
         if isinstance(meaning, Choice):
             return self._choice(value, meaning, naming)
+        if not (isinstance(value, BlockArgument) or is_symbol(value) or value in self.opaque):
+            self._unknown[value] = None
         return self._variable(value, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
@@ -185,7 +188,7 @@ class System:
         result = self._variable(value, naming)
         for side in sides:
             self.less(*((side, result) if choice.larger else (result, side)), by=0)
-        self._chosen = True
+        self._unknown[value] = None
         return result
 
     def _range(self, row: Row) -> Interval:
@@ -210,10 +213,23 @@ class System:
         self.positives.append(difference)
 
     def find_point(self) -> Point | None:
+        """A point that satisfies every constraint and is one of the program, or None when there is none.
+
+        Raises `NotProved` when the budget of isl operations is spent, and when there is a point although the
+        constraints do not say all: it may then be none of the program, and refutes nothing.
+        """
+        point = self.find_candidate()
+        if point is None or self.is_exact:
+            return point
+        if self._unknown:
+            raise NotProved(f"it depends on {value_text(next(iter(self._unknown)))}, which is not affine")
+        raise NotProved("it depends on products or quotients of values that are known at run time only")
+
+    def find_candidate(self) -> Point | None:
         """A point that satisfies every constraint, or None when there is none; small values are preferred.
 
-        With products and quotients by symbols that have no number (`is_linear`), a point may be none of the program.
-        Raises `NotProved` when the budget of isl operations is spent.
+        A point may be none of the program where the constraints do not say all. Raises `NotProved` when the budget of
+        isl operations is spent.
         """
         if self._obviously_empty() or (self._divisions and self.is_empty()):
             return None
@@ -235,8 +251,13 @@ class System:
 
     @property
     def is_linear(self) -> bool:
-        """Whether the constraints say all: no variable is a product, a quotient by a symbol, or a choice."""
-        return not self._products and not self._divisions and not self._chosen
+        """Whether no variable is a product, a quotient by a symbol, or a choice."""
+        return not (self._products or self._divisions or any(map(meaning_of, self._unknown)))
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the constraints say all, so that each point is one of the program."""
+        return self.is_linear and not self._unknown
 
     def _has_no_solution(self) -> bool:
         """Whether the rows alone contradict each other."""
@@ -377,6 +398,13 @@ class System:
         variables = [*keep, *(v for v in self._variables() if v not in keep)]
         points = isl.Set.from_basic_set(self._basic_set(variables))
         return within_budget(lambda: points.project_out(isl.dim_type.set, len(keep), len(variables) - len(keep)))
+
+
+def value_text(value: SSAValue) -> str:
+    """How a message names a value."""
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    return "an unnamed value" if isinstance(value.owner, Block) else f"the result of {value.owner.name}"
 
 
 def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) -> int | None:

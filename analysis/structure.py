@@ -278,14 +278,21 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
     opaque = why_opaque(block, name)
     if opaque is not None:
         return opaque
-    elsewhere = _load_elsewhere(block)
+    elsewhere = load_elsewhere(block)
     if elsewhere is not None:
-        return f"{name} reads {elsewhere.memref.name_hint} at another place than it combines into"
+        when = "in its init" if block.init.is_ancestor(elsewhere) else "at another place than it combines into"
+        return f"{name} reads {elsewhere.memref.name_hint} {when}"
     return _why_not_sole_writer(block, reads_own_output=True)
 
 
-def _load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
-    """A load of a buffer that `block` stores to, from a place where it does not store."""
+def reads_earlier(block: BlockOp, buffer: SSAValue) -> bool:
+    """Whether a block reads what was in a buffer before it, instead of only what it combines."""
+    elsewhere = None if block.init is None else load_elsewhere(block)
+    return buffer in buffers_read(block) or (elsewhere is not None and elsewhere.memref is buffer)
+
+
+def load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
+    """A load of a buffer that `block` stores to, in its init or from a place where it does not store."""
     places: dict[SSAValue, set[tuple[Index, ...]]] = {}
     for op in operations_in(block):
         if isinstance(op, memref.StoreOp):
@@ -294,6 +301,8 @@ def _load_elsewhere(block: BlockOp) -> memref.LoadOp | None:
         if isinstance(op, memref.LoadOp):
             place = tuple(Index.of(i) for i in op.indices)
             if place not in places.get(op.memref, {place}):
+                return op
+            if op.memref in places and block.init is not None and block.init.is_ancestor(op):
                 return op
     return None
 

@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import why_not_started_before
 from weft.analysis.structure import buffers_written, function_of, loops_around, parts_of, takes_pointers, why_opaque
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -248,7 +249,7 @@ class Blockize(MovingPrimitive):
     3. each iterator that is bound to loops outside and inside falls apart as `outer * extent + inner`: a multiple of
        `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
     4. a guard is on loops outside, or can be told from the iterators; none is on loops of the reduction and others
-    5. an instance of a block with init loads from what it stores to only where it stores
+    5. an instance of a block with init loads from what it stores to only where it stores, and no other stores there
     6. what the init uses is known outside of the loop
     7. parallel and vectorized loops have independent iterations afterwards too
 
@@ -277,7 +278,7 @@ class Blockize(MovingPrimitive):
         "no extent inside depends on a loop outside",
         "each iterator falls apart as outer * extent + inner",
         "guards are on loops outside or on iterators",
-        "an instance loads from what it stores to only where it stores",
+        "an instance loads from what it stores to only where it stores, and no other stores there",
         "what the init uses is known outside of the loop",
         KEEPS_INDEPENDENCE,
     )
@@ -417,6 +418,7 @@ class Blockize(MovingPrimitive):
             place = stored.get(op.memref, [])
             if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
                 self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
+        self.require(5, why_not_started_before(block, self.loop), block, block_text(block))
 
 
 def _named(value: SSAValue) -> str:

@@ -30,6 +30,7 @@ from weft.analysis.structure import (
     is_inside,
     loops_around,
     precedes,
+    reads_earlier,
     scope_of,
     writers_of,
 )
@@ -338,7 +339,7 @@ class CacheWrite(Primitive):
 
     def _leftover(self, buffer: SSAValue) -> Violation | None:
         """An element that the copy would overwrite with nothing, or that the block expects to find."""
-        if buffer in buffers_read(self.block):
+        if reads_earlier(self.block, buffer):
             return Violation(f"it reads {buffer_name(buffer)} as it was before")
         return unwritten_element(self.block, buffer, buffer_extents(buffer))
 

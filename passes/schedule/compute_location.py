@@ -13,7 +13,7 @@ from weft.analysis.accesses import Access, Conditions, Context, accesses, access
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided, whole_buffer
 from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_passed, loops_around_both, passing_conflict
+from weft.analysis.motion import actions_passed, passing_conflict
 from weft.analysis.replay import instance_at, tried
 from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.analysis.structure import (
@@ -51,7 +51,8 @@ class ComputeAt(Move):
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
     3. the block writes temporaries only, or each of its instances still runs in some iteration
-    4. every block that reads what it writes comes after it and is under the loop
+    4. every block that reads what it writes comes after it, in every iteration of the loops around both, and is under
+       the loop
     5. the indices of what it stores can be inverted: each element is stored by one instance
     6. no block it changes places with writes what it reads or writes
     7. what the block uses is known at its new place
@@ -85,6 +86,7 @@ class ComputeAt(Move):
         KEEPS_INDEPENDENCE,
     )
     INDEPENDENCE: ClassVar[int] = 8
+    RECOMPUTES: ClassVar[bool] = True
 
     block: BlockOp
     loop: ForOp
@@ -99,9 +101,11 @@ class ComputeAt(Move):
         domains = self._domains(subject)
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):
             self.require_all_instances(3, domains, subject)
+        same = self.loops_kept(domains, kept)
         passed = actions_passed(block, self.loop)
-        shared = loops_around_both(block, self.loop)
-        self.require(6, passing_conflict(block, passed, shared, flow_to=True), block, subject)
+        self.require(6, passing_conflict(block, passed, same, flow_to=True), block, subject)
+        if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
+            self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same, subject)
         first = min((child_towards(self.loop, user) for user in users), key=self._position)
         self.require_visible(7, domains, first)
         return MovePlan(block, block, self.loop, first, domains, kept, self.keeps_unit_loops)
@@ -156,7 +160,8 @@ class ReverseComputeAt(Move):
     Requirements:
     1. the loop is in the scope of the block and not around it
     2. the block is complete or a reduction, and its instances store to different elements
-    3. some block that writes what it reads is under the loop; others ran before its nest, and alone write what they do
+    3. some block before it that writes what it reads is under the loop; others ran before its nest, and alone write
+       what they do
     4. the indices of what it reads of a producer can be inverted, and the producers fill a range of each iterator
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, and one that updates what it reads in one only
@@ -191,6 +196,7 @@ class ReverseComputeAt(Move):
         KEEPS_INDEPENDENCE,
     )
     INDEPENDENCE: ClassVar[int] = 9
+    RECOMPUTES: ClassVar[bool] = False
 
     block: BlockOp
     loop: ForOp
@@ -201,9 +207,10 @@ class ReverseComputeAt(Move):
         self.require_scope(1)
         self.require_block_kind(2)
         kept = self.kept_guards(2)
-        producers = producers_of(block)
+        # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
+        producers = [producer for producer in producers_of(block) if precedes(producer, block)]
         if not producers:
-            self.refuse(3, "no block writes what it reads", block, subject)
+            self.refuse(3, "no block writes what it reads before it", block, subject)
         producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
             if not is_inside(producer, self.loop):
@@ -222,10 +229,11 @@ class ReverseComputeAt(Move):
         self._require_final(domains, producers, subject)
         self.require_all_instances(6, domains, subject)
         self.require_once(6, domains, kept)
+        same = self.loops_kept(domains, kept)
+        self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same, subject)
         passed = [op for op in actions_passed(block, self.loop) if op not in producers]
-        shared = loops_around_both(block, self.loop)
-        violation = passing_conflict(block, passed, shared, flow_to=False)
-        self.require(7, violation or passing_conflict(block, passed, shared, flow_to=True), block, subject)
+        violation = passing_conflict(block, passed, same, flow_to=False)
+        self.require(7, violation or passing_conflict(block, passed, same, flow_to=True), block, subject)
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
         self.require_visible(8, domains, last.next_op)
         return MovePlan(block, block, self.loop, last.next_op, domains, kept, self.keeps_unit_loops)
@@ -295,9 +303,10 @@ class ReverseComputeAt(Move):
         if own.indices is None or other.indices is None:
             return whole_buffer(own, other)
         system = System()
-        consumer = _named(system, "consumer", ())
-        here = _named(system, "here", equal)
-        later = _named(system, "later", equal)
+        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
+        consumer = _named(system, "consumer", outside)
+        here = _named(system, "here", [*outside, *equal])
+        later = _named(system, "later", [*outside, *equal])
         add_domain(system, own.loops, own.conditions, consumer)
         add_domain(system, other.loops, other.conditions, later)
         add_domain(system, [*loops_around(self.loop), self.loop], Conditions(), here)
@@ -321,7 +330,8 @@ class ReverseComputeAt(Move):
     def _happens(self, own: Access, other: Access, domains: Sequence[IterDomain], level: ForOp, point: Point) -> bool:
         """Whether the instance of the block would run in the first iteration, and `other` touches its element in the
         later one."""
-        around = [*loops_around(self.loop), self.loop]
+        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
+        around = [*outside, *loops_around(self.loop), self.loop]
 
         def question() -> bool:
             mine, theirs = instance_at(point, "consumer", own.loops), instance_at(point, "later", other.loops)

@@ -22,12 +22,12 @@ from weft.analysis.motion import disturbed_by_opaque, shared_element
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
-    buffers_read,
     buffers_stored_by,
     child_towards,
     function_of,
     is_inside,
     parts_of,
+    reads_earlier,
     scope_of,
     writers_of,
 )
@@ -247,7 +247,7 @@ class Reindex(MovingPrimitive):
             if is_inside(use.operation, place) and not is_inside(use.operation, block):
                 self.refuse(5, f"{use.operation.name} accesses {name} in the nest", use.operation, subject)
         self.require(5, disturbed_by_opaque((place,), buffer), block, subject)
-        if buffer in buffers_read(block):
+        if reads_earlier(block, buffer):
             self.refuse(5, f"it reads {name} as it was before", block, subject)
         for at in iterators:
             if block.kinds[at] is IterKind.REDUCE:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import product, takewhile
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -15,11 +17,11 @@ from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import Domain, missed_instance, repeated_instance
-from weft.analysis.dependence import undecided
+from weft.analysis.coverage import Domain, missed_instance, repeated_instance, runs_only
+from weft.analysis.dependence import conflict_between, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import shared_element
+from weft.analysis.motion import loops_around_both, shared_element
 from weft.analysis.replay import runs_twice
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
@@ -166,6 +168,9 @@ def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool =
 class Move(MovingPrimitive):
     """What both directions share."""
 
+    RECOMPUTES: ClassVar[bool]
+    """Whether each iteration of the loop runs what is needed there, also what another one runs."""
+
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None
@@ -264,20 +269,79 @@ class Move(MovingPrimitive):
         )
         self.refuse(requirement, violation, block, subject)
 
+    @contextmanager
+    def _domain_afterwards(
+        self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> Generator[tuple[Domain, list[ForOp]]]:
+        """What runs the block at its new place, and the new loops of that, which are gone afterwards."""
+        new, bindings, guards = loops_over(domains, self.block.extents, self.block)
+        room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
+        try:
+            yield (
+                Domain(
+                    (*loops_around(self.loop), self.loop, *new),
+                    tuple(index.simplified(range_of) for index in bindings),
+                    tuple(Index.of(extent) for extent in self.block.extents),
+                    Conditions(tuple(index.simplified(range_of) for index in room)),
+                ),
+                new,
+            )
+        finally:
+            for loop in new:
+                loop.erase()
+
+    def loops_kept(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> list[ForOp]:
+        """Of the loops around the block and its new place, outermost first, those in whose iterations it runs the same
+        instances before and after: nothing that it passes there is in another iteration.
+
+        Of a block that writes temporaries only, fewer instances may run afterwards: what nobody reads is not missed.
+        """
+        shared = loops_around_both(self.block, self.loop)[::-1]
+        before = domain_of(self.block)
+        fewer = all(is_temporary(buffer) for buffer in buffers_written(self.block)) and self.RECOMPUTES
+        with self._domain_afterwards(domains, kept) as (after, _):
+            for count in range(len(shared), 0, -1):
+                try:
+                    if runs_only(after, before, shared[:count]) and (fewer or runs_only(before, after, shared[:count])):
+                        return shared[:count]
+                except NotProved:
+                    continue
+        return []
+
+    def require_order(
+        self,
+        requirement: int,
+        earlier: Sequence[Access],
+        later: Sequence[Access],
+        kept: Sequence[ForOp],
+        subject: str,
+    ) -> None:
+        """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
+        loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
+        the loops that are `kept` stays in order."""
+        shared = loops_around_both(self.block, self.loop)[::-1]
+        for first, second in product(earlier, later):
+            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                continue
+            for at, loop in list(enumerate(shared))[len(kept) :]:
+                try:
+                    found = conflict_between(first, second, shared[:at], lambda order, loop=loop: order.earlier(loop))
+                except NotProved as error:
+                    self.refuse(requirement, undecided(error), first.op, subject)
+                if found is not None:
+                    self.refuse(requirement, found.violation("and would change places"), first.op, subject)
+
     def require_once(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
         """A block that updates what it reads runs each instance once, after the last start of its accumulation."""
         block, subject = self.block, block_text(self.block)
         if set(buffers_written(block)).isdisjoint(buffers_loaded(block)):
             return
-        new, bindings, guards = loops_over(domains, block.extents, block)
+        with self._domain_afterwards(domains, kept) as (question, new):
+            self._require_no_repetition(requirement, question, new, subject)
+
+    def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp], subject: str) -> None:
+        block = self.block
         try:
-            room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
-            question = Domain(
-                (*loops_around(self.loop), self.loop, *new),
-                tuple(index.simplified(range_of) for index in bindings),
-                tuple(Index.of(extent) for extent in block.extents),
-                Conditions(tuple(index.simplified(range_of) for index in room)),
-            )
             steps = zip(question.bindings, block.kinds, strict=True)
             reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
             restarting = list(
@@ -286,9 +350,6 @@ class Move(MovingPrimitive):
             repeated = repeated_instance(question, restarting)
         except NotProved as error:
             self.refuse(requirement, undecided(error), block, subject)
-        finally:
-            for loop in new:
-                loop.erase()
         if repeated is not None:
             outside = [loop.induction_variable for loop in question.loops if loop not in new]
             points = {

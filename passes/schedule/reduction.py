@@ -16,6 +16,7 @@ from weft.analysis.checks import domain_of
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import why_not_started_before
 from weft.analysis.replay import same_instance
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
@@ -95,7 +96,8 @@ class DecomposeReduction(Primitive):
     1. the block is a reduction block: it has an init, and stores to places that depend on spatial iterators only
     2. the loop is around the block, in the same scope
     3. no loop outside of `loop` has a reduce iterator bound to it
-    4. nothing else below the loop touches what the block accumulates into
+    4. nothing else below the loop touches what the block accumulates into or writes what its init reads, and no element
+       is started twice there
     5. a guard of the block that depends on a loop which only the updates keep does not depend on loops of the init too
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
@@ -118,7 +120,7 @@ class DecomposeReduction(Primitive):
         "the block is a reduction block",
         "the loop is around the block",
         "no loop outside has a reduce iterator bound to it",
-        "nothing else below the loop touches the accumulator",
+        "nothing else below the loop touches the accumulator, restarts it or writes what the init reads",
         "guards are on spatial or on reduce loops",
         "an iteration of the loops outside runs each instance once",
         "what the init uses is known before the loop",
@@ -148,6 +150,7 @@ class DecomposeReduction(Primitive):
                     subject,
                 )
         self._require_sole_use(subject)
+        self.require(4, why_not_started_before(block, self.loop), block, subject)
         spatial = self._spatial_loops()
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
         hidden = {loop.induction_variable for loop in loops[at:]} - spatial

@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import why_not_started_before
 from weft.analysis.structure import takes_pointers
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import BlockOp, ForOp
@@ -149,7 +150,9 @@ def _plan_hoist(block: BlockOp, bindings: tuple[Index, ...], reduce: list[Index]
         loop for loop in loops if loop.induction_variable in of_reduction and loop.induction_variable not in spatial
     )
     conditions = _conditions(reduce, [loop.induction_variable for loop in dropped])
-    return None if conditions is None else _Hoist(loops, dropped, conditions)
+    if conditions is None or why_not_started_before(block, loops[0]) is not None:
+        return None
+    return _Hoist(loops, dropped, conditions)
 
 
 def _conditions(reduce: list[Index], dropped: list[SSAValue]) -> tuple[Index, ...] | None:
@@ -187,7 +190,7 @@ def _holds_only(loops: tuple[ForOp, ...], block: BlockOp) -> bool:
 def _reads_what_it_writes(block: BlockOp) -> bool:
     """Whether an instance reads the buffers that it writes only where it writes them, and nothing in it may do more.
 
-    Spatial iterators with different values write different places, so then no instance sees the init of another one.
+    Then it sees no init but its own, where instances with different spatial iterators write different places.
     """
     if takes_pointers(block) or opaque_op(block) is not None:
         return False

@@ -275,7 +275,7 @@ MOVES = [
     Refusal("compute_at", 4, READ_BEFORE, lambda s: s.compute_at("B", loop(s, "C")), 'block "C" reads B before'),
     Refusal("compute_at", 4, UNREAD, lambda s: s.compute_at("B", loop(s, "C")), "nothing reads what it writes"),
     Refusal("compute_at", 2, stored_at("d0 * d0"), lambda s: s.compute_at("B", loop(s, "C")),
-            "the subscripts of B are not affine", proved=False),
+            "whether its instances store to different elements of B: it depends on", proved=False),
     Refusal("compute_at", 5, STORED_FROM_N, lambda s: s.compute_at("B", loop(s, "C")),
             "is no affine function of the iterators alone", proved=False),
     Refusal("compute_at", 6, IN_PLACE, lambda s: s.compute_at("B", loop(s, "C")),

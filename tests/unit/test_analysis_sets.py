@@ -72,7 +72,7 @@ def test_emptiness_and_points(chunk: int):
         solutions = question.solutions()
         empty += not solutions
         assert question.system.is_empty() == (not solutions), seed
-        point = question.system.find_point()
+        point = question.system.find_candidate()
         assert (point is None) == (not solutions), seed
         if point is not None:
             assert question.completed(point) in solutions, seed
@@ -82,7 +82,7 @@ def test_emptiness_and_points(chunk: int):
 def test_points_where_values_have_no_upper_end():
     for seed in range(200):
         question = Question(seed, high=None)
-        point = question.system.find_point()
+        point = question.system.find_candidate()
         if point is None:
             assert not question.solutions(), seed
         else:
@@ -115,7 +115,7 @@ def test_small_values_are_preferred():
     for value in VALUES[:2]:
         system.declare(value, 0, None)
     system.less(Row({VALUES[0]: 1}, 3), Row({VALUES[1]: 1}, 0))
-    assert system.find_point() == {VALUES[0]: 0, VALUES[1]: 4}
+    assert system.find_candidate() == {VALUES[0]: 0, VALUES[1]: 4}
 
 
 def test_rows_with_a_common_factor():
@@ -125,9 +125,9 @@ def test_rows_with_a_common_factor():
     system.zeros.append(Row({a: -2, q: 6}, 0))
     system.positives += [Row({n: 1, b: -1}, -1), Row({n: 1, a: -1}, -1), Row({a: 1, q: -3}, 0)]
     system.positives += [Row({a: -1, q: 3}, 2), Row({a: 1, b: -1}, -1)]
-    assert system.find_point() == {a: 3, q: 1, n: 4, b: 0}
+    assert system.find_candidate() == {a: 3, q: 1, n: 4, b: 0}
     system.zeros.append(Row({a: 2, b: 2}, -7))  # no integers
-    assert system.is_empty() and system.find_point() is None
+    assert system.is_empty() and system.find_candidate() is None
 
 
 def test_equal_quotients_share_a_variable():
@@ -146,6 +146,6 @@ def test_a_spent_budget_is_not_an_answer(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(NotProved, match="needs more than 1 isl operations"):
         question.system.is_empty()
     with pytest.raises(NotProved, match="needs more than 1 isl operations"):
-        question.system.find_point()
+        question.system.find_candidate()
     monkeypatch.undo()
     assert not question.system.is_empty()
