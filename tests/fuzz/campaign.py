@@ -17,12 +17,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from cases import Outcome, case_of, family_of, run_case
+from cases import Outcome, case_of, family_in_campaign, run_case
 from checking import Failure
 from schedules import Statistics
 from shrinking import CRASH, Shrunk, report, shrunk
 
 SECONDS_A_CASE = 120.0
+"""After so long without an answer a case counts as a hang."""
 CASES_A_WORKER = 400
 """Then another process takes over: machine code is not freed while a process lives."""
 ELSEWHERE = {"rolling_buffer": "test_fuzz_rolling.py"}
@@ -70,11 +71,14 @@ COUNTERS = ("accepted", "refused", "reasons")
 
 @dataclass
 class Campaign:
-    """Runs seeds on `jobs` processes. `tell` is given the report of each finding as it is made."""
+    """Runs seeds on `jobs` processes, all of one family if one is named. `tell` is given the report of each finding as
+    it is made."""
 
     seeds: Iterable[int]
     jobs: int = 2
     folder: Path | None = None
+    family: str | None = None
+    seconds: float = SECONDS_A_CASE
     tell: Callable[[str], object] = print
     totals: Totals = field(default_factory=Totals)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -120,7 +124,7 @@ class Campaign:
 
     def _count(self, result: Result) -> None:
         self.totals.cases += 1
-        self.totals.families[family_of(result.seed)] += 1
+        self.totals.families[self.family or family_in_campaign(result.seed)] += 1
         self.totals.statistics.add(result.statistics)
         self.totals.cpu_seconds += result.cpu_seconds
         if result.stage is not None:
@@ -155,15 +159,16 @@ class Driver(threading.Thread):
         self.process.join()
 
     def _result(self, seed: int) -> Result:
+        family = self.campaign.family or family_in_campaign(seed)
         try:
-            self.pipe.send(seed)
-            if self.pipe.poll(SECONDS_A_CASE):
+            self.pipe.send((seed, family))
+            if self.pipe.poll(self.campaign.seconds):
                 return self.pipe.recv()
-            told = f"// seed {seed}: no answer in {SECONDS_A_CASE:.0f} s\n"
+            told = f"// seed {seed}: no answer in {self.campaign.seconds:.0f} s\n"
             stage = "hang"
         except (EOFError, ConnectionError):
             self.process.join()
-            told = f"// exit status {self.process.exitcode}\n{crash_report(seed)}"
+            told = f"// exit status {self.process.exitcode}\n{crash_report(seed, family)}"
             stage = CRASH
         self.process.kill()
         self.process.join()
@@ -176,9 +181,10 @@ def worker(pipe: Connection) -> None:
     """Runs the seeds that it is sent, until it is sent None."""
     import time
 
-    while (seed := pipe.recv()) is not None:
+    while (task := pipe.recv()) is not None:
+        seed, family = task
         started = time.process_time()
-        outcome = run_case(seed)
+        outcome = run_case(seed, family)
         spent = time.process_time() - started
         told, stage = "", None
         if outcome.failure is not None:
@@ -206,9 +212,9 @@ def start(target: Callable[..., None], *arguments: object) -> tuple[Connection, 
     return ours, process
 
 
-def crash_report(seed: int) -> str:
+def crash_report(seed: int, family: str) -> str:
     """The shrunk case of a seed that kills the process; another process finds it, for it forks."""
-    ours, process = start(shrink_crash, seed)
+    ours, process = start(shrink_crash, seed, family)
     try:
         found = ours.recv() if ours.poll(20 * SECONDS_A_CASE) else f"// seed {seed}: shrinking takes too long\n"
     except EOFError:
@@ -217,7 +223,7 @@ def crash_report(seed: int) -> str:
     return found
 
 
-def shrink_crash(pipe: Connection, seed: int) -> None:
-    program, fuzzer = case_of(seed)
+def shrink_crash(pipe: Connection, seed: int, family: str) -> None:
+    program, fuzzer = case_of(seed, family)
     outcome = Outcome(program, fuzzer.statistics, fuzzer.steps(), Failure(CRASH, "the process died"))
     pipe.send(report(shrunk(outcome, seed, CRASH), seed))

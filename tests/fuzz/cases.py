@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from checking import Failure, check
+from memory_programs import memory_program
 from programs import FAMILIES, Draw, Program
 from random_programs import random_program
-from schedules import MAX_STEPS, Fuzzer, RecordingSchedule, RefusalChangedModule, Statistics
+from schedules import MAX_STEPS, Fuzzer, RecordingSchedule, RefusalChangedModule, Statistics, Unconfirmed, reason_of
 from xdsl.ir import SSAValue
 
 from weft import CompileError, ScheduleError
@@ -26,7 +27,13 @@ class Outcome:
     failure: Failure | None
 
 
-RANDOM = "random"
+RANDOM, MEMORY, EFFECTS = "random", "memory", "effects"
+MAKERS = {
+    **FAMILIES,
+    RANDOM: random_program,
+    MEMORY: memory_program,
+    EFFECTS: lambda draw: memory_program(draw, effects=True),
+}
 
 
 def family_of(seed: int) -> str:
@@ -35,23 +42,27 @@ def family_of(seed: int) -> str:
     return RANDOM if seed % 2 else names[seed // 2 % len(names)]
 
 
+def family_in_campaign(seed: int) -> str:
+    """Half of the seeds of a campaign are programs whose order matters."""
+    return MEMORY if seed % 2 else family_of(seed // 2)
+
+
 def make_program(family: str, seed: int) -> Program:
     """The program of a family that a seed stands for."""
-    make = random_program if family == RANDOM else FAMILIES[family]
-    return make(Draw(seed))
+    return MAKERS[family](Draw(seed))
 
 
-def case_of(seed: int) -> tuple[Program, Fuzzer]:
+def case_of(seed: int, family: str | None = None) -> tuple[Program, Fuzzer]:
     """The program and the schedule of a seed; raises whatever a step raises that is no refusal."""
-    program = make_program(family_of(seed), seed)
+    program = make_program(family or family_of(seed), seed)
     fuzzer = Fuzzer(program, seed)
     fuzzer.run(fuzzer.number(1, MAX_STEPS))
     return program, fuzzer
 
 
-def run_case(seed: int) -> Outcome:
-    """Draw a program and a schedule, and check them."""
-    program = make_program(family_of(seed), seed)
+def run_case(seed: int, family: str | None = None) -> Outcome:
+    """Draw a program (of the family of the seed, if no other is given) and a schedule, and check them."""
+    program = make_program(family or family_of(seed), seed)
     fuzzer = Fuzzer(program, seed)
     failure: Failure | None = None
     try:
@@ -66,7 +77,9 @@ def run_case(seed: int) -> Outcome:
 
 def _step_failure(error: Exception) -> Failure:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    name = "refused" if isinstance(error, RefusalChangedModule) else f"{type(error).__name__} in {place.name}"
+    name = f"{type(error).__name__} in {place.name}"
+    if isinstance(error, RefusalChangedModule | Unconfirmed):
+        name = "refused" if isinstance(error, RefusalChangedModule) else "refuted, but it did not happen"
     return Failure(f"step {name}", "".join(traceback.format_exception(error)))
 
 
@@ -96,6 +109,7 @@ def _try(sch: RecordingSchedule, step: sched.StepOp, known: dict[SSAValue, SSAVa
     except (ScheduleError, CompileError) as error:
         if str(sch.mod) != before:
             raise RefusalChangedModule(str(error)) from error
+        reason_of(error)
         return None
 
 

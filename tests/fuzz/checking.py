@@ -128,7 +128,7 @@ def _interpret(program: Program, module: ModuleOp, order: str = "forward", seed:
 def _run(program: Program, library: weft.Library, times: int = 1) -> str | None:
     for run in program.runs() * times:
         given = [Guarded(a.shape, a.dtype, a) for a in run.inputs]
-        taken = [Guarded(a.shape, a.dtype, None) for a in run.expected]
+        taken = [Guarded(a.shape, a.dtype, old) for a, old in zip(run.expected, run.before(), strict=True)]
         inputs, outputs = [g.array for g in given], [g.array for g in taken]
         library["main"](*inputs, *outputs)
         for number, guarded in enumerate((*given, *taken)):
@@ -141,7 +141,10 @@ def _run(program: Program, library: weft.Library, times: int = 1) -> str | None:
 
 
 def _arguments(run: Run) -> tuple[list[Array], list[Array]]:
-    outputs = [np.full(a.shape, np.nan if a.dtype.kind == "f" else 77).astype(a.dtype) for a in run.expected]
+    outputs = [
+        np.full(a.shape, np.nan if a.dtype.kind == "f" else 77).astype(a.dtype) if old is None else old.copy()
+        for a, old in zip(run.expected, run.before(), strict=True)
+    ]
     return [a.copy() for a in run.inputs], outputs
 
 

@@ -100,13 +100,21 @@ class Gathered:
 
 @dataclass(frozen=True)
 class Buffer:
+    """`of` names the buffer whose memory this is another name of, with extents that the type leaves open."""
+
     name: str
     shape: tuple[Extent, ...]
     dtype: str
+    of: str | None = None
+
+    @property
+    def memory(self) -> str:
+        """The name of the buffer that is touched."""
+        return self.of or self.name
 
     @property
     def mlir(self) -> str:
-        extents = "".join(f"{'?' if e.symbol else e.offset}x" for e in self.shape)
+        extents = "".join(f"{'?' if e.symbol or self.of else e.offset}x" for e in self.shape)
         return f"memref<{extents}{MLIR_TYPES[self.dtype]}>"
 
 
@@ -171,7 +179,9 @@ class Iter:
 class Stage:
     """One block: `target[indices] = value`, or combined with what is there when `combine` names how.
 
-    `start` is what an init stores, None for no init. `guards` (affine, at least 0) keep instances from running.
+    `start` is what an init stores, None for no init. `guards` (affine, at least 0) keep instances from running, and
+    `conditions` from storing. With
+    `calls`, an instance calls a function instead, which replaces each element x of the target by 1 - x.
     """
 
     name: str
@@ -182,6 +192,8 @@ class Stage:
     combine: str | None = None
     start: int | None = None
     guards: tuple[Affine, ...] = ()
+    conditions: tuple[Affine, ...] = ()
+    calls: bool = False
 
     def stored(self) -> Value:
         here = Load(self.target, self.indices)
@@ -211,7 +223,10 @@ class Group:
 
 @dataclass(frozen=True)
 class ProgramText:
-    """`parameters` are inputs and outputs in order; what else is written is a temporary."""
+    """`parameters` are inputs and outputs in order; what else is written is a temporary.
+
+    Outputs that are `updated` come with values, which stages may read.
+    """
 
     symbols: tuple[str, ...]
     inputs: tuple[Buffer, ...]
@@ -223,6 +238,8 @@ class ProgramText:
     """Inputs that hold indices, and the extent that these stay below."""
     facts: tuple[Fact, ...] = ()
     """What calls keep to, and schedules may rely on."""
+    updated: frozenset[str] = frozenset()
+    aliases: tuple[Buffer, ...] = ()
 
     def stages(self) -> list[Stage]:
         return [stage for group in self.groups for stage in group.stages]
@@ -233,13 +250,21 @@ class ProgramText:
     def python(self) -> str:
         return python_text(self)
 
-    def evaluate(self, inputs: Sequence[np.ndarray[Any, Any]], sizes: Mapping[str, int]) -> list[np.ndarray[Any, Any]]:
-        """What the outputs are, by the plain loops."""
+    def evaluate(
+        self,
+        inputs: Sequence[np.ndarray[Any, Any]],
+        sizes: Mapping[str, int],
+        initial: Sequence[np.ndarray[Any, Any] | None] = (),
+    ) -> list[np.ndarray[Any, Any]]:
+        """What the outputs are, by the plain loops. `initial` are the values that come in them."""
         scope: dict[str, Any] = {"wrap": wrap_for(self.dtype), **sizes}
-        for buffer, array in zip(self.inputs, inputs, strict=True):
-            scope[buffer.name] = dict(np.ndenumerate(array.astype(object)))
         for buffer in (*self.outputs, *self.temporaries):
             scope[buffer.name] = {}
+        given = [pair for pair in zip(self.outputs, initial, strict=False) if pair[1] is not None]
+        for buffer, array in (*zip(self.inputs, inputs, strict=True), *given):
+            scope[buffer.name] = dict(np.ndenumerate(array.astype(object)))
+        for buffer in self.aliases:
+            scope[buffer.name] = scope[buffer.memory]
         exec(compile(self.python(), "program", "exec"), scope)
         return [self._array(scope[buffer.name], buffer, sizes) for buffer in self.outputs]
 
@@ -288,12 +313,16 @@ def _python_stage(stage: Stage, shared: str | None) -> list[str]:
         lines.append(f"{pad}for {it.name} in {values}:")
     pad = "  " * len(stage.iters)
     target = Load(stage.target, stage.indices).python()
-    for guard in stage.guards:
+    for guard in (*stage.guards, *stage.conditions):
         lines.append(f"{pad}if not 0 <= {guard.python()}: continue")
     if stage.start is not None:
         first = " and ".join(f"{it.name} == 0" for it in stage.iters if it.reduce)
         lines.append(f"{pad}if {first}: {target} = {stage.start}")
-    lines.append(f"{pad}{target} = {stage.stored().python()}")
+    if stage.calls:
+        name = stage.target.name
+        lines.append(f"{pad}for at in {name}: {name}[at] = wrap(1 - {name}[at])")
+    else:
+        lines.append(f"{pad}{target} = {stage.stored().python()}")
     return lines
 
 
@@ -314,11 +343,27 @@ class TirPrinter:
         for buffer in program.temporaries:
             sizes = ", ".join(self.extent(e) for e in buffer.shape if e.symbol)
             self.line(1, f"%{buffer.name} = memref.alloc({sizes}) : {buffer.mlir}")
+        buffers = {b.name: b for b in (*program.inputs, *program.outputs, *program.temporaries)}
+        for alias in program.aliases:
+            source = f'"memref.cast"(%{alias.memory}) : ({buffers[alias.memory].mlir})'
+            self.line(1, f"%{alias.name} = {source} -> {alias.mlir}")
         for group in program.groups:
             self._group(group)
         self.line(1, "func.return")
         self.line(0, "}")
+        for target in dict.fromkeys(stage.target for stage in program.stages() if stage.calls):
+            self._called(target)
         return "\n".join(self.lines) + "\n"
+
+    def _called(self, buffer: Buffer) -> None:
+        """A function that replaces each element x of a buffer by 1 - x."""
+        self.line(0, f"func.func private @turn_{buffer.name}(%{buffer.name}: {buffer.mlir}) {{")
+        iters = tuple(Iter(f"v{at}", extent) for at, extent in enumerate(buffer.shape))
+        indices = tuple(iterator(it.name) for it in iters)
+        value = Binary("sub", Constant(1), Load(buffer, indices))
+        self._stage(1, Stage(f"turn_{buffer.name}", iters, buffer, indices, value), None)
+        self.line(1, "func.return")
+        self.line(0, "}")
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append("  " * depth + text)
@@ -414,6 +459,15 @@ class TirPrinter:
             self.line(depth, "tir.init {")
             self._store(depth + 1, stage, Constant(stage.start))
             self.line(depth, "}")
+        if stage.calls:
+            name = stage.target.name
+            self.line(depth, f"func.call @turn_{name}(%{name}) : ({stage.target.mlir}) -> ()")
+            return
+        if stage.conditions:
+            self.line(depth, f"scf.if {self._all_hold(depth, stage.conditions)} {{")
+            self._store(depth + 1, stage, stage.stored())
+            self.line(depth, "}")
+            return
         self._store(depth, stage, stage.stored())
 
     def _store(self, depth: int, stage: Stage, value: Value) -> None:
@@ -459,18 +513,7 @@ class TirPrinter:
         return result
 
     def _guarded(self, depth: int, value: Guarded) -> str:
-        zero = self.fresh()
-        self.line(depth, f"{zero} = arith.constant 0 : index")
-        tests: list[str] = []
-        for condition in value.conditions:
-            at = self.index(depth, condition)
-            tests.append(self.fresh())
-            self.line(depth, f"{tests[-1]} = arith.cmpi sge, {at}, {zero} : index")
-        test = tests[0]
-        for other in tests[1:]:
-            both = self.fresh()
-            self.line(depth, f"{both} = arith.andi {test}, {other} : i1")
-            test = both
+        test = self._all_hold(depth, value.conditions)
         result = self.fresh()
         self.line(depth, f"{result} = scf.if {test} -> ({self.element}) {{")
         inside = self.value(depth + 1, value.value)
@@ -480,6 +523,22 @@ class TirPrinter:
         self.line(depth + 1, f"scf.yield {outside} : {self.element}")
         self.line(depth, "}")
         return result
+
+    def _all_hold(self, depth: int, conditions: Sequence[Affine]) -> str:
+        """An i1: whether none of some indices is negative."""
+        zero = self.fresh()
+        self.line(depth, f"{zero} = arith.constant 0 : index")
+        tests: list[str] = []
+        for condition in conditions:
+            at = self.index(depth, condition)
+            tests.append(self.fresh())
+            self.line(depth, f"{tests[-1]} = arith.cmpi sge, {at}, {zero} : index")
+        test = tests[0]
+        for other in tests[1:]:
+            both = self.fresh()
+            self.line(depth, f"{both} = arith.andi {test}, {other} : i1")
+            test = both
+        return test
 
     @property
     def element(self) -> str:

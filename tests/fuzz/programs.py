@@ -28,6 +28,12 @@ class Run:
 
     inputs: tuple[Array, ...]
     expected: tuple[Array, ...]
+    initial: tuple[Array | None, ...] = ()
+    """What outputs hold before the call, where that matters."""
+
+    def before(self) -> tuple[Array | None, ...]:
+        """The values that each output comes with, or None."""
+        return self.initial or (None,) * len(self.expected)
 
 
 @dataclass(frozen=True)
@@ -45,9 +51,10 @@ class Program:
     others: tuple[Run, ...] = ()
     text: ProgramText | None = None
     """What a random program was printed from."""
+    initial: tuple[Array | None, ...] = ()
 
     def runs(self) -> tuple[Run, ...]:
-        return (Run(self.inputs, self.expected), *self.others)
+        return (Run(self.inputs, self.expected, self.initial), *self.others)
 
     def equal(self, expected: Sequence[Array], found: Sequence[Array]) -> bool:
         """Whether arrays are what NumPy computed."""

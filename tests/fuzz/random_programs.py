@@ -82,22 +82,6 @@ class Generator:
         for buffer in buffers:
             if buffer in read:
                 continue
-            iters = tuple(Iter(f"v{at}", extent) for at, extent in enumerate(buffer.shape))
-            indices = tuple(iterator(it.name) for it in iters)
-            target = self._new_buffer(buffer.shape)
-            stage = Stage(f"S{len(self.stages)}", iters, target, indices, Load(buffer, indices))
-            self._add(stage, self.bounds[buffer.name])
-
-    def _may_be_output(self, buffer: Buffer) -> bool:
-        """Not where guards leave instances out."""
-        return not any(stage.guards for stage in self.stages if stage.target == buffer)
-
-    def _read_all(self, buffers: list[Buffer]) -> None:
-        """Stages that copy buffers that nobody reads."""
-        read = {load.buffer for stage in self.stages for load in self._own_loads(stage)}
-        for buffer in buffers:
-            if buffer in read:
-                continue
             whole = tuple(Extent(0, extent.symbol) if extent.symbol else extent for extent in buffer.shape)
             iters = tuple(Iter(f"v{at}", extent) for at, extent in enumerate(whole))
             indices = tuple(iterator(it.name) for it in iters)
@@ -479,7 +463,9 @@ def program_of(text: ProgramText, draw: Draw) -> Program:
     """A program with arguments that are drawn."""
     first, *others = [make_run(draw, text, small=at > 0) for at in range(2 if text.symbols else 1)]
     module = weft.parse(text.mlir())
-    return Program("random", module, first.inputs, first.expected, others=tuple(others), text=text)
+    return Program(
+        "random", module, first.inputs, first.expected, others=tuple(others), text=text, initial=first.initial
+    )
 
 
 def _is_about(fact: Fact, symbol: str) -> bool:
@@ -502,4 +488,8 @@ def make_run(draw: Draw, text: ProgramText, small: bool) -> Run:
             inputs.append(draw.random.integers(0, below[buffer.name].value(sizes), shape).astype(buffer.dtype))
         else:
             inputs.append(draw.array(shape, buffer.dtype))
-    return Run(tuple(inputs), tuple(text.evaluate(inputs, sizes)))
+    initial = [
+        draw.array(tuple(e.value(sizes) for e in b.shape), b.dtype) if b.name in text.updated else None
+        for b in text.outputs
+    ]
+    return Run(tuple(inputs), tuple(text.evaluate(inputs, sizes, initial)), tuple(initial))

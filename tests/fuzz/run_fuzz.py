@@ -1,4 +1,9 @@
-"""Fuzz schedules: `python tests/fuzz/run_fuzz.py --cases 5000 --seed 0 --jobs 2 --save FOLDER`.
+"""Fuzz schedules: `python tests/fuzz/run_fuzz.py --cases 20000 --seed 0 --jobs 2 --save FOLDER`.
+
+A seed is a program with a schedule. Half of the seeds are programs whose order matters (`memory`: several writers of a
+buffer, reads before writes, scatters, gathers, predicates), a quarter are random chains of stages (`random`), the
+others come from te; `--family` takes one family alone. `--family effects` adds calls of functions that update buffers,
+and second names of buffers.
 
 Cases run in worker processes, so that a crash or a hang of compiled code is a finding like any other. Each finding is
 shrunk and printed as a program with a schedule and its arguments; `--save` keeps it as a file, which
@@ -16,8 +21,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from campaign import ELSEWHERE, Campaign, Totals
-from schedules import PRIMITIVES
+from campaign import ELSEWHERE, SECONDS_A_CASE, Campaign, Totals
+from cases import MAKERS
+from schedules import GENERIC, PRIMITIVES
 from shrinking import rerun
 
 LEAST_SHARE = 0.15
@@ -28,6 +34,8 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0, help="the first seed; the others follow")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--family", choices=sorted(MAKERS), help="programs of this family only")
+    parser.add_argument("--seconds", type=float, default=SECONDS_A_CASE, help="a case that takes longer is a hang")
     parser.add_argument("--save", type=Path, help="folder for the findings, one file each, and for the progress")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--rerun", type=Path, help="check the case in this file, and nothing else")
@@ -38,7 +46,15 @@ def main() -> int:
         return 1 if failure else 0
     started = time.perf_counter()
     seeds = range(options.seed, options.seed + options.cases)
-    totals = Campaign(seeds, options.jobs, options.save, lambda told: print(told, flush=True)).run()
+    campaign = Campaign(
+        seeds,
+        options.jobs,
+        options.save,
+        options.family,
+        options.seconds,
+        lambda told: print(told, flush=True),
+    )
+    totals = campaign.run()
     return summary(totals, time.perf_counter() - started, options.json)
 
 
@@ -57,7 +73,8 @@ def summary(totals: Totals, seconds: float, numbers: Path | None) -> int:
     print(f"{totals.cases} cases ({programs}), {accepted} accepted steps, {seconds:.0f} s, {each:.3f} CPU s a case")
     for stage, count in Counter(stage for _, stage, _ in totals.findings).most_common():
         print(f"{count} failed: {stage}, seeds {[s for s, found, _ in totals.findings if found == stage][:10]}")
-    rare = [name for name in PRIMITIVES if name not in ELSEWHERE and totals.statistics.share(name) < LEAST_SHARE]
+    alone = (*ELSEWHERE, *GENERIC)
+    rare = [name for name in PRIMITIVES if name not in alone and totals.statistics.share(name) < LEAST_SHARE]
     if rare:
         print(f"accepted in less than {LEAST_SHARE:.0%} of their draws: {', '.join(rare)}")
     print(f"{len(totals.findings)} findings")

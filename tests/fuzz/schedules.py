@@ -35,7 +35,9 @@ from weft.analysis.structure import (
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule import registry
 from weft.passes.schedule.layouts_nests import own_nest
+from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.rolling_windows import Window, window_of
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
@@ -80,13 +82,17 @@ class Statistics:
         return "\n".join(lines)
 
 
+class Unconfirmed(Exception):
+    """A counterexample that does not happen: refutations are points of the program."""
+
+
 def reason_of(error: ScheduleError | CompileError) -> str:
-    """The number of the requirement, and whether that is refuted; a refutation that does not happen is told apart."""
+    """The number of the requirement, and whether that is refuted."""
     if not isinstance(error, ScheduleError):
         return "0 error"
-    violation = error.violation
-    kind = violation.kind if violation.kind == violation.claim else "refuted, but it did not happen"
-    return f"{error.requirement} {kind}"
+    if error.violation.kind != error.violation.claim:
+        raise Unconfirmed(str(error)) from error
+    return f"{error.requirement} {error.violation.kind}"
 
 
 def fingerprint(module: ModuleOp) -> list[object]:
@@ -592,6 +598,35 @@ class Fuzzer:
         extent = op.extent if isinstance(op, ForOp) else None
         return copy_intrinsic(self.block_op(block), extent) if isinstance(extent, int) else None
 
+    def anything(self, name: str) -> Callable[[], object] | None:
+        """A primitive that is not drawn in a way of its own: a random value for each of its parameters."""
+        arguments: list[object] = []
+        for _, kind in registry.parameters(name):
+            if kind is BlockOp:
+                value: object = self.block()
+            elif kind in (ForOp, registry.LOOP_OR_BLOCK):
+                loops = self.some_loops()
+                value = self.choose(loops) if loops else None
+            elif kind == registry.LOOPS:
+                value = self.nest() or None
+            elif kind is int:
+                value = self.number(0, 2)
+            elif kind == registry.INTS:
+                value = [self.number(1, 4) for _ in range(self.number(1, 3))]
+            elif kind == BufferPlace:
+                value = (self.choose(("read", "write")), self.number(0, 1))
+            elif kind is str:
+                value = self.scope()
+            elif kind == registry.OPTIONAL:
+                break
+            else:
+                value = 1
+            if value is None:
+                return None
+            arguments.append(value)
+        step: Callable[..., object] = getattr(self.sch, name)
+        return lambda: self._with_new_blocks(lambda: step(*arguments))
+
     def _first_reduce_loop(self, block: BlockHandle) -> int:
         """The position of the outermost loop that a reduce iterator is bound to."""
         op = self.block_op(block)
@@ -682,4 +717,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "pad_einsum": Fuzzer.pad_einsum,
     "rolling_buffer": Fuzzer.rolling_buffer,
 }
-"""The primitives that are drawn, by their names in `registry.PRIMITIVES`."""
+GENERIC = [name for name in registry.PRIMITIVES if name not in PRIMITIVES]
+"""Primitives whose arguments are drawn by their kinds alone."""
+PRIMITIVES |= {name: lambda fuzzer, name=name: fuzzer.anything(name) for name in GENERIC}
+"""How each primitive of `registry.PRIMITIVES` is drawn."""

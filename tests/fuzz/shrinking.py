@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from cases import Outcome, outcome_of, replay_kept
@@ -97,10 +98,14 @@ def smaller_programs(text: ProgramText) -> Iterator[ProgramText]:
     stages = text.stages()
     for stage in reversed(stages):
         rest = [other for other in stages if other is not stage]
-        alone = all(other.target != stage.target for other in rest)
+        alone = all(other.target != stage.target for other in rest) and stage.target.memory not in text.updated
         if not rest:
             continue
-        if not alone or all(load.buffer != stage.target for other in rest for load in other.loads()):
+        if (
+            not alone
+            or stage.target.memory in text.updated
+            or all(load.buffer != stage.target for other in rest for load in other.loads())
+        ):
             yield _rebuilt(text, lambda s, gone=stage: None if s is gone else s)
         else:
             yield _rebuilt(text, lambda s, gone=stage: None if s is gone else s, stage.target)
@@ -135,24 +140,29 @@ def _rebuilt(text: ProgramText, change: Callable[[Stage], Stage | None], given: 
     groups = [[new for s in group.stages if (new := change(s)) is not None] for group in text.groups]
     stages = [stage for group in groups for stage in group]
     read = {name for stage in stages for name in _names_read(stage)}
-    written = [b for b in (*text.outputs, *text.temporaries) if b != given and any(s.target == b for s in stages)]
+    written = [
+        b for b in (*text.outputs, *text.temporaries) if b != given and any(s.target.memory == b.name for s in stages)
+    ]
     inputs = [*text.inputs, *([] if given is None else [given])]
     needed = {next(b.name for b in inputs if Extent(0, s) in b.shape) for s in text.symbols}
-    partial = {stage.target for stage in stages if stage.guards}
+    partial = {stage.target for stage in stages if stage.guards and stage.target.name not in text.updated}
+    written += [b for b in text.outputs if b.name in text.updated and b.name in read and b not in written]
     outputs = [b for b in written if b in text.outputs or (b.name not in read and b not in partial)]
+    used = read | {stage.target.name for stage in stages}
     return replace(
         text,
         inputs=tuple(b for b in inputs if b.name in read or b.name in needed),
         outputs=tuple(outputs),
         temporaries=tuple(b for b in written if b not in outputs),
         groups=tuple(Group(tuple(group)) for group in groups if group),
+        aliases=tuple(b for b in text.aliases if b.name in used),
     )
 
 
 def _names_read(stage: Stage) -> Iterator[str]:
     """The buffers that a stage reads for its value and for subscripts."""
     for load in loads_of(stage.value):
-        yield load.buffer.name
+        yield from (load.buffer.name, load.buffer.memory)
     for indices in (stage.indices, *(load.indices for load in stage.loads())):
         yield from (index.buffer.name for index in indices if hasattr(index, "buffer"))
 
@@ -170,7 +180,7 @@ def report(case: Shrunk, seed: int) -> str:
     lines = [*head, *(str(op) for op in outcome.program.module.ops), trace]
     lines += [f"// scheduled: {line}" for line in scheduled.splitlines()]
     for number, run in enumerate(outcome.program.runs()):
-        for role, arrays in (("input", run.inputs), ("expected", run.expected)):
+        for role, arrays in (("input", run.inputs), ("expected", run.expected), ("initial", run.initial)):
             lines += [_array_line(number, role, array) for array in arrays]
     lines += [f"// {line}" for line in failure.detail.splitlines()]
     return "\n".join(lines) + "\n"
@@ -187,10 +197,12 @@ def _texts(outcome: Outcome, kept: list[bool]) -> tuple[str, str]:
         return f"{sch.trace}\n// then {outcome.steps[last]}", ""
 
 
-_ARRAY = re.compile(r"// run (\d+) (input|expected) (\w+) (\[[\d, ]*\]) = (.*)")
+_ARRAY = re.compile(r"// run (\d+) (input|expected|initial) (\w+) (\[[\d, ]*\]) = (.*)")
 
 
-def _array_line(number: int, role: str, array: Array) -> str:
+def _array_line(number: int, role: str, array: Array | None) -> str:
+    if array is None:
+        return f"// run {number} {role} none [] = null"
     return f"// run {number} {role} {array.dtype} {list(array.shape)} = {json.dumps(array.ravel().tolist())}"
 
 
@@ -200,14 +212,17 @@ def rerun(text: str) -> Failure | None:
     module = weft.parse(text)
     steps = next(op for op in module.ops if isinstance(op, sched.FuncOp))
     steps.detach()
-    arrays: dict[tuple[int, str], list[Array]] = {}
+    arrays: dict[tuple[int, str], list[Any]] = {}
     for number, role, dtype, shape, values in _ARRAY.findall(text):
-        array = np.array(json.loads(values), dtype).reshape(json.loads(shape))
+        array = None if dtype == "none" else np.array(json.loads(values), dtype).reshape(json.loads(shape))
         arrays.setdefault((int(number), role), []).append(array)
     count = 1 + max((number for number, _ in arrays), default=-1)
-    runs = [Run(tuple(arrays.get((at, "input"), ())), tuple(arrays[at, "expected"])) for at in range(count)]
+    runs = [
+        Run(*(tuple(arrays.get((at, role), ())) for role in ("input", "expected", "initial"))) for at in range(count)
+    ]
     seed = int(re.search(r"// seed (\d+)", text)[1])  # type: ignore[index]
-    program = Program("again", module, runs[0].inputs, runs[0].expected, "row_reduction" not in text, tuple(runs[1:]))
+    first, exact = runs[0], "row_reduction" not in text
+    program = Program("again", module, first.inputs, first.expected, exact, tuple(runs[1:]), initial=first.initial)
     sch = weft.Schedule(program.module)
     sch.replay(steps)
     return check(program, sch.mod, sch.trace, seed)

@@ -12,16 +12,17 @@ import checking
 import pytest
 from campaign import ELSEWHERE, Campaign, Totals
 from cases import Outcome, case_of, family_of, make_program, replay_kept, run_case
-from program_text import Binary
+from memory_programs import MemoryGenerator
+from program_text import Binary, Gathered, ProgramText
 from programs import FAMILIES, Draw
 from random_programs import TYPES, Generator, program_of
-from schedules import PRIMITIVES, Fuzzer, RecordingSchedule, Statistics
+from schedules import GENERIC, PRIMITIVES, Fuzzer, RecordingSchedule, Statistics
 from shrinking import crashes, report, rerun, shrunk, smaller_programs
 
 import weft
 from weft.dialects import sched
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.schedule import loop_kinds, registry
+from weft.passes.schedule import compute_location, loop_kinds, registry
 from weft.passes.schedule.loop_structure import Split, SplitPlan
 from weft.passes.schedule.reduction import DecomposeReduction
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
@@ -44,16 +45,17 @@ def test_random_schedules_keep_the_meaning() -> None:
         pytest.fail(totals.findings[0][2])
     assert totals.cases == CASES
     assert totals.statistics.accepted.total() > 5 * CASES
-    assert set(totals.families) == {"random", *FAMILIES}
+    assert set(totals.families) == {"random", "memory", *FAMILIES}
 
 
 @pytest.mark.slow
 def test_every_primitive_is_drawn_and_accepted() -> None:
     """In the cases of the test run or, where programs that it fits are rare, in some more schedules."""
-    assert set(PRIMITIVES) <= set(registry.PRIMITIVES)
-    wanted = [primitive for primitive in PRIMITIVES if primitive not in ELSEWHERE]
+    wanted = [primitive for primitive in PRIMITIVES if primitive not in (*ELSEWHERE, *GENERIC)]
     total = Statistics()
     total.add(campaign().statistics)
+    for primitive in GENERIC:
+        assert total.refused[primitive] + total.accepted[primitive] > 0, primitive
     for seed in range(CASES, 3 * CASES):
         if all(total.accepted[primitive] >= LEAST_ACCEPTED for primitive in wanted):
             break
@@ -66,7 +68,17 @@ def test_every_primitive_is_drawn_and_accepted() -> None:
         assert (Path(__file__).parent / file).exists()
 
 
-@pytest.mark.parametrize("family", ["random", *FAMILIES])
+def test_the_fuzzer_knows_every_primitive() -> None:
+    """Those without a way of drawing their own are drawn by the kinds of their parameters."""
+    assert set(PRIMITIVES) == set(registry.PRIMITIVES)
+    fuzzer = Fuzzer(make_program("matmul_relu", 1), 1)
+    for primitive in GENERIC:
+        for _ in range(20):
+            fuzzer.step(primitive)
+        assert fuzzer.statistics.refused[primitive] + fuzzer.statistics.accepted[primitive] > 0, primitive
+
+
+@pytest.mark.parametrize("family", ["random", "memory", *FAMILIES])
 def test_cases_are_reproducible(family: str) -> None:
     def text(seed: int) -> str:
         fuzzer = Fuzzer(make_program(family, seed), seed)
@@ -102,6 +114,61 @@ def test_random_programs_have_every_feature() -> None:
     }
     for feature, found in features.items():
         assert sum(found) >= 10, f"{feature}: {sum(found)} of {len(found)}"
+
+
+def test_programs_whose_order_matters_have_every_feature() -> None:
+    texts = [MemoryGenerator(Draw(seed), "int32", effects=seed % 2 == 1).program() for seed in range(200)]
+
+    def touches(text: ProgramText, *, before: bool) -> bool:
+        """Whether a stage reads what another one writes afterwards."""
+        stages = text.stages()
+        return any(
+            load.buffer.memory == later.target.memory
+            for at, stage in enumerate(stages)
+            for load in stage.loads()
+            for later in (stages[at + 1 :] if before else [stage])
+        )
+
+    features = {
+        "several writers": [len({s.target.memory for s in t.stages()}) < len(t.stages()) for t in texts],
+        "write after read": [touches(text, before=True) for text in texts],
+        "in place": [touches(text, before=False) for text in texts],
+        "scatter": [any(isinstance(i, Gathered) for s in t.stages() for i in s.indices) for t in texts],
+        "gather": [bool(text.below) for text in texts],
+        "condition": [any(stage.conditions for stage in text.stages()) for text in texts],
+        "predicate": [" where [" in text.mlir() for text in texts],
+        "reduction into what is there": [
+            any(s.start is not None and s.target.name in t.updated for s in t.stages()) for t in texts
+        ],
+        "shared loop": [any(len(group.stages) > 1 for group in text.groups) for text in texts],
+        "call": ["func.call" in text.mlir() for text in texts],
+        "second name": ["memref.cast" in text.mlir() for text in texts],
+    }
+    for feature, found in features.items():
+        assert sum(found) >= 10, f"{feature}: {sum(found)} of {len(found)}"
+
+
+def test_programs_with_effects_mean_what_their_loops_say() -> None:
+    for seed in range(12):
+        program = make_program("effects", seed)
+        sch = weft.Schedule(program.module)
+        assert checking.check(program, sch.mod, sch.trace, seed) is None
+
+
+def test_moves_that_ignore_what_they_pass_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute_location, "passing_conflict", lambda *_, **__: None)
+    found: list[str] = []
+    for seed in range(20):
+        program = make_program("memory", seed)
+        fuzzer = Fuzzer(program, seed)
+        for primitive in ("reverse_compute_at", "compute_at") * 3:
+            fuzzer.step(primitive)
+        failure = checking.check(program, fuzzer.sch.mod, fuzzer.sch.trace, seed)
+        if failure is not None:
+            found.append(failure.stage)
+            break
+    assert found
+    assert found[0].startswith("interpreter") or found[0].startswith("after interpreter")
 
 
 def test_the_plain_loops_are_a_second_opinion(monkeypatch: pytest.MonkeyPatch) -> None:
