@@ -24,6 +24,9 @@ _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 _UNIT = UnitAttr()
+MOST_COPIES = 4096
+"""Copies of a body that unrolled loops may make together. LLVM takes minutes for more, and from some number on warns on
+standard error that it has not unrolled the loop."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,10 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
         body.block.add_op(scf.YieldOp.create())
         new = scf.ForOp.create(operands=[emitter.constant(0), bound, emitter.constant(1)], regions=[body])
         if kind is LoopKind.UNROLLED and isinstance(extent, int):
-            new.attributes[UNROLL] = _UNIT
+            copies = extent * max((emitter.copies.get(op, 1) for op in body.walk()), default=1)
+            if copies <= MOST_COPIES:
+                new.attributes[UNROLL] = _UNIT
+                emitter.copies[new] = copies
     new.location = loop.location
     if loop.parent is not None:
         loop.parent.insert_op_before(new, loop)
@@ -109,6 +115,8 @@ class _IndexEmitter:
         """Where the values that this emitter made stand."""
         self.products: dict[tuple[SSAValue, SSAValue], SSAValue] = {}
         self.ranges = remembered_ranges()
+        self.copies: dict[Operation, int] = {}
+        """How often unrolled loops repeat the innermost body."""
 
     def run(self) -> None:
         ops = [

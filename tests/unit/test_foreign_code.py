@@ -111,6 +111,40 @@ def test_imported_code_does_not_end_the_process(capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().err == ""
 
 
+IMPOSSIBLE = """
+define void @f(ptr %x, i64 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %p = getelementptr i64, ptr %x, i64 %i
+  %v = load volatile i64, ptr %p
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %done, !llvm.loop !0
+done:
+  ret void
+}
+!0 = distinct !{!0, !1}
+!1 = !{!"llvm.loop.unroll.full"}
+"""
+
+
+def test_remarks_of_llvm_about_imported_code_stay_off_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    object_code(link_ir(EMPTY.replace("@f", "@g"), [IMPOSSIBLE]), Target())
+    assert capfd.readouterr().err == ""
+
+
+def test_unrolled_loops_of_many_iterations_stay_loops(capfd: pytest.CaptureFixture[str]) -> None:
+    """LLVM would take minutes to repeat so much, or warn that it has not."""
+    x = te.placeholder((4,), name="X")
+    k = te.reduce_axis((0, 60_000), name="k")
+    sch = weft.Schedule(te.create_func([x, te.compute((1,), lambda i: te.sum(x[k % 4], axis=k), name="Y")], name="f"))
+    sch.unroll(sch.get_loops("Y")[1])
+    assert weft.build(sch.mod, default_schedule=False)["f"](np.ones(4, np.float32)) == 60_000
+    assert capfd.readouterr().err == ""
+
+
 def _defined_in_a_child() -> tuple[str, ...]:
     table = object_symbols(object_code(EMPTY, Target.parse(f"{X86} -mcpu=haswell")))
     assert table is not None

@@ -27,6 +27,27 @@ func.func @kinds(%A: memref<8x4x16xf32>, %B: memref<8x4x16xf32>) {
 
 // -----
 
+// Unrolled loops repeat a body at most 4096 times: of 64 * 64 * 2 iterations the outermost loop stays one.
+
+func.func @copies(%A: memref<2x64x64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 2 unrolled {
+    tir.for %j in 64 unrolled {
+      tir.for %k in 64 unrolled {
+        memref.store %zero, %A[%i, %j, %k] : memref<2x64x64xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @copies
+// CHECK:           } {low.unroll}
+// CHECK-NEXT:    } {low.unroll}
+// CHECK-NEXT:  }
+// CHECK-NEXT:  func.return
+
+// -----
+
 // Threads of a GPU axis run one after the other; a loop of one of them is its body.
 
 func.func @threads(%A: memref<8x4xf32>) {
