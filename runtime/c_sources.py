@@ -34,7 +34,7 @@ def _symbols(source: str) -> tuple[tuple[str, int], ...]:
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder, f"{name}{'.cc' if is_cxx else '.c'}")
-        path.write_text(source)
+        path.write_text(source, encoding="utf-8")
         code = Path(folder, f"{name}.o")
         library = Path(folder, f"{name}.so")
         run_compiler([compiler, *_FLAGS[:-1], "-c", str(path), "-o", str(code)], path.name)
@@ -69,7 +69,7 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 def run_compiler(command: list[str], name: str) -> None:
     """Run a compiler on the source `name`. Raises `CompileError` with the head of what it says when it refuses."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode:
         lines = [line for line in result.stderr.splitlines() if line.strip()]
         shown = "\n  ".join(line.replace(str(Path(command[-1]).parent) + "/", "") for line in lines[:8])

@@ -99,7 +99,7 @@ def _files(objects: Sequence[bytes], sources: Sequence[str], folder: Path, targe
 
 def _run(command: list[str], name: str) -> None:
     """Run a tool. Raises `CompileError` with the head of what it says when it fails."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if result.returncode:
         lines = [line for line in result.stderr.splitlines() if line.strip()]
         shown = "\n  ".join(lines[:8])

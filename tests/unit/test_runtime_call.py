@@ -624,7 +624,7 @@ done:
 INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
-from tests.unit.test_runtime_call import spinning
+from test_runtime_call import spinning
 from weft.runtime.timing import TimeEvaluator
 
 def interrupted(call):
@@ -658,8 +658,8 @@ def spinning(times: int, iterations: int = 1) -> Caller:
 @pytest.mark.skipif(sys.platform == "win32", reason="locks are not interruptible")
 def test_long_calls_and_timings_can_be_interrupted() -> None:
     """In a process of its own, where the code that was interrupted goes on until the process ends."""
-    root = Path(__file__).resolve().parents[2]
-    result = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=root, capture_output=True, text=True, timeout=60)
+    here = Path(__file__).resolve().parent
+    result = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=here, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
 
 
