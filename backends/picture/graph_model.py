@@ -147,7 +147,8 @@ class _Builder:
             )
             self.sources[argument] = (node, 0)
         self.add_ops(self.function.body, None)
-        return GraphModel(self.function.sym_name.data, tuple(self.nodes), tuple(self.edges), tuple(self.clusters))
+        name = _shortened(self.function.sym_name.data)
+        return GraphModel(name, tuple(self.nodes), tuple(self.edges), tuple(self.clusters))
 
     def add_ops(self, region: Region, cluster: int | None) -> None:
         for op in region.block.ops:

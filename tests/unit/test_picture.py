@@ -191,12 +191,15 @@ STRANGE = 'a<b>&amp;"\\N\n\t\x00\x1b é 日本 \U0001f600 \ud800 </title>]]>'
 
 
 def strange_call() -> GraphModel:
-    """A graph whose title has what XML or DOT treat specially, or forbid."""
+    """A graph whose name and title have what XML or DOT treat specially, or forbid."""
     from xdsl.dialects.builtin import StringAttr
 
     module = weft.parse(CALL)
     (call,) = [op for op in module.walk() if isinstance(op, CallDpsOp)]
     call.callee = StringAttr(STRANGE)
+    function = call.parent_op()
+    assert function is not None
+    function.properties["sym_name"] = StringAttr(STRANGE)
     (graph,) = graph_models(module)
     return graph
 
