@@ -16,7 +16,7 @@ from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import REDUCE_AXIS, REMAP_AXES, SPATIAL_AXIS, Construct
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.python_rules import both, shown
-from weft.frontends.script.regions import box_of
+from weft.frontends.script.regions import region_of
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf
 from weft.frontends.te.expr import Binary, Compare, Const, Expr, as_expr, binary
 from weft.frontends.te.operators import BinaryKind, Predicate
@@ -271,15 +271,20 @@ class BlockParser(StatementPartParser):
         if call.keywords:
             raise self._error(call, f"regions are elements or slices of buffers: `{tir.reads.usage}`")
         nodes = [item for a in call.args for item in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
+        buffers: list[Buffer] = []
         for node in nodes:
             buffer = self._evaluator.evaluate(node.value if isinstance(node, ast.Subscript) else node)
             if not isinstance(buffer, Buffer):
                 raise self._error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
-            if kind is ReadsOp:
-                self._function.readable = frozenset({buffer.value, *(self._function.readable or ())})
-            corner, sizes = box_of(self._evaluator, node, buffer, widen=True)
+            buffers.append(buffer)
+        if kind is ReadsOp:
+            self._function.readable = frozenset({b.value for b in buffers} | (self._function.readable or frozenset()))
+        boxes = [region_of(self._evaluator, node, buffer) for node, buffer in zip(nodes, buffers, strict=True)]
+        if any(box is None for box in boxes):
+            return  # without statements regions are inferred
+        for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
             self._place(node)
-            self._emitter.region(kind, buffer, corner, sizes)
+            self._emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
 
 
 def _is_zero(expr: Expr) -> bool:

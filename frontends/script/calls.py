@@ -17,7 +17,7 @@ from weft.frontends.script.function import Call
 from weft.frontends.script.generic import generic_op
 from weft.frontends.script.part_parser import PartParser
 from weft.frontends.script.python_rules import shown
-from weft.frontends.script.regions import box_of
+from weft.frontends.script.regions import stored_box
 from weft.frontends.script.values import Buffer, Opaque, Pointer, Symbol
 from weft.frontends.script.views import FlatView
 from weft.frontends.te.dtypes import type_of
@@ -178,7 +178,7 @@ class CallParser(PartParser):
                 raise self._error(node, f"access is one of {', '.join(_WORDS)}: `{word.usage}`")
         if not any(isinstance(item, ast.Slice) for item in items):
             return Pointer(buffer.stored, self._evaluator.indices(element, buffer), None, access)
-        corner, sizes = box_of(self._evaluator, element, buffer)
+        corner, sizes = stored_box(self._evaluator, element, buffer)
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:

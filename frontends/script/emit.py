@@ -83,6 +83,12 @@ class ScriptEmitter(ElementEmitter):
         self._places.setdefault(id(expr), (expr, place))
         return expr
 
+    @property
+    def around(self) -> Operation | None:
+        """The loop or block that is being written."""
+        op = self._blocks[-1].parent_op()
+        return op if isinstance(op, ForOp | BlockOp) else None
+
     # Expressions
 
     def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import BuiltinFunctionType, ModuleType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import AttributeText
@@ -32,7 +32,7 @@ from weft.frontends.script.python_rules import (
     shown,
 )
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import Buffer, BufferLoad
+from weft.frontends.script.values import Buffer, BufferLoad, Symbol
 from weft.frontends.te.expr import Const, Expr, as_expr, number_as
 from weft.frontends.te.operators import BinaryKind, as_number
 from weft.frontends.te.shapes import as_index
@@ -79,6 +79,9 @@ class Evaluator:
                 return scope[node.id]
         if node.id in self._outer:
             value = self._outer[node.id]
+            if isinstance(value, TypeVar) and self._emitter is not None:  # a size, as TVM declares them
+                self._scopes[0][node.id] = Symbol(node.id, place=self.source.place(node))
+                return self._scopes[0][node.id]
             if isinstance(value, Expr) and not isinstance(value, Const):
                 raise self.source.error(
                     node, f"{node.id} is an expression from outside the function: only numbers and tuples are"
@@ -219,7 +222,7 @@ class Evaluator:
         if function is None:
             raise self.source.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
         if isinstance(left, Expr) or isinstance(right, Expr):
-            left, right = adapted(self.scalar(node, left), self.scalar(node, right))
+            left, right = adapted([self.scalar(node, left), self.scalar(node, right)])
         elif isinstance(left, Buffer) or isinstance(right, Buffer):
             self.scalar(node, left if isinstance(left, Buffer) else right)
         self.apply(node, check_operands, type(kind), left, right)
@@ -259,7 +262,7 @@ class Evaluator:
                 raise self.source.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
             if isinstance(left, Expr | Buffer) or isinstance(right, Expr | Buffer):
                 left, right = self.scalar(node, left), self.scalar(node, right)
-            holds = self.apply(node, function, *adapted(left, right))
+            holds = self.apply(node, function, *adapted([left, right]))
             if isinstance(result, Expr) and isinstance(holds, Expr):
                 result = self.apply(node, both, BinaryKind.AND, result, holds)
             elif result is True or holds is False:
@@ -417,6 +420,7 @@ class Evaluator:
             if isinstance(argument, Buffer | Construct | Namespace | ModuleType):
                 self.scalar(node, argument)
         self.apply(node, check_arguments, function, args)
+        args = adapted(args)
         return self.apply(node, function, *args, **kwargs)
 
     def _of_values(self, node: ast.Call, function: BuiltinFunctionType, args: Sequence[object]) -> object:

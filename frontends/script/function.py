@@ -398,7 +398,7 @@ class FunctionParser:
         """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
         more = ("scope", "strides", "elem_offset")
         options = self.options(node, node.args[1:], node.keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
-        corner, sizes = box_of(self.evaluator, node.args[0], whole, as_declared=True)
+        corner, sizes = box_of(self.evaluator, node.args[0], whole)
         shape = self._shape(options["shape"], name) if "shape" in options else sizes
         first = len(sizes) - len(shape)
         if first < 0 or tuple(sizes[first:]) != tuple(shape) or any(size != 1 for size in sizes[:first]):

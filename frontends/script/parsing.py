@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
@@ -32,7 +32,7 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
     """
     remember_text(name, text)
     source = Source(name, text)
-    names: dict[str, object] = {"T": tir, "tir": tir, "tirx": tir, "I": ir, "ir": ir}
+    names: dict[str, object] = {"T": tir, "tir": tir, "tirx": tir, "TypeVar": TypeVar, "I": ir, "ir": ir}
     evaluator = Evaluator(source, names)
     functions: list[ast.FunctionDef] = []
     module: ModuleOp | None = None

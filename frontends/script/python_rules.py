@@ -6,9 +6,9 @@ import ast
 import builtins
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.frontends.script import ir, tir
 from weft.frontends.script.constructs import Construct, DType, Namespace
@@ -55,14 +55,14 @@ PYTHON_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, Valu
 """How Python refuses values."""
 
 
-def adapted(left: object, right: object) -> tuple[object, object]:
-    """Two operands; an index beside a narrower integer of the program has the dtype of that one."""
-    if isinstance(left, Expr) and isinstance(right, Expr) and left.is_index != right.is_index:
-        index, other = (left, right) if left.is_index else (right, left)
-        if is_integer(other.dtype) and other.dtype != index.dtype and not isinstance(other, Const):
-            cast = cast_to(index, other.dtype)
-            return (cast, other) if left.is_index else (other, cast)
-    return left, right
+def adapted(values: Sequence[object]) -> list[object]:
+    """Operands: indices beside a narrower integer of the program have the dtype of that one."""
+    integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
+    dtype = next((value.dtype for value in integers if not value.is_index), None)
+    return [
+        cast_to(v, dtype) if dtype is not None and isinstance(v, Expr) and v.is_index and v.dtype != dtype else v
+        for v in values
+    ]
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
@@ -84,6 +84,8 @@ def may_call(function: object, of_values: bool) -> bool:
         return True
     if of_values:
         return False
+    if function is TypeVar:
+        return True
     name = getattr(function, "__name__", "")
     return any(function is known for known in BUILTINS.values()) or getattr(math, name, None) is function
 

@@ -6,26 +6,46 @@ import ast
 from typing import cast
 
 from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.values import Buffer, Leaf, Stride, Symbol, same_index
+from weft.frontends.script.values import Buffer, Leaf, Symbol, same_index
 from weft.frontends.te.expr import Binary, Const, Expr, as_expr
 from weft.frontends.te.operators import BinaryKind
 
 
-def box_of(
-    evaluator: Evaluator, node: ast.expr, buffer: Buffer, *, as_declared: bool = False, widen: bool = False
-) -> tuple[list[Expr], list[int]]:
-    """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError.
+def box_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
+    """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError."""
+    corner, sizes = _ranges(evaluator, node, buffer)
+    for dimension, size in enumerate(sizes):
+        if size is None:
+            raise evaluator.source.error(
+                node, f"the region of {buffer.name} in dimension {dimension}: its size is a positive number"
+            )
+    return corner, [cast("int", size) for size in sizes]
 
-    They are those in the buffer that stores its elements, but with `as_declared`. With `widen` a dimension whose range
-    depends on data, or whose size does, is taken whole.
-    """
-    corner, sizes = _declared_box(evaluator, node, buffer, widen)
-    if as_declared:
-        return corner, sizes
+
+def stored_box(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
+    """`box_of`, in the buffer that stores the elements."""
+    corner, sizes = box_of(evaluator, node, buffer)
     return list(evaluator.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
 
-def _declared_box(evaluator: Evaluator, node: ast.expr, buffer: Buffer, widen: bool) -> tuple[list[Expr], list[int]]:
+def region_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
+    """A box of the buffer that stores the elements, around a part of `buffer`: what depends on data is taken whole.
+
+    None where the extent of such a dimension is no number.
+    """
+    low, sizes = _ranges(evaluator, node, buffer)
+    corner = list(evaluator.stored_indices(node, buffer, low))
+    stored = list(buffer.box([size or 0 for size in sizes]))
+    for dimension, extent in enumerate(buffer.stored.extents):
+        if stored[dimension] < 1 or not _is_affine(corner[dimension]):
+            if not isinstance(extent, int) or extent < 1:
+                return None
+            corner[dimension], stored[dimension] = as_expr(0), extent
+    return corner, stored
+
+
+def _ranges(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
+    """Where the ranges of a part of `buffer` start, and their sizes, None where they are no numbers."""
     if not isinstance(node, ast.Subscript):
         if not all(isinstance(extent, int) for extent in buffer.extents):
             raise evaluator.source.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -36,10 +56,9 @@ def _declared_box(evaluator: Evaluator, node: ast.expr, buffer: Buffer, widen: b
             node, f"{buffer.name} has {buffer.rank} dimensions, and {len(items)} ranges are given"
         )
     corner: list[Expr] = []
-    sizes: list[int] = []
+    sizes: list[int | None] = []
     for dimension, item in enumerate(items):
         what = f"the region of {buffer.name} in dimension {dimension}"
-        extent = buffer.extents[dimension]
         size: int | None = 1
         if not isinstance(item, ast.Slice):
             low = evaluator.index(item, what)
@@ -47,27 +66,32 @@ def _declared_box(evaluator: Evaluator, node: ast.expr, buffer: Buffer, widen: b
             raise evaluator.source.error(node, f"{what} has a step: regions are boxes")
         else:
             low = as_expr(0) if item.lower is None else evaluator.index(item.lower, what)
-            high = extent if item.upper is None else evaluator.index(item.upper, what)
+            high = buffer.extents[dimension] if item.upper is None else evaluator.index(item.upper, what)
             size = None if high is None else _difference(as_expr(high), low)
-        if widen and isinstance(extent, int) and extent and (size is None or not _is_plain(low)):
-            low, size = as_expr(0), extent
-        if size is None or size < 1:
-            raise evaluator.source.error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
+            if size is not None and size < 1:
+                raise evaluator.source.error(
+                    node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}"
+                )
         corner.append(low)
         sizes.append(size)
     return corner, sizes
 
 
-def _is_plain(expr: Expr) -> bool:
-    """Whether an index is made of variables by + - * // and %."""
+def _is_affine(expr: Expr) -> bool:
+    """Whether an index is made of variables by + and -, and by * // and % with numbers."""
     pending = [expr]
     while pending:
         top = pending.pop()
-        if not isinstance(top, Leaf | Symbol | Stride | Const) and not (
-            isinstance(top, Binary) and top.kind not in (BinaryKind.MIN, BinaryKind.MAX)
-        ):
+        if isinstance(top, Binary):
+            sides = [isinstance(side, Const) for side in (top.left, top.right)]
+            is_quotient = top.kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD) and sides[1]
+            if not (top.kind in (BinaryKind.ADD, BinaryKind.SUB) or is_quotient) and (
+                top.kind is not BinaryKind.MUL or not any(sides)
+            ):
+                return False
+            pending += top.parts
+        elif not isinstance(top, Leaf | Symbol | Const) or not (top.is_index or isinstance(top, Const)):
             return False
-        pending += top.parts
     return True
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from weft.frontends.script import tir
+from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.blocks import BlockParser
 from weft.frontends.script.calls import CallParser
 from weft.frontends.script.conditions import ConditionParser
@@ -129,6 +130,8 @@ class StatementParser:
             self._assume(node)
         elif word is tir.func_attr:
             self.function.func_attr(node)
+        elif word is tir.attr and len(node.args) == 1 and not node.keywords:
+            self._pragma(node)
         elif word is tir.op:
             self._calls_of.by_name(node)
         elif word in (tir.call_extern, tir.call_pure_extern):
@@ -137,6 +140,16 @@ class StatementParser:
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
         else:
             raise self.error(node, "the value of this call is not used: store it in a buffer")
+
+    def _pragma(self, node: ast.Call) -> None:
+        """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
+        value = self.evaluator.evaluate(node.args[0])
+        if not isinstance(value, dict):
+            raise self.error(node, "T.attr takes a dict of annotations here")
+        op = self.emitter.around
+        if op is None:
+            raise self.error(node, "T.attr stands in a loop or a block: annotate a function by T.func_attr")
+        op.attributes.update(self.evaluator.apply(node, to_attributes, cast("dict[object, object]", value)))
 
     # Assignments
 

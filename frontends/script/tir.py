@@ -203,6 +203,12 @@ def type_annotation(dtype: object) -> DType:
     return DTYPES[dtype_of(dtype)]
 
 
+def Div(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient, of integers rounded towards zero."""
+    left, right = as_expr(x), as_expr(y)
+    return left / right if left.dtype.startswith(("float", "bfloat")) else truncdiv(left, right)
+
+
 def min_value(dtype: object) -> Expr:
     """The least finite number of a dtype."""
     return _math.min_value(dtype_of(dtype))
@@ -218,16 +224,42 @@ def infinity(dtype: object = "float32") -> Expr:
     return _math.infinity(dtype_of(dtype))
 
 
-FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    function.__name__: function
-    for function in (
-        *(abs, acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, clz, cos, cosh, ctz, erf, exp, exp2, expm1),
-        *(floor, floordiv, floormod, if_then_else, isfinite, isinf, isnan, log, log1p, log2, log10, popcount, pow),
-        *(round, rsqrt, sigmoid, sin, sinh, sqrt, tan, tanh, trunc, truncdiv, truncmod),
-        *(Cast, cast, max, min, ceildiv, likely, And, Or, Not, bitwise_and, bitwise_or, bitwise_xor),
-        *(shift_left, shift_right, eq, type_annotation, min_value, max_value, infinity),
-    )
-} | {"Select": Select, "fabs": fabs, "nearbyint": nearbyint, "power": power, "truncate": truncate}
+_CLASSES = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
+"""What TVM prints where an operator would be evaluated by Python, or does not exist in Python."""
+
+FUNCTIONS: Mapping[str, Callable[..., object]] = (
+    {
+        function.__name__: function
+        for function in (
+            *(
+                abs,
+                acos,
+                acosh,
+                asin,
+                asinh,
+                atan,
+                atan2,
+                atanh,
+                cbrt,
+                ceil,
+                clz,
+                cos,
+                cosh,
+                ctz,
+                erf,
+                exp,
+                exp2,
+                expm1,
+            ),
+            *(floor, floordiv, floormod, if_then_else, isfinite, isinf, isnan, log, log1p, log2, log10, popcount, pow),
+            *(round, rsqrt, sigmoid, sin, sinh, sqrt, tan, tanh, trunc, truncdiv, truncmod),
+            *(Cast, cast, max, min, ceildiv, likely, And, Or, Not, bitwise_and, bitwise_or, bitwise_xor),
+            *(shift_left, shift_right, eq, Div, type_annotation, min_value, max_value, infinity),
+        )
+    }
+    | {"Select": Select, "fabs": fabs, "nearbyint": nearbyint, "power": power, "truncate": truncate}
+    | _CLASSES
+)
 """The functions of values, by the name they have in scripts."""
 
 WORDS: dict[str, object] = {

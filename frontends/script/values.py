@@ -79,7 +79,7 @@ class Buffer:
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes in `stored` of a box of this buffer."""
+        """The sizes in `stored` of a box of this buffer, 0 where they cannot be told."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:

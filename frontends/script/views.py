@@ -35,6 +35,9 @@ class FlatView(Buffer):
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
         return indices_in(self.whole, indices[0])
 
+    def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        return self.whole.box([0] * self.whole.rank)
+
     def stride(self, dimension: int) -> Expr:
         return Const(1, "int64")
 

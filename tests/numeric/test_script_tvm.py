@@ -165,6 +165,50 @@ def main(A: T.Buffer(("n", "m"), "float32"), B: T.Buffer(("(n + 3) // 4 * 4", m)
             B[v_i, v_j] = A[v_i, v_j] + T.Cast("float32", p * n)
 """
 
+LARGEST = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8,), "int32")):
+    # with T.sblock("root"):
+    at = T.sblock_alloc_buffer((8,), "int32")
+    most = T.sblock_alloc_buffer((8,))
+    for i, k in T.grid(8, 32):
+        with T.sblock("most"):
+            v_i, v_k = T.axis.remap("SR", [i, k])
+            T.reads(A[v_i, v_k])
+            T.writes(at[v_i], most[v_i])
+            with T.init():
+                at[v_i] = -1
+                most[v_i] = T.float32(-340282346638528859811704183484516925440.0)
+            v_at: T.let[T.int32] = T.Select(most[v_i] >= A[v_i, v_k], at[v_i], v_k)
+            v_most: T.let[T.float32] = T.Select(most[v_i] >= A[v_i, v_k], most[v_i], A[v_i, v_k])
+            at[v_i] = v_at
+            most[v_i] = v_most
+    for i in range(8):
+        with T.sblock("B"):
+            v_i = T.axis.spatial(8, i)
+            T.reads(at[T.max(T.min(T.Div(v_i, 1), 7), 0)])
+            T.writes(B[v_i])
+            T.attr({"pragma_scope": "seq"})
+            B[v_i] = at[T.max(T.min(T.Div(v_i, 1), 7), 0)]
+"""
+
+SLICE = """
+# from typing import TypeVar
+# from tvm.script import tirx as T
+
+n = TypeVar("n")
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((n,), "float32"), B: T.Buffer((n - 1,), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    # with T.sblock("root"):
+    for i in range(n - 1):
+        with T.sblock("slice"):
+            v_i = T.axis.spatial(n - 1, i)
+            T.reads(A[T.min(1, n - 1) + v_i])
+            T.writes(B[v_i])
+            B[v_i] = A[T.min(1, n - 1) + v_i]
+"""
+
 
 def regions(a: Array, b: Array) -> None:
     b[:] = a * 2 + 64
@@ -200,6 +244,14 @@ def symbols(a: Array, b: Array, p: int) -> None:
     b[: len(a)] = a + p * len(a)
 
 
+def largest(a: Array, b: Array) -> None:
+    b[:] = a.argmax(1)
+
+
+def slice_(a: Array, b: Array) -> None:
+    b[:] = a[1:]
+
+
 def quarters(*shape: int) -> Array:
     """Sums of their products are exact in any order."""
     return (np.random.default_rng(len(shape)).integers(-8, 9, shape) / 4).astype(np.float32)
@@ -213,6 +265,8 @@ CASES: dict[str, tuple[str, Callable[..., None], tuple[Array | int, ...]]] = {
     "where": (WHERE, where, (quarters(16), np.arange(16, dtype=np.int32)[::-1].copy() % 9, quarters(16))),
     "starts": (STARTS, starts, (quarters(12), quarters(12))),
     "lets": (LETS, lets, (quarters(16), quarters(16), np.zeros((16, 16), np.int32))),
+    "largest": (LARGEST, largest, (quarters(8, 32), np.zeros(8, np.int32))),
+    "slice": (SLICE, slice_, (quarters(9), quarters(8))),
     "symbols": (SYMBOLS, symbols, (quarters(7, 5), quarters(8, 5), 3)),
 }
 

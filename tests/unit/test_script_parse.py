@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import AllocOp
 
 import weft
+from tests.helpers.script_roundtrip import check_roundtrip
 from weft import te
 from weft.dialects.tir import BlockOp, ForOp
 from weft.script import ir as I
@@ -467,3 +468,54 @@ def test_calls_that_differ_in_type() -> None:
         parse("@T.prim_func\ndef f(x: T.handle):\n    X = T.match_buffer(x, (8, 8), strides=[9])\n")
     with pytest.raises(weft.CompileError, match="f returns nothing"):
         parse("@T.prim_func\ndef f() -> T.int32:\n    pass\n")
+
+
+REGION = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((64, 64), "float32", offset_factor=1), B: T.Buffer((64, 64), "float32", offset_factor=1)):
+    for i, j in T.grid(4, 4):
+        with T.sblock("tile"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16])
+            T.writes(B[vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16])
+            As = T.match_buffer(A[vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16], (16, 16), strides=("s0", "s1"))
+            Bs = T.match_buffer(B[vi * 16:vi * 16 + 16, vj * 16:vj * 16 + 16], (16, 16), strides=("t0", "t1"))
+            T.call_extern("int32", "tile", ARGUMENTS)
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "printed"),
+    [
+        (
+            'T.tvm_access_ptr(T.type_annotation("float32"), As.data, As.elem_offset, s0 * 16, 1), '
+            'T.tvm_access_ptr(T.type_annotation("float32"), Bs.data, Bs.elem_offset, t0 * 16, 2), s0',
+            'T.access_ptr(A[vi * 16, vj * 16], "read"), T.access_ptr(B[vi * 16, vj * 16], "write"), A.strides[0]',
+        ),
+        (
+            'T.tvm_access_ptr(T.type_annotation("float32"), A.data, A.elem_offset, 4096, 3)',
+            'T.access_ptr(A[0:64, 0:64], "readwrite")',
+        ),
+        ('T.tvm_access_ptr(T.type_annotation("float32"), A.data, 130, 16, 1)', 'T.access_ptr(A[2, 2], "read")'),
+        ('A.data, Bs.access_ptr("w")', 'A[0:64, 0:64], "readwrite"), T.access_ptr(B[vi * 16:vi * 16 + 16, vj * 16:vj'),
+        ("T.address_of(As[1, 2])", 'T.access_ptr(A[vi * 16 + 1, vj * 16 + 2], "readwrite")'),
+    ],
+)
+def test_pointers_into_regions(arguments: str, printed: str) -> None:
+    assert printed in check_roundtrip(parse(REGION.replace("ARGUMENTS", arguments)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ('T.type_annotation("int8"), A.data, 0, 16, 1', "A has elements of float32, got T.int8"),
+        ('"float32", A.data, 0, 16, 1', "A has elements of float32, got 'float32'"),
+        ('T.type_annotation("float32"), vi, 0, 16, 1', "a pointer points into a buffer, A.data"),
+        ('T.type_annotation("float32"), A.data, 0, 16, 4', "a mask is 1 for reading, 2 for writing, or 3, got 4"),
+        ('T.type_annotation("float32"), A.data, 1.5, 16, 1', "an offset must be an integer, got float32"),
+        ('T.type_annotation("float32"), A.data', "it has a dtype, a buffer, an offset, an extent and a mask"),
+    ],
+)
+def test_pointers_that_are_refused(arguments: str, message: str) -> None:
+    with pytest.raises(weft.CompileError, match=message):
+        parse(REGION.replace("ARGUMENTS", f"T.tvm_access_ptr({arguments})"))
