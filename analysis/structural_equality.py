@@ -12,6 +12,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from weft.support.argument_types import checked
 from weft.support.locations import render_operation
 
 
@@ -32,11 +33,13 @@ class Difference(Exception):
         return "\n".join(lines)
 
 
+@checked
 def structural_equal(left: Operation, right: Operation) -> bool:
     """Whether two programs are equal up to the names of SSA values, source locations and places of constants."""
     return first_difference(left, right) is None
 
 
+@checked
 def assert_structural_equal(left: Operation, right: Operation) -> None:
     """Raise `AssertionError` with the first difference and its place when two programs are not equal."""
     difference = first_difference(left, right)

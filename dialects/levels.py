@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.traits import MemoryEffect
 
 from weft.dialects.effects import READ, WRITE, state_effects
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ _registered: dict[str, tuple[frozenset[str], Meaning | None]] = {}
 """Name of an op -> the levels where it may stand, and what it computes."""
 
 
+@checked
 def register_operation(
     op: type[Operation] | str,
     *,

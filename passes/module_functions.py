@@ -14,7 +14,7 @@ raises `CompileError` and leaves the module as it is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -36,22 +36,26 @@ from xdsl.utils.exceptions import VerifyException
 from weft.analysis.structure import find_function, functions
 from weft.dialects import sched
 from weft.dialects.graph import CallTirOp, verify_callee
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
-AttributeValue: TypeAlias = "Attribute | bool | int | float | str | Sequence[AttributeValue]"
+AttributeValue: TypeAlias = Union[Attribute, bool, int, float, str, Sequence["AttributeValue"]]  # noqa: UP007
 """What a function attribute is set to: integers become `i64`, floats `f64`."""
 
 
+@checked
 def function_names(module: ModuleOp) -> list[str]:
     """The names of the functions of a module that have a body, in order."""
     return [function.sym_name.data for function in functions(module)]
 
 
+@checked
 def lookup(module: ModuleOp, name: str) -> FuncOp:
     """The function called `name`, itself and no copy. Raises `CompileError` with near names when there is none."""
     return find_function(module, name)
 
 
+@checked
 def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) -> None:
     """Replace the function called `name` by a copy of another one, in its place; add it at the end if there is none.
 
@@ -80,6 +84,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
     old.erase()
 
 
+@checked
 def remove_function(module: ModuleOp, name: str) -> None:
     """Remove the function called `name` (or its declaration).
 
@@ -97,6 +102,7 @@ def remove_function(module: ModuleOp, name: str) -> None:
     known[name].erase()
 
 
+@checked
 def merge(*modules: ModuleOp) -> ModuleOp:
     """A new module with copies of all that the given ones hold, in order.
 
@@ -125,12 +131,14 @@ def merge(*modules: ModuleOp) -> ModuleOp:
     return merged
 
 
+@checked
 def function_attributes(module: ModuleOp, name: str) -> dict[str, object]:
     """The attributes of the function called `name`: integers, floats, strings and lists of them as Python values, all
     others as they are. Raises `CompileError` when there is no such function."""
     return {key: _python_value(attribute) for key, attribute in lookup(module, name).attributes.items()}
 
 
+@checked
 def set_function_attribute(module: ModuleOp, name: str, key: str, value: AttributeValue | None) -> None:
     """Set an attribute of the function called `name`; None takes it away.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.runtime.call import Caller
 from weft.runtime.timing import BenchmarkResult, TimeEvaluator
+from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 
@@ -29,6 +30,7 @@ class UnknownFunctionError(CompileError, KeyError):
     """A library was asked for a function that it does not have."""
 
 
+@checked_methods()
 class Function:
     """A compiled function.
 
@@ -108,6 +110,7 @@ class CheckedFunction(Function):
 SOURCE_KINDS: Final = ("ll", "ll-opt", "asm")
 
 
+@checked_methods()
 class Library:
     """Functions compiled for this machine.
 
@@ -175,6 +178,8 @@ class Library:
         return "".join(str(trace) + "\n" for trace in self.traces)
 
     def __getitem__(self, name: str) -> Function:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"a function is named by text, got {shown(name)}")
         if name not in self._signatures:
             raise UnknownFunctionError(f"the library has no function '{name}'{did_you_mean(name, self._signatures)}")
         return self._function(name)

@@ -13,6 +13,7 @@ from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.passes.schedule.layouts_functions import index_map_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
+from weft.schedule.neutral_options import step_methods
 from weft.schedule.recording import BlockHandle, LoopHandle, Recorder
 from weft.support.errors import CompileError
 
@@ -22,6 +23,7 @@ BufferOf: TypeAlias = Sequence[str | int] | str
 """A buffer of a block: `("read", 0)`, `("write", 0)`, or its name."""
 
 
+@step_methods
 class LayoutSteps(Recorder):
     """The layout methods of `Schedule`."""
 

@@ -11,10 +11,11 @@ from weft.dialects import sched
 from weft.passes.schedule.annotations import Note, attribute_of
 from weft.passes.schedule.replay import decision_attribute
 from weft.passes.schedule.sampling import Decision
-from weft.schedule.neutral_options import ANY, accepts
+from weft.schedule.neutral_options import ANY, accepts, step_methods
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, Recorder, factors_of, integers
 
 
+@step_methods
 class LoopSteps(Recorder):
     """The loop methods of `Schedule`."""
 

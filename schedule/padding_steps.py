@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from weft.dialects import sched
+from weft.schedule.neutral_options import step_methods
 from weft.schedule.recording import BlockHandle, LoopHandle, Recorder, integers
 
 
+@step_methods
 class PaddingSteps(Recorder):
     """The methods of `Schedule` that pad, take padding apart, and keep what windows share."""
 

@@ -16,33 +16,39 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.replay import Outcome, Replay, check_handles, decision_attribute
 from weft.passes.schedule.sampling import Decision, Drawn, Place
+from weft.schedule.neutral_options import step_methods
 from weft.support.errors import CompileError, did_you_mean
 
 
 @dataclass(frozen=True)
-class BlockHandle:
+class _Named:
+    """What stands for something in a schedule, and prints as it does in the trace."""
+
+    value: SSAValue
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(%{self.value.name_hint or '?'})"
+
+
+@dataclass(frozen=True, repr=False)
+class BlockHandle(_Named):
     """A block of the scheduled module. Compare `sch.get(handle)` to look at the op itself."""
 
-    value: SSAValue
 
-
-@dataclass(frozen=True)
-class LoopHandle:
+@dataclass(frozen=True, repr=False)
+class LoopHandle(_Named):
     """A loop of the scheduled module; a step that takes the loop apart consumes it."""
 
-    value: SSAValue
 
-
-@dataclass(frozen=True)
-class IntHandle:
+@dataclass(frozen=True, repr=False)
+class IntHandle(_Named):
     """An integer that was sampled; `sch.get(handle)` is its value."""
-
-    value: SSAValue
 
 
 Handle: TypeAlias = BlockHandle | LoopHandle | IntHandle
 
 
+@step_methods
 class Recorder:
     """Runs steps on a copy of a module and records them. `Schedule` gives them names."""
 

@@ -9,13 +9,14 @@ from weft.analysis.structure import functions
 from weft.dialects import sched
 from weft.schedule.layout_steps import LayoutSteps
 from weft.schedule.loop_steps import LoopSteps
-from weft.schedule.neutral_options import ANY, accepts
+from weft.schedule.neutral_options import ANY, accepts, step_methods
 from weft.schedule.padding_steps import PaddingSteps
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
 
 __all__ = ["BlockHandle", "IntHandle", "LoopHandle", "Schedule"]
 
 
+@step_methods
 class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
     """A module being scheduled, and the trace of what was done.
 

@@ -27,11 +27,13 @@ from weft.passes.schedule.registry import INTS, OPTIONAL, PRIMITIVES, is_handle,
 from weft.schedule.neutral_options import neutral_options
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.locations import SourceLocation, remember_text
 from weft.support.names import string_text
 
 
+@checked
 def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
     """The trace as calls of the methods of a `Schedule` that is called `name`. Run by `exec`, or `run_python`.
 

@@ -7,6 +7,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from weft.dialects import sched
 from weft.passes.schedule.sampling import Decision
+from weft.support.argument_types import checked
 
 LOOKING = (
     sched.GetBlockOp,
@@ -24,6 +25,7 @@ def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
     return [step for step in trace.body.block.ops if isinstance(step, sched.StepOp)]
 
 
+@checked
 def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
     """The decision of each sampling step, in order; None where it has none yet. `Schedule.replay` takes such a list."""
     found: list[Decision | None] = []
@@ -37,6 +39,7 @@ def decisions_of(trace: sched.FuncOp) -> list[Decision | None]:
     return found
 
 
+@checked
 def simplify_trace(trace: sched.FuncOp) -> sched.FuncOp:
     """A new trace that does the same, without the steps that only look or draw and whose results nobody uses."""
     used: set[SSAValue] = set()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def set_func(name: str, function: Callable[..., Any], *, override: bool = False)
     _functions[name] = function
 
 
+@checked
 def get_func(name: str) -> Callable[..., Any]:
     """The function registered as `name`. Raises `CompileError`, with near names, when there is none."""
     if name not in _functions:

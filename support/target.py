@@ -14,6 +14,7 @@ import shlex
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
+from weft.support.argument_types import checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import DEFAULT_ARCHITECTURES, GPU_KINDS, GpuMachine, gpu_machine
 from weft.support.machine import (
@@ -34,11 +35,14 @@ from weft.support.machine import (
 from weft.support.target_kinds import target_kinds
 
 
+@checked_methods()
 @dataclass(frozen=True)
 class Target:
-    """A machine to compile for. What is left empty (or 0) is filled in: from the host when the triple is the
-    host's, else from what LLVM says about the CPU. The triple is the host's, unless a well-known `cpu` is of another
-    kind: `apple-m1` is `arm64-apple-macosx`.
+    """A machine to compile for: `Target("llvm -mcpu=znver4")`, `Target(cpu="znver4")`.
+
+    What is left empty (or 0) is filled in: from the host when the triple is the host's, else from what LLVM says about
+    the CPU. The triple is the host's, unless a well-known `cpu` is of another kind: `apple-m1` is `arm64-apple-macosx`.
+    The cpu `native` is the host's.
 
     `features` holds only what differs from the CPU's own features, as LLVM writes them (`+avx2,-avx512f`);
     for the CPU of this process the features are those that it really reports. Raises `CompileError` on an
@@ -46,6 +50,7 @@ class Target:
     """
 
     kind: str = "llvm"
+    """The kind, also with options behind it as on a command line."""
     triple: str = ""
     cpu: str = ""
     features: str = ""
@@ -77,6 +82,7 @@ class Target:
     """Limits of kernels; those of the kind and architecture unless given, None when there are no kernels."""
 
     def __post_init__(self) -> None:
+        limits = self._read_options()
         if self.kind not in target_kinds():
             raise CompileError(f"unknown target kind '{self.kind}'{did_you_mean(self.kind, target_kinds())}")
         if self.opt_level not in range(4):
@@ -87,7 +93,10 @@ class Target:
                 raise CompileError(f"target option {_option(name)} must not be negative, got {value}")
         triple = self.triple or triple_of_cpu(self.cpu)
         check_triple(triple)
-        cpu = self.cpu or (host_cpu() if triple == host_triple() else "generic")
+        cpu = self.cpu or (NATIVE if triple == host_triple() else "generic")
+        if cpu == NATIVE and triple != host_triple():
+            raise CompileError(f"-mcpu={NATIVE} is the CPU of this machine, {host_triple()}, got -mtriple={triple}")
+        cpu = host_cpu() if cpu == NATIVE else cpu
         check_cpu(triple, cpu)
         features = ",".join(part.strip() for part in self.features.split(",") if part.strip())
         check_features(triple, features)
@@ -99,8 +108,8 @@ class Target:
         if self.kind in GPU_KINDS:
             self._fill(arch=self.arch or DEFAULT_ARCHITECTURES[self.kind])
             default = gpu_machine(self.kind, self.arch)
-            self._fill(gpu=self.gpu or default)
-        elif self.arch or self.device or self.gpu is not None:
+            self._fill(gpu=replace(self.gpu or default, **limits))
+        elif limits or self.arch or self.device or self.gpu is not None:
             raise CompileError(
                 f"target {self.kind} runs no kernels: it takes no -arch, no -device and no limits of them"
             )
@@ -154,7 +163,15 @@ class Target:
     @staticmethod
     def parse(text: str) -> Target:
         """Read `kind -option=value ...`; a flag may stand without a value. Raises `CompileError`."""
-        words = shlex.split(text)
+        return Target(text)
+
+    def _read_options(self) -> dict[str, int]:
+        """Take what options behind the kind say. Returns the limits of kernels among them."""
+        text = self.kind
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise CompileError(f"a target is written kind -option=value ..., got '{text}': {error}") from None
         if not words or words[0].startswith("-"):
             raise CompileError(f"a target starts with its kind, got '{text}'{did_you_mean('', target_kinds())}")
         values: dict[str, str | int | bool] = {}
@@ -175,13 +192,12 @@ class Target:
                 limits[name] = _integer(option, value)
             else:
                 values[name] = _option_value(option, name, value)
-        target = Target(words[0], **values)  # pyright: ignore[reportArgumentType]
-        if not limits:
-            return target
-        if target.gpu is None:
-            raise CompileError(f"target {words[0]} runs no kernels: it takes no limits of them, got '{text}'")
-        gpu = replace(target.gpu, **limits)
-        return replace(target, gpu=gpu)
+        defaults = {field.name: field.default for field in fields(self)}
+        for name in values:
+            if getattr(self, name) != defaults[name]:
+                raise CompileError(f"target option {_option(name)} is given twice: {name}= and in '{text}'")
+        self._fill(kind=words[0], **values)
+        return limits
 
     def __str__(self) -> str:
         facts = machine_facts(self.triple, self.cpu, self.features)
@@ -213,6 +229,8 @@ class Target:
         return words
 
 
+NATIVE: Final = "native"
+"""What compilers call the CPU that they run on."""
 _FACTS: Final = tuple(field.name for field in fields(MachineFacts))
 _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from weft.support.argument_types import checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
 
@@ -26,6 +27,7 @@ OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 """The kinds that weft brings along."""
 
 
+@checked_methods()
 @dataclass(frozen=True)
 class TargetKind:
     """A kind of target that is registered.

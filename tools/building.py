@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
+from weft.support.argument_types import checked, shown
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.tools.programs import context, functions_of, read_program, schedules_of
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from weft.support.target import Target
 
 
+@checked
 def parse(text: str, name: str = "<string>") -> ModuleOp:
     """The verified module that `text` spells; errors point into it under `name`. Raises `CompileError`."""
     from weft.support.locations import remember_text
@@ -37,6 +40,7 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
     return module
 
 
+@checked
 def parse_file(file: str | Path) -> ModuleOp:
     """The verified module in an `.mlir` file. Raises `CompileError` and `OSError`."""
     return read_program(str(file))
@@ -55,8 +59,9 @@ def lower_to_tir(module: ModuleOp) -> None:
         LowerGraphPass(tuple(over_tensors)).apply(Context(), module)
 
 
+@checked
 def build(
-    program: ModuleOp | StageSchedule,
+    program: ModuleOp | StageSchedule | str | os.PathLike[str],
     args: Sequence[Tensor | Var] | Target | str = (),
     target: Target | str = "llvm",
     *,
@@ -71,6 +76,7 @@ def build(
     """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
 
         weft.build(module, target="llvm")
+        weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a file, or its text
         weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
 
     `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or
@@ -103,6 +109,21 @@ def build(
     stopwatch = Stopwatch()
     if isinstance(args, Target | str):
         args, target = (), args
+    if isinstance(program, str):
+        if "\n" not in program and program.endswith(".mlir"):
+            raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        program = parse(program)
+    elif isinstance(program, os.PathLike):
+        program = parse_file(Path(program))
+    # Here, for the annotations name classes that are imported when they are needed.
+    for argument, value, kinds, wanted in (
+        ("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path"),
+        ("args", args, Sequence, "the tensors and variables of a function"),
+        ("target", target, (Target, str), "Target or str"),
+    ):
+        if not isinstance(value, kinds):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = f"{shown(value)} of type {type(value).__name__}"
+            raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")
     if isinstance(program, StageSchedule):
         if not args:
             raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")

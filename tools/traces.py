@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.dialects import sched
+from weft.schedule.schedule import Schedule
 from weft.schedule.trace_python import run_python
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 from weft.tools.building import parse
 from weft.tools.programs import schedules_of
 
 if TYPE_CHECKING:
     from weft.passes.schedule.sampling import Decision
-    from weft.schedule.schedule import Schedule
 
 
+@checked
 def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
     """The trace that `text` spells as IR, which is what `str(sch.trace)` gives. `Schedule.replay` runs it.
 
@@ -30,6 +32,7 @@ def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
     return trace
 
 
+@checked
 def run_trace(
     schedule: Schedule, trace: sched.FuncOp | str, decisions: Sequence[Decision | None] | None = None
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from weft.schedule.neutral_options import step_methods
 from weft.schedule.schedule import Schedule as Recorded
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from weft.frontends.script.show import Script
 
 
+@step_methods
 class Schedule(Recorded):
     __doc__ = Recorded.__doc__
 

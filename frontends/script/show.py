@@ -144,6 +144,8 @@ def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = N
     `color` decides about colours, `file` is where to print instead of standard output. The environment variable
     `NO_COLOR` (https://no-color.org) turns colours off where `color` does not say. Raises what `print_script` raises.
     """
+    if file is not None and not hasattr(file, "write"):
+        raise TypeError(f"show: argument 'file' must be what text is written to, got one of type {type(file).__name__}")
     text = print_script(module)
     display = _notebook_display() if file is None and color is None else None
     if display is not None:

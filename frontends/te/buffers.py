@@ -29,6 +29,7 @@ from weft.frontends.te.expr import Var
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, value_name
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +91,10 @@ def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple
     found = {at: tensor.strides for tensor, at in positions.items() if tensor.strides is not None}
     for tensor, buffer in binds.items():
         if tensor not in positions:
-            raise error(f"binds: {tensor!r} is no parameter of the function")
+            raise error(f"binds: {shown(tensor)} is no parameter of the function")
         if buffer.dtype != tensor.dtype or len(buffer.shape) != tensor.ndim:
             rank = len(buffer.shape)
-            raise error(f"binds: {tensor!r} cannot lie in buffer {buffer.name} of rank {rank} and {buffer.dtype}")
+            raise error(f"binds: {shown(tensor)} cannot lie in buffer {buffer.name} of rank {rank} and {buffer.dtype}")
         for dimension, (one, other) in enumerate(zip(tensor.shape, buffer.shape, strict=True)):
             if one is not other and one != other:
                 raise error(f"binds: extent {dimension} of {tensor.name} is {one}, that of {buffer.name} is {other}")

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 
 from weft.dialects.element_types import TYPES, element_name
 from weft.frontends.te.places import error
+from weft.support.argument_types import shown
 from weft.support.errors import did_you_mean
 
 _MANTISSA_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
@@ -21,7 +22,7 @@ def checked_dtype(dtype: object) -> str:
     if name == "bool_":
         name = "bool"
     if not isinstance(name, str) or name not in TYPES:
-        raise error(f"there is no element type {dtype!r}{did_you_mean(str(name), TYPES)}")
+        raise error(f"there is no element type {shown(dtype)}{did_you_mean(str(name), TYPES)}")
     return name
 
 

@@ -25,6 +25,7 @@ from weft.frontends.te.operators import (
     as_number,
 )
 from weft.frontends.te.places import error
+from weft.support.argument_types import checked_methods, shown
 
 _TEXT_DEPTH = 5
 """Messages show expressions down to here: they can be huge."""
@@ -190,6 +191,7 @@ class Const(Expr):
         return str(self.value)
 
 
+@checked_methods()
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Expr):
     """A scalar that the compiled function is given: an extent of the arrays it is called with, or a parameter."""
@@ -205,6 +207,7 @@ class Var(Expr):
         return self.name
 
 
+@checked_methods()
 @dataclass(eq=False, slots=True, repr=False)
 class IterVar(Expr):
     """An index of a computed tensor or a reduce axis, running over `low <= value < low + extent`."""
@@ -389,16 +392,15 @@ def number_as(value: Number, dtype: str, beside: str = "") -> Const:
     if dtype == "bool":
         if isinstance(value, bool):
             return Const(value, dtype)
-        raise error(f"{value!r} is no bool{where}: compare or cast")
+        raise error(f"{shown(value)} is no bool{where}: compare or cast")
     if is_float(dtype):
-        number = float(value)
-        if math.isfinite(number) and abs(number) > greatest(dtype):
-            raise error(f"{value!r}{where} is beyond the greatest {dtype}, {greatest(dtype)}")
-        return Const(number, dtype)
+        if greatest(dtype) < abs(value) < math.inf:
+            raise error(f"{shown(value)}{where} is beyond the greatest {dtype}, {greatest(dtype)}")
+        return Const(float(value), dtype)
     if isinstance(value, bool | float):
-        raise error(f"{value!r} is no {dtype}{where}: cast one side, for example with .astype")
+        raise error(f"{shown(value)} is no {dtype}{where}: cast one side, for example with .astype")
     if not least(dtype) <= value <= greatest(dtype):
-        raise error(f"{value}{where} does not fit {dtype}, which holds {least(dtype)} to {greatest(dtype)}")
+        raise error(f"{shown(value)}{where} does not fit {dtype}, which holds {least(dtype)} to {greatest(dtype)}")
     return Const(value, dtype)
 
 
@@ -419,7 +421,7 @@ def as_expr(value: object, dtype: str | None = None) -> Expr:
     name = getattr(value, "name", None)
     if getattr(value, "op", None) is not None and isinstance(name, str):
         raise error(f"{name} is a tensor, not a number: read an element of it, as in {name}[i, j]")
-    raise error(f"expected an expression or a number, got {value!r} of type {type(value).__name__}")
+    raise error(f"expected an expression or a number, got {shown(value)} of type {type(value).__name__}")
 
 
 def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:

@@ -11,6 +11,7 @@ from weft.frontends.te.expr import Compare, Expr, is_extent
 from weft.frontends.te.operators import Predicate
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import items
+from weft.support.argument_types import shown
 
 Facts: TypeAlias = "Sequence[Expr | bool] | Expr | bool"
 """Comparisons of extents by `==`, `<=`, `<`, `>=`, `>`."""
@@ -33,7 +34,7 @@ def checked_facts(assume: object) -> tuple[Compare, ...]:
 
 def _checked(fact: object) -> Compare:
     if not isinstance(fact, Compare):
-        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {fact!r}")
+        raise error(f"assume takes comparisons of extents such as n % 32 == 0, got {shown(fact)}")
     if fact.predicate not in RELATIONS:
         raise error(f"assume compares by ==, <=, <, >= or >, got {fact}")
     for side in (fact.left, fact.right):

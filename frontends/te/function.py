@@ -28,6 +28,7 @@ from weft.frontends.te.facts import Facts, checked_facts, state_facts
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.shapes import items, value_name
 from weft.frontends.te.tensor import ComputeOp, PlaceholderOp, Tensor
+from weft.support.argument_types import shown
 
 _INDEX = IndexType()
 
@@ -91,7 +92,7 @@ def declare_intrinsics(module: ModuleOp) -> None:
 
 def _te_function(args: object, name: object, assume: object) -> FuncOp:
     if not isinstance(name, str) or not name:
-        raise error(f"the name of a function is a word, got {name!r}")
+        raise error(f"the name of a function is a word, got {shown(name)}")
     parameters = _checked_parameters(items(args))
     try:
         return _Function(parameters, name, checked_facts(assume)).finish()
@@ -104,13 +105,13 @@ def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
     names: dict[str, Tensor | Var] = {}
     for arg in args:
         if not isinstance(arg, Tensor | Var):
-            raise error(f"parameters are tensors and variables, got {arg!r} of type {type(arg).__name__}")
+            raise error(f"parameters are tensors and variables, got {shown(arg)} of type {type(arg).__name__}")
         name = value_name(arg.name)
         if name in names:
             if names[name] is arg:
                 raise error(f"{arg.name} is listed twice")
-            shown = " and ".join(repr(p) if isinstance(p, Tensor) else f"variable {p.name}" for p in (names[name], arg))
-            raise error(f"two parameters are called {name!r}: {shown}; give one another name")
+            both = " and ".join(repr(p) if isinstance(p, Tensor) else f"variable {p.name}" for p in (names[name], arg))
+            raise error(f"two parameters are called {shown(name)}: {both}; give one another name")
         names[name] = arg
         parameters.append(arg)
     if not any(isinstance(p, Tensor) and isinstance(p.op, ComputeOp) for p in parameters):

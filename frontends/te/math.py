@@ -23,6 +23,7 @@ from weft.frontends.te.expr import (
 )
 from weft.frontends.te.operators import BinaryKind, Predicate, as_number
 from weft.frontends.te.places import error
+from weft.support.argument_types import checked, shown
 from weft.support.errors import did_you_mean
 from weft.support.intrinsics import intrinsics
 
@@ -164,7 +165,7 @@ def const(value: bool | int | float, dtype: object = None) -> Expr:
     """A number of a dtype; without one: bool, int64 or float32. Raises CompileError where it does not fit."""
     number = as_number(value)
     if number is None:
-        raise error(f"const takes a number, got {value!r} of type {type(value).__name__}")
+        raise error(f"const takes a number, got {shown(value)} of type {type(value).__name__}")
     return as_expr(number) if dtype is None else number_as(number, checked_dtype(dtype))
 
 
@@ -188,6 +189,7 @@ def infinity(dtype: object = "float32") -> Expr:
     return Const(math.inf, name)
 
 
+@checked
 def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
     """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
 

@@ -7,10 +7,11 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 
+from weft.support import argument_types
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
 
-_HERE = str(Path(__file__).parent)
+_HERE = (str(Path(__file__).parent), argument_types.__file__)
 
 
 def _column(frame: FrameType) -> int:

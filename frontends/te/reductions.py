@@ -23,6 +23,7 @@ from weft.frontends.te.math import if_then_else
 from weft.frontends.te.operators import BinaryKind, as_number
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.shapes import as_index, checked_extent, checked_name, items
+from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 
 
@@ -96,7 +97,7 @@ def reduce_axis(dom: Sequence[int | Expr], name: str = "rv") -> IterVar:
     bounds that are no integers and for high < low."""
     label = checked_name(name, "rv")
     if not isinstance(dom, list | tuple) or len(dom) != 2:
-        raise error(f"reduce axis {label}: its range is (low, high), got {dom!r}")
+        raise error(f"reduce axis {label}: its range is (low, high), got {shown(dom)}")
     low, high = (_bound(bound, label) for bound in dom)
     if isinstance(low, int) and isinstance(high, int) and high < low:
         raise error(f"reduce axis {label}: the range ({low}, {high}) ends before it starts")
@@ -118,7 +119,7 @@ def _axes(name: str, axis: IterVar | Sequence[IterVar] | None) -> tuple[IterVar,
         raise error(f"te.{name} needs the axis to reduce over: te.{name}(expr, axis=k)")
     for one in axes:
         if not isinstance(one, IterVar) or not one.is_reduce:
-            raise error(f"te.{name} reduces over axes made by te.reduce_axis, got {one!r}")
+            raise error(f"te.{name} reduces over axes made by te.reduce_axis, got {shown(one)}")
     if len(set(map(id, axes))) != len(axes):
         raise error(f"te.{name}: axis {[a.name for a in axes if isinstance(a, IterVar)]} names one axis twice")
     return tuple(a for a in axes if isinstance(a, IterVar))
@@ -268,6 +269,7 @@ def _located(combiner: Combiner, expr: ExprLike, axis: IterVar | Sequence[IterVa
     return _reduced(combiner, axes, (value, place))  # pyright: ignore[reportReturnType]
 
 
+@checked
 def comm_reducer(
     fcombine: Callable[..., object], fidentity: Callable[..., object], name: str = "reduce"
 ) -> Callable[..., Expr | tuple[Expr, ...]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from weft.frontends.te.dtypes import is_integer
 from weft.frontends.te.expr import Const, Expr, Var, as_expr, is_extent
 from weft.frontends.te.operators import as_number
 from weft.frontends.te.places import error
+from weft.support.argument_types import shown
 
 Extent: TypeAlias = "int | Expr"
 """An integer, or an expression over integer variables."""
@@ -29,9 +31,21 @@ def as_index(value: object, what: str) -> Expr:
     return expr
 
 
+MOST_DIMENSIONS: Final = 64
+"""As many as NumPy's arrays have."""
+MOST_ELEMENTS: Final = 1 << 59
+"""Their bytes fit 64 bits, whatever the element type."""
+
+
 def checked_shape(shape: object, what: str) -> tuple[Extent, ...]:
     """A shape as numbers and extents. Raises CompileError for negative ones and for what is no extent."""
-    return tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
+    extents = tuple(checked_extent(extent, f"{what}: extent {d}") for d, extent in enumerate(items(shape)))
+    if len(extents) > MOST_DIMENSIONS:
+        raise error(f"{what}: arrays have at most {MOST_DIMENSIONS} dimensions, got {len(extents)}")
+    count = math.prod(extent for extent in extents if isinstance(extent, int))
+    if count > MOST_ELEMENTS:
+        raise error(f"{what}: arrays have at most 2^{MOST_ELEMENTS.bit_length() - 1} elements, got {shown(count)}")
+    return extents
 
 
 def checked_extent(extent: object, what: str) -> Extent:
@@ -43,7 +57,7 @@ def checked_extent(extent: object, what: str) -> Extent:
             return _made_of_variables(expr, what)
         number = expr.value
     if isinstance(number, bool) or not isinstance(number, int):
-        raise error(f"{what} must be an integer, got {number!r}")
+        raise error(f"{what} must be an integer, got {shown(number)}")
     if number < 0:
         raise error(f"{what} must not be negative, got {number}")
     return number
@@ -73,7 +87,7 @@ def _checked_stride(value: object, what: str) -> Stride:
         expr = as_index(value, what)
         number = expr.value if isinstance(expr, Const) else None
     if isinstance(number, bool) or not isinstance(number, int):
-        raise error(f"{what} is an integer, a variable, or None for one that calls decide, got {value!r}")
+        raise error(f"{what} is an integer, a variable, or None for one that calls decide, got {shown(value)}")
     return number
 
 
@@ -82,9 +96,9 @@ def checked_name(name: object, default: str) -> str:
     if name is None:
         return default
     if not isinstance(name, str) or not name or not (name[0].isalpha() or name[0] == "_"):
-        raise error(f"names are words that start with a letter or an underscore, got {name!r}")
+        raise error(f"names are words that start with a letter or an underscore, got {shown(name)}")
     if not all(character.isalnum() or character in "_.$" for character in name) or not name.isascii():
-        raise error(f"names are words of letters, digits, underscores and dots, got {name!r}")
+        raise error(f"names are words of letters, digits, underscores and dots, got {shown(name)}")
     return name
 
 

@@ -20,6 +20,7 @@ from weft.frontends.te.function import create_func
 from weft.frontends.te.places import error
 from weft.frontends.te.tensor import ComputeOp, Operation, Tensor
 from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
+from weft.support.argument_types import checked, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -61,6 +62,7 @@ def _gone(axis: AnyAxis) -> CompileError:
     return error(f"axis '{axis.name}' is not a loop of a stage any more: it was split or fused")
 
 
+@checked_methods()
 class Stage:
     """What is asked of the computation of one tensor. Methods and parameters are those of the field."""
 
@@ -80,8 +82,6 @@ class Stage:
     def _require(self, *axes: AnyAxis) -> None:
         """An axis that is no loop of this stage is refused when it is named, before anything is recorded."""
         for axis in axes:
-            if not isinstance(axis, AnyAxis):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise error(f"expected an axis of stage '{self.op.name}', got {axis!r}")
             if axis not in set(self._leaves):  # a set, for axes are expressions: == builds one
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
@@ -174,6 +174,7 @@ def _taken(run: _Run, axis: AnyAxis) -> LoopHandle:
     return loop
 
 
+@checked_methods()
 class StageSchedule:
     """The requests of all stages, in the order in which they were made. `s[C]` is the stage of tensor C (or `C.op`)."""
 
@@ -195,6 +196,10 @@ class StageSchedule:
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
         op = tensor.op if isinstance(tensor, Tensor) else tensor
+        if not isinstance(op, Operation):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(
+                f"a stage is that of a tensor or its op, got {shown(tensor)} of type {type(tensor).__name__}"
+            )
         if op not in self._stages:
             names = [known.name for known in self._stages]
             raise error(f"'{op.name}' is not a stage of this schedule{did_you_mean(op.name, names)}")
@@ -213,6 +218,7 @@ class StageSchedule:
         return run.schedule
 
 
+@checked
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
     """A schedule of everything that the given computations need, one stage a tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
@@ -228,6 +234,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
     return StageSchedule([op for op in order if isinstance(op, ComputeOp)])
 
 
+@checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
     """The GPU axis called `tag`, also given alone: `te.thread_axis("blockIdx.x")`. Its extent is that of the loop."""
     if isinstance(dom, str) and not tag:
@@ -235,6 +242,7 @@ def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
     return ThreadAxis(tag)
 
 
+@checked
 def lower(
     schedule: StageSchedule,
     args: Sequence[Tensor | Var],

@@ -20,6 +20,7 @@ from weft.frontends.te.expr import (
 from weft.frontends.te.places import caller, error
 from weft.frontends.te.reductions import reductions_in
 from weft.frontends.te.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items
+from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 
 if TYPE_CHECKING:
@@ -165,7 +166,11 @@ class Tensor:
 
 
 def _index_text(indices: tuple[object, ...]) -> str:
-    return ", ".join(":" if isinstance(i, slice) else "..." if i is Ellipsis else str(i) for i in indices)
+    return ", ".join(":" if isinstance(i, slice) else "..." if i is Ellipsis else _one_index_text(i) for i in indices)
+
+
+def _one_index_text(index: object) -> str:
+    return str(index) if isinstance(index, Expr) else shown(index)
 
 
 def _shape_text(shape: tuple[Extent, ...]) -> str:
@@ -196,6 +201,7 @@ def var(name: str = "n", dtype: object = "int64") -> Var:
 size_var = var
 
 
+@checked
 def compute(
     shape: object,
     fcompute: Callable[..., ExprLike | Sequence[ExprLike]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias, Union, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
@@ -15,7 +15,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import CompileError, did_you_mean
 
-Note: TypeAlias = "int | float | str | bool | Sequence[Note]"
+Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"]]  # noqa: UP007 - a recursive one
 """What an annotation holds, in Python."""
 
 _OWN = ("tir.", "low.")

@@ -132,6 +132,10 @@ def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | fl
 
 def _call(function: Callable[..., object], rank: int) -> object:
     given = _parameters(function)
+    needed = [p.name for p in given if p.kind is Parameter.KEYWORD_ONLY and p.default is Parameter.empty]
+    if needed:
+        raise CompileError(f"the index map takes indices only, but needs the keyword {needed[0]}=")
+    given = [p for p in given if p.kind not in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)]
     several = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in given)
     least = sum(p.default is Parameter.empty and p.kind is not Parameter.VAR_POSITIONAL for p in given)
     if least > rank or (len(given) < rank and not several):
@@ -142,7 +146,10 @@ def _call(function: Callable[..., object], rank: int) -> object:
 def _parameters(function: Callable[..., object]) -> list[Parameter]:
     if not callable(function):
         raise CompileError(f"an index map is a function of indices, got {function!r}")
-    return list(signature(function).parameters.values())
+    try:
+        return list(signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise CompileError(f"an index map is a Python function of indices, got {function!r}") from None
 
 
 def _results(result: object) -> list[AffineExpr]:

@@ -25,7 +25,7 @@ from weft.passes.schedule.primitive import Refusing, block_text
 from weft.passes.schedule.registry import primitive_class
 from weft.support.errors import ScheduleError, Violation
 
-Decision: TypeAlias = "int | tuple[int, ...]"
+Decision: TypeAlias = int | tuple[int, ...]
 
 
 class Place(Enum):
@@ -88,13 +88,19 @@ def known_divisor(extent: int | SSAValue) -> int:
     return known
 
 
+_LARGEST = 1 << 40
+"""Of larger extents the divisors take long to find."""
+_MOST_FACTORS = 64
+"""Extents of 64 bits have no more factors above 1."""
+
+
 @dataclass(frozen=True)
 class SamplePerfectTile(Sampler):
     """n factors whose product is the extent of a loop; every tiling is as likely.
 
     Requirements:
-    1. a static extent is at least 1
-    2. there is at least one factor, and the innermost may be 1
+    1. a static extent is at least 1 and at most 2^40
+    2. there are 1 to 64 factors, and the innermost may be 1
     3. a decision is n positive factors that multiply to the extent, the innermost (of several) not above the maximum
 
     Of an extent that is known at run time, the first factor is 0: `split` infers it. The others multiply to a divisor
@@ -103,8 +109,8 @@ class SamplePerfectTile(Sampler):
 
     NAME: ClassVar[str] = "sample_perfect_tile"
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "a static extent is at least 1",
-        "there is at least one factor, and the innermost may be 1",
+        "a static extent is at least 1 and at most 2^40",
+        "there are 1 to 64 factors, and the innermost may be 1",
         "the decision is one of the tilings",
     )
 
@@ -116,9 +122,9 @@ class SamplePerfectTile(Sampler):
     def draw(self, random: Random) -> tuple[int, ...]:
         dynamic = not isinstance(self.loop.extent, int)
         extent = known_divisor(self.loop.extent)
-        if extent < 1:
+        if not 1 <= extent <= _LARGEST:
             self.refuse(1, Violation(f"the extent is {extent}"), self.loop)
-        if self.n < 1 or self.max_innermost_factor < 1:
+        if not 1 <= self.n <= _MOST_FACTORS or self.max_innermost_factor < 1:
             self.refuse(2, f"n is {self.n}, the innermost factor at most {self.max_innermost_factor}", self.loop)
         if self.decision is not None:
             self.require(3, self._why_not(self.decision, extent, dynamic=dynamic), self.loop)

@@ -13,6 +13,7 @@ from weft.runtime.export.checksum import checked_text
 from weft.runtime.export.header import c_header
 from weft.runtime.export.signature_text import LibraryText, read_library_text
 from weft.runtime.library import Function, Library
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.machine import process_cpu, process_features
 from weft.support.stopwatch import Stopwatch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from weft.runtime.signature import Signature
 
 
+@checked
 def load(path: str | Path) -> LoadedLibrary:
     """The functions of a shared library that weft exported, called with the same checks as those of `weft.build`.
 

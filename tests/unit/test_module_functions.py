@@ -305,7 +305,7 @@ def test_attributes_that_cannot_be_set() -> None:
     for key in ("sym_name", "function_type", ""):
         with refused(module, f"'{key}' is no attribute of @triple that can be set"):
             weft.set_function_attribute(module, "triple", key, 1)
-    with refused(module, "attribute 'n': 9223372036854775808 does not fit i64"):
+    with pytest.raises(ValueError, match="argument 'value' takes integers of at most 64 bits, got 9223372036854775808"):
         weft.set_function_attribute(module, "triple", "n", 2**63)
     with refused(module, "attribute 'n' is an xDSL attribute, a bool, .* not complex"):
         weft.set_function_attribute(module, "triple", "n", [1j])  # pyright: ignore[reportArgumentType]

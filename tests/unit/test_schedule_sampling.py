@@ -207,9 +207,9 @@ def test_handles_of_the_wrong_kind():
     sch = schedule("chain")
     value = sch.sample_categorical([3], [1.0])
     i, _ = sch.get_loops("B")
-    with pytest.raises(CompileError, match="handle %t0 is an integer, a loop or block is needed"):
+    with pytest.raises(TypeError, match=r"parallel: argument 'loop' must be LoopHandle, got IntHandle\(%t0\)"):
         sch.parallel(value)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(CompileError, match="an annotation holds ints, floats, strings, bools and lists of them"):
+    with pytest.raises(TypeError, match="annotate: argument 'ann_val' must be int or float or str or bool or a seq"):
         sch.annotate(i, "x", object())  # pyright: ignore[reportArgumentType]
     other = schedule("chain")
     with pytest.raises(CompileError, match="belongs to another schedule"):

@@ -104,13 +104,13 @@ def test_a_handle_of_the_wrong_kind_is_an_error():
     s = schedule_of()
     y, loops = s.get_block("Y"), s.get_loops("Y")
     before = str(s.mod)
-    with pytest.raises(CompileError, match="handle %y is a block, a loop is needed"):
+    with pytest.raises(TypeError, match=r"split: argument 'loop' must be LoopHandle, got BlockHandle\(%y\)"):
         s.split(y, [None, 4])  # pyright: ignore[reportArgumentType]
-    with pytest.raises(CompileError, match="handle %y is a block, a loop is needed"):
+    with pytest.raises(TypeError, match=r"fuse: argument 'loops' must be LoopHandle, got BlockHandle\(%y\)"):
         s.fuse(loops[0], y)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(CompileError, match="handle %i is a loop, a block is needed"):
+    with pytest.raises(TypeError, match=r"argument 'block' must be BlockHandle or str, got LoopHandle\(%i\)"):
         s.compute_inline(loops[0])  # pyright: ignore[reportArgumentType]
-    with pytest.raises(CompileError, match="expected a handle that the schedule gave, got 'Y'"):
+    with pytest.raises(TypeError, match="split: argument 'loop' must be LoopHandle, got 'Y' of type str"):
         s.split("Y", [None, 4])  # pyright: ignore[reportArgumentType]
     assert str(s.mod) == before
 

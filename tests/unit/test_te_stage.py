@@ -121,7 +121,7 @@ def test_refusals_and_misuse() -> None:
     weft.lower(s, [a, b, c])  # what was refused is not recorded
     with pytest.raises(weft.CompileError, match="axis 'q' is no axis of stage 'C'"):
         s[c].parallel(te.reduce_axis((0, 4), name="q"))
-    with pytest.raises(weft.CompileError, match="expected an axis of stage 'C', got 3"):
+    with pytest.raises(TypeError, match="split: argument 'parent' must be IterVar or Axis, got 3 of type int"):
         s[c].split(3, 4)
     with pytest.raises(weft.CompileError, match="either factor or nparts"):
         s[c].split(c.op.axis[1])

@@ -11,6 +11,7 @@ from weft.frontends.te.places import error
 from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "relu", "silu", "softplus"]
 
@@ -64,7 +65,7 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
     Equals: `torch.nn.functional.gelu(data, approximate=...)`.
     """
     if approximate not in ("none", "tanh"):
-        raise error(f"gelu: approximate is 'none' or 'tanh', got {approximate!r}")
+        raise error(f"gelu: approximate is 'none' or 'tanh', got {shown(approximate)}")
 
     def exact(x: Expr) -> Expr:
         return x * 0.5 * (math.erf(x * _ROOT_HALF) + 1.0)

@@ -13,12 +13,13 @@ from weft.frontends.te.ops.extents import is_same, shape_text
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent, items
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 
 def checked_tensor(value: object, what: str) -> Tensor:
     """`value`, which must be a tensor. Raises CompileError for anything else."""
     if not isinstance(value, Tensor):
-        raise error(f"{what} must be a tensor, got {value!r} of type {type(value).__name__}")
+        raise error(f"{what} must be a tensor, got {shown(value)} of type {type(value).__name__}")
     return value
 
 
@@ -83,21 +84,19 @@ def integer(value: object, what: str) -> int:
     """`value` as an integer. Raises CompileError for bools and what is none."""
     number = as_number(value)
     if isinstance(number, bool) or not isinstance(number, int):
-        raise error(f"{what} must be an integer, got {value!r}")
+        raise error(f"{what} must be an integer, got {shown(value)}")
     return number
 
 
 def integers(value: object, what: str, count: int, *, least: int | None = None) -> tuple[int, ...]:
     """`count` integers, or one for all. Raises CompileError for another number of them, and for one below `least`."""
-    given = items(value)
-    if not isinstance(value, list | tuple):
-        given *= count
+    given = items(value) * (1 if type(value) in (list, tuple) else count)
     if len(given) != count:
-        raise error(f"{what} takes one integer or {count}, got {value!r}")
+        raise error(f"{what} takes one integer or {count}, got {shown(value)}")
     found = tuple(integer(item, what) for item in given)
     for number in found:
         if least is not None and number < least:
-            raise error(f"{what} must be at least {least}, got {value!r}")
+            raise error(f"{what} must be at least {least}, got {shown(value)}")
     return found
 
 
@@ -116,7 +115,7 @@ def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
     found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
     for position, axis in enumerate(found):
         if axis in found[:position]:
-            raise error(f"{what}: axis {axis} comes twice in {axes!r}")
+            raise error(f"{what}: axis {axis} comes twice in {shown(axes)}")
     return found
 
 

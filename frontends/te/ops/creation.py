@@ -10,6 +10,7 @@ from weft.frontends.te.ops.arguments import checked_tensor, compute, constant, i
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import checked_shape
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import checked
 
 __all__ = ["arange", "full", "tril", "triu"]
 
@@ -24,6 +25,7 @@ def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: 
     return compute(checked_shape(shape, "full: the shape"), lambda *_: value, name)
 
 
+@checked
 def arange(
     start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
 ) -> Tensor:

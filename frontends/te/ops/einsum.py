@@ -11,6 +11,7 @@ from weft.frontends.te.reductions import reduce_axis
 from weft.frontends.te.reductions import sum as sum_over
 from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["einsum"]
 
@@ -55,11 +56,11 @@ def einsum(subscripts: str, *operands: Tensor, out_dtype: object = None, name: s
 def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
     """The letters of each operand and of the result."""
     if not isinstance(subscripts, str) or subscripts.count("->") != 1:
-        raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {subscripts!r}")
+        raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
     left, output = subscripts.replace(" ", "").split("->")
     inputs = left.split(",")
     if not all(part == "" or (part.isalpha() and part.isascii()) for part in (*inputs, output)):
-        raise error(f"einsum: subscripts are letters, got {subscripts!r}")
+        raise error(f"einsum: subscripts are letters, got {shown(subscripts)}")
     if len(inputs) != count:
         raise error(f"einsum '{subscripts}' is of {len(inputs)} operands, got {count}")
     return inputs, output

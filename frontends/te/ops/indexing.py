@@ -25,6 +25,7 @@ from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
 from weft.frontends.te.shapes import Extent, items
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["gather", "gather_nd", "one_hot", "strided_slice", "take"]
 
@@ -106,7 +107,7 @@ def _bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
         case "wrap":
             return place % extent
         case _:
-            raise error(f"{what}: the mode is 'clip' or 'wrap', got {mode!r}")
+            raise error(f"{what}: the mode is 'clip' or 'wrap', got {shown(mode)}")
 
 
 def _chosen(

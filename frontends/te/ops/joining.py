@@ -20,11 +20,14 @@ from weft.frontends.te.ops.extents import is_empty, is_same, shape_text, simplif
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent, items
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["concatenate", "repeat", "split", "stack", "tile"]
 
 
 def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    if not isinstance(tensors, list | tuple):
+        raise error(f"{what} takes a list of tensors, got {shown(tensors)}")
     given = [checked_tensor(tensor, f"{what}: item {position}") for position, tensor in enumerate(tensors)]
     if not given:
         raise error(f"{what} needs at least one tensor")

@@ -11,12 +11,13 @@ from weft.frontends.te.ops.windows import Window
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 
 def checked_layout(what: str, layout: object, letters: str) -> str:
     """A layout, which must be an order of `letters`. Raises CompileError for others."""
     if not isinstance(layout, str) or sorted(layout) != sorted(letters):
-        raise error(f"{what} must be an order of the letters {letters}, got {layout!r}")
+        raise error(f"{what} must be an order of the letters {letters}, got {shown(layout)}")
     return layout
 
 

@@ -23,6 +23,7 @@ from weft.frontends.te.reductions import reduce_axis
 from weft.frontends.te.reductions import sum as sum_over
 from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "rms_norm"]
 
@@ -169,7 +170,7 @@ def instance_norm(
     """
     source = floating(data, "instance_norm: data")
     if source.ndim < 3:
-        raise error(f"instance_norm takes (N, C, ...) with an axis at least after the channels, got {source!r}")
+        raise error(f"instance_norm takes (N, C, ...) with an axis at least after the channels, got {shown(source)}")
     _checked_scales("instance_norm", source, gamma, beta, source.shape[1:2])
     return _over_axes(source, range(2, source.ndim), gamma, beta, [1], epsilon, name)
 
@@ -193,7 +194,7 @@ def group_norm(
     source = floating(data, "group_norm: data")
     groups = integer(num_groups, "group_norm: num_groups")
     if source.ndim < 2:
-        raise error(f"group_norm takes (N, C, ...), got {source!r}")
+        raise error(f"group_norm takes (N, C, ...), got {shown(source)}")
     batch, channels, *spatial = source.shape
     if groups < 1 or not isinstance(channels, int) or channels % groups:
         raise error(f"group_norm: {channels} channels do not go into {groups} groups")

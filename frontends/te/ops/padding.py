@@ -15,6 +15,7 @@ from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
 from weft.frontends.te.shapes import Extent, items
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["pad"]
 
@@ -41,7 +42,7 @@ def pad(
         case "edge" | "reflect":
             return _copied_border(source, borders, mode, name)
         case _:
-            raise error(f"pad: the mode is 'constant', 'edge' or 'reflect', got {mode!r}")
+            raise error(f"pad: the mode is 'constant', 'edge' or 'reflect', got {shown(mode)}")
 
 
 def _widths(pad_width: object, rank: int) -> list[Border]:

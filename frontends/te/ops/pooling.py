@@ -21,6 +21,7 @@ from weft.frontends.te.reductions import reduce_axis
 from weft.frontends.te.reductions import sum as sum_over
 from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = [
     "avg_pool1d",
@@ -40,7 +41,7 @@ _KINDS = ("avg", "max", "sum")
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
     """Data for a pool. Raises CompileError for kinds, dtypes, ranks and layouts that it has not."""
     if kind not in _KINDS:
-        raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {kind!r}")
+        raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *ranks)
     if kind == "avg" and not is_float(source.dtype):
         raise error(f"{what}: means are of floats, {source.name} is {source.dtype}: use te.ops.cast")

@@ -10,6 +10,7 @@ from weft.frontends.te.places import error
 from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["dequantize", "quantize"]
 
@@ -27,7 +28,7 @@ def _parameter(what: str, value: object, source: Tensor, axis: int | None, integ
     if integral:
         return integer(value, what)
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise error(f"{what} must be a number above 0 or a tensor of floats, got {value!r}")
+        raise error(f"{what} must be a number above 0 or a tensor of floats, got {shown(value)}")
     return float(value)
 
 

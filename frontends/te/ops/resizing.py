@@ -16,6 +16,7 @@ from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
 from weft.frontends.te.shapes import Extent
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["resize2d"]
 
@@ -51,9 +52,9 @@ def resize2d(
     `asymmetric` is its "nearest", with `half_pixel` its "nearest-exact".
     """
     if method not in ("nearest", "bilinear"):
-        raise error(f"resize2d: the method is 'nearest' or 'bilinear', got {method!r}")
+        raise error(f"resize2d: the method is 'nearest' or 'bilinear', got {shown(method)}")
     if coordinate_transformation_mode not in _MODES:
-        raise error(f"resize2d: the mode is one of {', '.join(_MODES)}, got {coordinate_transformation_mode!r}")
+        raise error(f"resize2d: the mode is one of {', '.join(_MODES)}, got {shown(coordinate_transformation_mode)}")
     image = ranked(checked_tensor(data, "resize2d: data"), "resize2d: data", 4)
     source = Laid(image, checked_layout("resize2d: layout", layout, "NCHW"))
     sizes = dict(zip("HW", integers(size, "resize2d: size", 2, least=1), strict=True))

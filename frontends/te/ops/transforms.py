@@ -11,6 +11,7 @@ from weft.frontends.te.ops.extents import is_empty, is_same, product, quotient, 
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent, checked_shape, items
 from weft.frontends.te.tensor import Tensor
+from weft.support.argument_types import shown
 
 __all__ = ["broadcast_to", "expand_dims", "flatten", "flip", "reshape", "squeeze", "transpose"]
 
@@ -25,7 +26,7 @@ def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "t
     rank = source.ndim
     order = tuple(reversed(range(rank))) if axes is None else checked_axes("transpose", axes, rank)
     if len(order) != rank:
-        raise error(f"transpose: axes {axes!r} are not an order of the {rank} axes of {source.name}")
+        raise error(f"transpose: axes {shown(axes)} are not an order of the {rank} axes of {source.name}")
 
     def element(*indices: Expr) -> Expr:
         return source(*(indices[order.index(axis)] for axis in range(rank)))
@@ -60,7 +61,7 @@ def broadcast_to(data: Tensor, shape: object, *, name: str = "broadcast_to") -> 
     result = checked_shape(shape, "broadcast_to: the shape")
     common = broadcast_shape("broadcast_to", source.shape, result)
     if len(common) != len(result) or not all(map(is_same, common, result)):
-        raise error(f"broadcast_to: {source.name} of shape {shape_text(source.shape)} is larger than {shape!r}")
+        raise error(f"broadcast_to: {source.name} of shape {shape_text(source.shape)} is larger than {shown(shape)}")
     return compute(result, lambda *i: read_broadcast(source, result, i), name)
 
 
@@ -134,7 +135,7 @@ def _without_unknown(source: Tensor, newshape: tuple[object, ...]) -> tuple[Exte
     if not unknown:
         return checked_shape(newshape, "reshape: the shape")
     if len(unknown) > 1:
-        raise error(f"reshape: one extent may be -1, got {newshape!r}")
+        raise error(f"reshape: one extent may be -1, got {shown(newshape)}")
     known = checked_shape([extent for d, extent in enumerate(newshape) if d not in unknown], "reshape: the shape")
     rest = quotient(product(source.shape), product(known))
     if rest is None:

@@ -76,7 +76,7 @@ def _operator(
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = checked(data, f"{label}: data")
-        return compute(source.shape, lambda *i: function(source(*i)), name or label)
+        return compute(source.shape, lambda *i: function(source(*i)), label if name is None else name)
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = f"{doc}\n\nDtypes: {dtypes}.\nEquals: `{equals or f'np.{label}(data)'}`."

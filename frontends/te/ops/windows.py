@@ -11,6 +11,7 @@ from weft.frontends.te.ops.arguments import integers
 from weft.frontends.te.ops.extents import simplified
 from weft.frontends.te.places import error
 from weft.frontends.te.shapes import Extent, items
+from weft.support.argument_types import shown
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 """What spatial axes are called, by their number."""
@@ -89,7 +90,7 @@ def borders(
             return ((0, 0),) * rank
         if padding.upper() == "SAME":
             return tuple(_same(what, window, extent) for window, extent in zip(unpadded, extents, strict=True))
-        raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {padding!r}")
+        raise error(f"{what}: padding is 'SAME', 'VALID' or integers, got {shown(padding)}")
     given = items(padding)
     label = f"{what}: padding"
     if len(given) == rank and all(isinstance(item, list | tuple) for item in given):

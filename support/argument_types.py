@@ -1,0 +1,213 @@
+"""Arguments of public functions, checked against the annotations of their parameters."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache, wraps
+from numbers import Integral, Real
+from pathlib import Path
+from reprlib import Repr
+from typing import Any, Final, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+
+from weft.support.errors import did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+_UNCHECKED: Final = object()
+"""The annotation of what takes any value, or of names that are known to type checkers only."""
+_SHORT: Final = Repr()
+_SHORT.maxstring = _SHORT.maxother = 160
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 16
+
+
+_COMMON: Final[dict[str, object]] = {
+    "Callable": Callable,
+    "Collection": Collection,
+    "Mapping": Mapping,
+    "Path": Path,
+    "Sequence": Sequence,
+}
+"""What annotations name that modules import for type checkers only."""
+_DEEPEST: Final = 32
+"""How deep lists may be nested."""
+
+
+class _WrongTypeError(Exception):
+    """The value is not what the annotation says."""
+
+
+def checked_methods(*, also: Callable[[Any], Collection[str]] = lambda method: ()) -> Callable[[C], C]:
+    """A class decorator: the public methods that the class defines are `checked`."""
+
+    def decorate(class_: C) -> C:
+        for name, method in list(vars(class_).items()):
+            if name.startswith("_") and name != "__init__":
+                continue
+            if inspect.isfunction(method):
+                setattr(class_, name, checked(method, also=also(method)))
+            elif isinstance(method, staticmethod):
+                setattr(class_, name, staticmethod(checked(method.__func__)))
+        return class_
+
+    return decorate
+
+
+def checked(function: Callable[P, R], *, also: Collection[str] = ()) -> Callable[P, R]:
+    """Check the arguments of each call before it runs; `also` are keywords that the function takes besides.
+
+    Integers and floats of NumPy become those of Python. Raises `TypeError` for a wrong count of arguments, an unknown
+    keyword and a value that is not what the parameter's annotation says, and `ValueError` for an integer of more than
+    64 bits; the message names the argument, what is expected and what was given.
+    """
+    signature = inspect.signature(function)
+    unwrapped = cast("types.FunctionType", inspect.unwrap(function))
+    own = next(iter(signature.parameters), None) in ("self", "cls")
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> R:
+        besides = {name: keywords.pop(name) for name in also if name in keywords}
+        subject = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
+        try:
+            bound = signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{subject}: {_count_text(signature, own, keywords, str(error))}") from None
+        for at, (name, value) in enumerate(bound.arguments.items()):
+            if at >= own:
+                hint = _hints(unwrapped).get(name, _UNCHECKED)
+                bound.arguments[name] = _checked_argument(subject, signature.parameters[name], hint, value)
+        return cast("Callable[..., R]", function)(*bound.args, **bound.kwargs, **besides)
+
+    return call
+
+
+def shown(value: object) -> str:
+    """How messages show what was given: never long, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # noqa: BLE001 - the value is a stranger's, and so is its __repr__
+        return "a value that has no text"
+
+
+def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, object], problem: str) -> str:
+    parameters = list(signature.parameters.values())[own:]
+    unknown = next((name for name in keywords if name not in signature.parameters), None)
+    if unknown is not None:
+        names = [parameter.name for parameter in parameters]
+        return f"unknown keyword '{unknown}'{did_you_mean(unknown, names)}"
+    shown = ", ".join(str(parameter) for parameter in parameters).replace("'", "")
+    return f"{problem}; it takes ({shown})"
+
+
+def _checked_argument(subject: str, parameter: inspect.Parameter, hint: object, value: object) -> object:
+    if parameter.kind is parameter.VAR_POSITIONAL:
+        one = parameter.replace(kind=parameter.POSITIONAL_ONLY)
+        return tuple(_checked_argument(subject, one, hint, part) for part in cast("tuple[object, ...]", value))
+    try:
+        return _converted(value, hint)
+    except _WrongTypeError:
+        given = f"{shown(value)} of type {type(value).__name__}"
+        raise TypeError(f"{subject}: argument '{parameter.name}' must be {_hint_text(hint)}, got {given}") from None
+    except OverflowError as error:
+        raise ValueError(
+            f"{subject}: argument '{parameter.name}' takes integers of at most 64 bits, got {error}"
+        ) from None
+
+
+def _hint_text(hint: object) -> str:
+    origin, arguments = get_origin(hint), [_hint_text(part) for part in get_args(hint) if not isinstance(part, list)]
+    if origin in (types.UnionType, Union):
+        return " or ".join(arguments)
+    if hint is None or hint is types.NoneType:
+        return "None"
+    if origin is Callable:
+        return "a function"
+    if origin is not None and issubclass(origin, Collection) and not issubclass(origin, Mapping):
+        return f"a sequence of {arguments[0]}" if arguments else "a sequence"
+    return str(getattr(cast("object", origin or hint), "__name__", "such values, nested"))
+
+
+@cache
+def _hints(function: types.FunctionType) -> dict[str, object]:
+    """The annotation of each parameter; those that cannot be read at run time are not checked."""
+    found: dict[str, object] = {}
+    names = {**_COMMON, **function.__globals__}
+    for name, annotation in inspect.get_annotations(function).items():
+        try:
+            found[name] = eval(annotation, names) if isinstance(annotation, str) else annotation
+        except NameError:
+            found[name] = _UNCHECKED
+    return found
+
+
+def _converted(value: object, hint: object) -> Any:
+    """The value as the annotation wants it. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
+    origin = get_origin(hint)
+    if origin in (types.UnionType, Union):
+        return _converted_to_any(value, get_args(hint))
+    if hint is None or hint is types.NoneType:
+        return _require(value, value is None)
+    if hint is bool:
+        return _require(value, isinstance(value, bool))
+    if hint is int or hint is float:
+        if isinstance(value, bool) or not isinstance(value, Integral if hint is int else Real):
+            raise _WrongTypeError
+        return _integer(int(value)) if isinstance(value, Integral) else float(value)
+    if origin is not None and issubclass(origin, Mapping):
+        return _require(value, isinstance(value, Mapping))
+    if origin is tuple or (origin is not None and origin is not Callable and issubclass(origin, Collection)):
+        return _converted_sequence(value, origin, get_args(hint))
+    if origin is Callable:
+        return _require(value, callable(value))
+    if hint is Path:
+        return _require(value, isinstance(value, os.PathLike))
+    if isinstance(hint, type) and hint is not object:
+        return _require(value, isinstance(value, hint))
+    _scan(value)
+    return value
+
+
+def _scan(value: object, depth: int = 0) -> None:
+    """What takes nested lists takes no long integers, and no list that holds itself."""
+    if isinstance(value, int):
+        _integer(value)
+    elif isinstance(value, list | tuple):
+        if depth > _DEEPEST:
+            raise _WrongTypeError
+        for part in cast("Sequence[object]", value):
+            _scan(part, depth + 1)
+
+
+def _converted_to_any(value: object, hints: Sequence[object]) -> Any:
+    for hint in hints:
+        try:
+            return _converted(value, hint)
+        except _WrongTypeError:
+            continue
+    raise _WrongTypeError
+
+
+def _converted_sequence(value: object, origin: type, hints: Sequence[object]) -> Any:
+    """Each element as the annotation wants it. `tuple[int, str]` is not spelled in public signatures."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence if origin is tuple else origin):
+        raise _WrongTypeError
+    parts = [_converted(part, hints[0] if hints else _UNCHECKED) for part in cast("Sequence[object]", value)]
+    return tuple(parts) if isinstance(value, tuple) else parts
+
+
+def _integer(value: int) -> int:
+    if not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError(shown(value))
+    return value
+
+
+def _require(value: object, condition: bool) -> object:
+    if not condition:
+        raise _WrongTypeError
+    return value
