@@ -7,12 +7,15 @@ a simulator that finds races and reads of memory that nobody wrote.
 from __future__ import annotations
 
 import importlib
+import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+from weft.runtime.interrupts import interruptibly
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 _INSTALL = "pip install 'weft[opencl]' brings pyopencl and PoCL, which runs OpenCL on the processor"
 _PORTABLE = "Portable Computing Language"
 """PoCL. When it optimises, version 3 mixes up what threads keep across barriers on both sides of a branch."""
+_SOON = 0.002
+"""Seconds of work that are waited for without another thread, which Ctrl-C needs."""
 _SIMULATOR = "Oclgrind"
 """The platform that is used when it is asked for by name only: it is slow."""
 
@@ -89,10 +94,10 @@ class OpenClQueue(Queue):
             self._cl.enqueue_copy(self._queue, memory, array, is_blocking=True)
 
     def copy_out(self, array: Array, memory: Any) -> None:
+        self.synchronize()
         try:
             if array.size:
                 self._cl.enqueue_copy(self._queue, array, memory, is_blocking=True)
-            self._queue.finish()
         except self._cl.Error as error:
             raise DeviceError(f"{self.device.description}: {error}") from error
 
@@ -108,9 +113,21 @@ class OpenClQueue(Queue):
 
     def synchronize(self) -> None:
         try:
+            marker = self.mark()
+            self._queue.flush()
+            done, deadline = self._cl.command_execution_status.COMPLETE, time.perf_counter() + _SOON
+            while marker.command_execution_status > done:
+                time.sleep(0)
+                if time.perf_counter() > deadline:
+                    interruptibly(self._wait, self)
+                    break
             self._queue.finish()
         except self._cl.Error as error:
             raise DeviceError(f"{self.device.description}: {error}") from error
+
+    def _wait(self) -> None:
+        with suppress(self._cl.Error):  # who waits next is told
+            self._queue.finish()
 
     def mark(self) -> Any:
         return self._cl.enqueue_marker(self._queue)

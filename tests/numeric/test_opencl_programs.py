@@ -1,6 +1,7 @@
 """The example programs for GPUs, through OpenCL on this machine's processor (PoCL), against NumPy."""
 
 import importlib
+import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -88,3 +89,29 @@ def test_weft_run_says_which_device_it_picked(capsys: pytest.CaptureFixture[str]
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[1:])
     assert "Portable Computing Language" in lines["device"]
     assert "of the interpreter" in lines["check"] and lines["time"].startswith("mean")
+
+
+LONG = """
+import os, signal, threading
+import numpy as np
+import weft
+from weft import te
+
+x, k = te.placeholder((64,), "float32", name="x"), te.reduce_axis((0, 1 << 40), name="k")
+y = te.compute((64,), lambda i: te.sum(x[i] * te.cast(k, "float32"), axis=k), name="y")
+schedule = weft.Schedule(te.create_func([x, y], name="f"))
+blocks, threads = schedule.split(schedule.get_loops("y")[0], factors=[None, 32])
+schedule.bind(blocks, "blockIdx.x"), schedule.bind(threads, "threadIdx.x")
+call = weft.build(schedule.mod, target="opencl")["f"]
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    call(np.ones(64, np.float32))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.slow
+def test_long_kernels_can_be_interrupted() -> None:
+    result = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "interrupted\n", "")
