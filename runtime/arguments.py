@@ -388,10 +388,11 @@ def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, i
 
 
 def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
-    if spec.dtype == "bfloat16":
-        bfloat = getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16)
-        return np.empty(shape, bfloat)
-    return np.empty(shape, spec.dtype)
+    bfloat = getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16)
+    try:
+        return np.empty(shape, bfloat if spec.dtype == "bfloat16" else spec.dtype)
+    except (MemoryError, ValueError) as error:  # NumPy's error for more bytes than there are addresses is the other
+        raise MemoryError(f"there is no memory for '{spec.name}' of shape {shape}: {error}") from error
 
 
 def _scalar_bits(signature: Signature, position: int, spec: ScalarSpec, value: object) -> int:

@@ -670,6 +670,16 @@ def test_calls_that_write_nothing_are_done_at_once() -> None:
     assert nothing_outside.call(np.zeros((2**40, 0), np.float32)).shape == (2**40, 0)
 
 
+@both_ways
+@pytest.mark.parametrize("extent", [1 << 45, 1 << 61])
+def test_results_that_are_too_large_are_named(way: Way, extent: int) -> None:
+    call = way(
+        nothing(ArraySpec("A", "int8", ("n", 0)), ArraySpec("B", "float32", ("n",), "write"), symbols=("n",), results=1)
+    )
+    with pytest.raises(MemoryError, match=rf"there is no memory for 'B' of shape \({extent},\): "):
+        call(np.empty((extent, 0), np.int8))
+
+
 def test_signatures_count_iterations() -> None:
     module = weft.parse("""
     func.func private @outside()
