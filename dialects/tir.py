@@ -54,6 +54,7 @@ from weft.dialects.index_map import (
     print_index_map,
 )
 from weft.dialects.tir_assume import AssumeOp as AssumeOp
+from weft.dialects.tir_intrinsic import IntrinsicOp
 from weft.dialects.tir_kinds import PART_OF, IterKind, IterKindAttr, LoopKindAttr
 from weft.dialects.tir_loop import ForOp, verify_single_block
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
@@ -403,6 +404,6 @@ class InitOp(IRDLOperation):
 
 TIR = Dialect(
     "tir",
-    record_places([ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp]),
+    record_places([ForOp, BlockOp, InitOp, ReadsOp, WritesOp, AssumeShapeOp, AssumeOp, AssumeStridesOp, IntrinsicOp]),
     [IterKindAttr, LoopKindAttr],
 )

@@ -209,7 +209,10 @@ class BlockParser(StatementPartParser):
         value = self._evaluator.evaluate(node)
         bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
         if len(bounds) == 2:
-            low, high = (self._evaluator.apply(node, as_index, bound, f"a bound of {name}") for bound in bounds)
+            low, high = (
+                self._evaluator.apply(node, as_index, self._evaluator.scalar(node, bound), f"a bound of {name}")
+                for bound in bounds
+            )
             if isinstance(low, Const) and isinstance(high, Const):
                 size: Expr = Const(high.value - low.value, "int64")
             else:

@@ -11,13 +11,15 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from weft.dialects.tir_intrinsic import OPERAND, IntrinsicOp
 from weft.frontends.script import tir
-from weft.frontends.script.constructs import Construct, DType, dtype_of
+from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, dtype_of
 from weft.frontends.script.function import Call
 from weft.frontends.script.generic import generic_op
 from weft.frontends.script.part_parser import PartParser
 from weft.frontends.script.python_rules import shown
 from weft.frontends.script.regions import stored_box
+from weft.frontends.script.text import number_text
 from weft.frontends.script.values import Buffer, Opaque, Pointer, Symbol
 from weft.frontends.script.views import FlatView
 from weft.frontends.te.dtypes import type_of
@@ -81,6 +83,40 @@ class CallParser(PartParser):
         op = self._evaluator.apply(node, generic_op, name, operands, **options)
         self._emitter.effect(op)
         return op
+
+    def intrinsic(self, node: ast.Call, result: DType | None) -> Operation:
+        """`T.call_packed("f", A.data, 4)`: a function that has no meaning here, kept with its arguments."""
+        operands: list[SSAValue] = []
+        call = ast.unparse(self._kept(node, operands))
+        op = IntrinsicOp(call, operands, [] if result is None else [type_of(result.name)])
+        self._emitter.effect(op)
+        return op
+
+    def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
+        """An argument of an intrinsic as text: names stand for `operands`, to which values are added."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return node
+        if isinstance(node, ast.Call):
+            word = self._evaluator.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
+            if isinstance(word, IntrinsicWord) or word is tir.type_annotation:
+                if node.keywords:
+                    raise self._error(node.keywords[0], f"arguments of {ast.unparse(node.func)} are given by position")
+                args = [self._kept(argument, operands) for argument in node.args]
+                name = word.name if isinstance(word, IntrinsicWord) else "type_annotation"
+                return ast.Call(ast.Attribute(ast.Name("T"), name), args, [])
+        value = self._pointer(node) or self._evaluator.evaluate(node)
+        number = as_number(value)
+        if isinstance(value, Const):
+            return ast.parse(number_text(value.value, value.dtype), mode="eval").body
+        if number is not None:
+            return ast.Constant(number)
+        if isinstance(value, str):
+            return ast.Constant(value)
+        if isinstance(value, Buffer):
+            operands.append(self._emitter.pointer(self._start_of(value, "readwrite")))
+        else:
+            operands.append(self._operand(node))
+        return ast.Name(f"{OPERAND}{len(operands) - 1}")
 
     # Arguments
 

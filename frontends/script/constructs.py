@@ -32,6 +32,10 @@ class Construct:
         return f"T.{self.name}"
 
 
+class IntrinsicWord(Construct):
+    """A function of TVM that weft does not know: its calls are kept."""
+
+
 class Annotation(Construct):
     """A word for the type of a parameter: Python evaluates annotations, so calls of it give itself."""
 

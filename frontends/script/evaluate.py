@@ -287,6 +287,8 @@ class Evaluator:
                     return tir.FUNCTIONS[node.attr]
                 if node.attr in tir.WORDS:
                     return tir.WORDS[node.attr]
+                if (word := tir.intrinsic(node.attr)) is not None:
+                    return word
                 known = [*tir.FUNCTIONS, *tir.WORDS]
                 raise self.source.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
             case Buffer():

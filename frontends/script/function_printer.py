@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.tir import AssumeOp, BlockOp, ForOp, InitOp
+from weft.dialects.tir_intrinsic import IntrinsicOp
 from weft.frontends.script.attributes import attributes_text, to_attributes
 from weft.frontends.script.block_printer import BlockHead, block_head, head_lines, region_lines
 from weft.frontends.script.function import NOALIAS, SYMBOL
@@ -140,7 +141,11 @@ class FunctionPrinter:
         """Whether `op` is a statement, not a part of an expression."""
         if isinstance(op, IfOp):
             return len(op.results) != 1 or not only_computes(op)
-        return len(op.results) != 1 or isinstance(op, DimOp | CallOp) or isinstance(op.results[0].type, MemRefType)
+        return (
+            len(op.results) != 1
+            or isinstance(op, DimOp | CallOp | IntrinsicOp)
+            or isinstance(op.results[0].type, MemRefType)
+        )
 
     def _statement(self, ops: Sequence[Operation]) -> bool:
         """Print the last of `ops`, with those before it as its expressions, if that reads back as they are."""
@@ -163,6 +168,8 @@ class FunctionPrinter:
                 return self._statements.assumption(ops, op)
             case CallOp():
                 return self._statements.call(ops, op)
+            case IntrinsicOp():
+                return self._statements.intrinsic(ops, op)
             case _:
                 return False
 

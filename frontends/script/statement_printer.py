@@ -5,6 +5,7 @@ Each takes the ops that it stands for, the last of which is what it does, and sa
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -14,6 +15,7 @@ from xdsl.dialects.memref import AllocOp, StoreOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.dialects.tir_assume import AssumeOp
+from weft.dialects.tir_intrinsic import OPERAND, IntrinsicOp
 from weft.frontends.script.generic import clone_generic, generic_text
 from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
 from weft.frontends.script.lines import Operand, operand_text
@@ -25,6 +27,18 @@ from weft.frontends.te.dtypes import name_of
 from weft.frontends.te.expr import Const, Expr
 from weft.support.errors import CompileError
 from weft.support.names import string_text
+
+
+class _Filled(ast.NodeTransformer):
+    """The call of an intrinsic with the texts of its operands."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not node.id.startswith(OPERAND):
+            return node
+        return ast.parse(self._texts[int(node.id.removeprefix(OPERAND))], mode="eval").body
 
 
 class StatementPrinter:
@@ -187,6 +201,33 @@ class StatementPrinter:
         mine = cast("Operation", self._emitter.last)
         for printed, own in zip(op.results, mine.results, strict=True):
             text = f"{self._named(printed, own)} = {text}" if printed.first_use is not None else f"T.evaluate({text})"
+        self._write(text)
+        return True
+
+    def intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> bool:
+        """Print a call that is kept as it is."""
+        if (
+            op.attributes
+            or any(not is_scalar(v.type) or v.type == IndexType() for v in op.values)
+            or len(op.values) > 1
+        ):
+            return False
+
+        def raised(raiser: Raiser) -> list[Operand]:
+            return [self._operand(raiser, value) for value in op.arguments]
+
+        def produce(operands: list[Operand]) -> None:
+            values = [self.emit_operand(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
+            self._emitter.effect(IntrinsicOp(op.call.data, values, [value.type for value in op.values]))
+
+        operands = self._shadow.attempt(ops, raised, produce)
+        if operands is None:
+            return False
+        texts = [operand_text(o, v.type) for o, v in zip(operands, op.arguments, strict=True)]
+        text = ast.unparse(_Filled(texts).visit(ast.parse(op.call.data, mode="eval").body))
+        mine = cast("Operation", self._emitter.last)
+        for printed, own in zip(op.values, mine.results, strict=True):
+            text = f"{self._named(printed, own)}: T.{name_of(printed.type)} = {text}"
         self._write(text)
         return True
 

@@ -14,7 +14,7 @@ from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.blocks import BlockParser
 from weft.frontends.script.calls import CallParser
 from weft.frontends.script.conditions import ConditionParser
-from weft.frontends.script.constructs import Construct, DType
+from weft.frontends.script.constructs import Construct, DType, IntrinsicWord
 from weft.frontends.script.function import FunctionParser
 from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.python_rules import shown
@@ -136,6 +136,8 @@ class StatementParser:
             self._calls_of.by_name(node)
         elif word in (tir.call_extern, tir.call_pure_extern):
             self._calls_of.outside(node, pure=word is tir.call_pure_extern)
+        elif isinstance(word, IntrinsicWord):
+            self._calls_of.intrinsic(node, None)
         elif isinstance(word, Construct):
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
         else:
@@ -160,7 +162,13 @@ class StatementParser:
             self.store(buffer.stored, indices, self.evaluator.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
         word = self._word(value)
-        if isinstance(word, Construct) and word is not tir.attr:
+        if isinstance(word, Construct) and word not in (tir.attr, tir.Let):
+            if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
+                op = self._calls_of.intrinsic(
+                    cast("ast.Call", value), self._result_of(cast("ast.Call", value), annotation)
+                )
+                self._bind_result(target.id, op.results[0])
+                return
             if isinstance(target, ast.Name):
                 self._declare(target.id, cast("ast.Call", value), word)
                 return
@@ -174,6 +182,17 @@ class StatementParser:
             self.bind(target, self._evaluate(target, value), dtype)
         else:
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
+
+    def _result_of(self, call: ast.Call, annotation: ast.expr | None) -> DType:
+        """The dtype of what an intrinsic gives: that of the name, else the first argument."""
+        if annotation is not None:
+            dtype: object = self._declared_dtype(annotation)
+        else:
+            first = self.evaluator.evaluate(call.args[0]) if call.args else None
+            dtype = tir.WORDS.get(first) if isinstance(first, str) else None
+        if not isinstance(dtype, DType):
+            raise self.error(call, "the dtype of this value is not known: x: T.float32 = ...")
+        return dtype
 
     def _declared_dtype(self, annotation: ast.expr) -> DType | None:
         """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""

@@ -6,10 +6,19 @@ reads. What TVM's newer versions call `sblock` is a block here too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from weft.frontends.script import constructs as _constructs
-from weft.frontends.script.constructs import DTYPES, Annotation, Construct, DType, Namespace, dtype_of
+from weft.frontends.script.constructs import (
+    DTYPES,
+    Annotation,
+    Construct,
+    DType,
+    IntrinsicWord,
+    Namespace,
+    dtype_of,
+)
 from weft.frontends.script.decorators import prim_func
 from weft.frontends.te import math as _math
 from weft.frontends.te.expr import Expr, ExprLike, as_expr, binary, compare
@@ -112,6 +121,18 @@ access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')
 tvm_access_ptr = Construct("tvm_access_ptr", 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 16, 1)')
 address_of = Construct("address_of", "T.address_of(A[vi, vj])")
 attr = Construct("attr", 'T.attr("1 : i8")')
+
+
+_INTRINSICS = re.compile(
+    r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
+)
+
+
+def intrinsic(name: str) -> IntrinsicWord | None:
+    """A function of TVM that is called for its effects, `call_packed`, and has no meaning here."""
+    if _INTRINSICS.fullmatch(name) is None:
+        return None
+    return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')
 
 
 # Values

@@ -35,6 +35,7 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir_intrinsic import IntrinsicOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
@@ -246,6 +247,11 @@ class _Flattener:
             case AssumeShapeOp() | AssumeStridesOp() | AssumeOp():
                 op.detach()
                 op.erase()
+            case IntrinsicOp():
+                raise CompileError.at(
+                    op,
+                    f"`{op.call.data}` calls a function that weft does not know: a pass before tir-flatten replaces it",
+                )
             case AccessPtrOp():
                 self._flatten_pointer(op)
             case PrefetchOp():

@@ -519,3 +519,55 @@ def test_pointers_into_regions(arguments: str, printed: str) -> None:
 def test_pointers_that_are_refused(arguments: str, message: str) -> None:
     with pytest.raises(weft.CompileError, match=message):
         parse(REGION.replace("ARGUMENTS", f"T.tvm_access_ptr({arguments})"))
+
+
+INTRINSICS = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), n: T.int32):
+    for i in range(8):
+        with T.sblock("b"):
+            vi = T.axis.spatial(8, i)
+            As = T.match_buffer(A[vi, 0:8], (8,), offset_factor=1)
+            T.call_packed("f", T.tvm_tuple(As.data, T.tvm_tuple(8), As.elem_offset), -1, A[vi, 0], "_0", n)
+            T.evaluate(T.tvm_storage_sync("shared", T.bool(False), -1))
+            x: T.let[T.float32] = T.call_intrin("float32", "tirx.f", T.address_of(B[vi, 0]))
+            y = T.call_llvm_intrin("int32", T.int32(7), x)
+            B[vi, 0] = x + T.Cast("float32", y)
+"""
+
+
+def test_functions_that_are_not_known_are_kept() -> None:
+    module = parse(INTRINSICS)
+    weft.assert_structural_equal(weft.parse(str(module)), module)
+    text = check_roundtrip(module)
+    for line in (
+        "T.call_packed('f', T.tvm_tuple(T.access_ptr(A[0:8, 0:8], 'readwrite'), T.tvm_tuple(8), vi * 8), "
+        "-1, A[vi, 0], '_0', n)",
+        "T.tvm_storage_sync('shared', T.bool(False), -1)",
+        "x: T.float32 = T.call_intrin('float32', 'tirx.f', T.access_ptr(B[vi, 0], 'readwrite'))",
+        "y: T.int32 = T.call_llvm_intrin('int32', T.int32(7), x)",
+    ):
+        assert line in text
+    with pytest.raises(weft.CompileError, match=r"the interpreter has no meaning for 'tir\.intrinsic'"):
+        weft.Interpreter(module).call("main", np.zeros((8, 8), np.float32), np.zeros((8, 8), np.float32), 1)
+    for target in ("llvm", "c"):
+        with pytest.raises(weft.CompileError, match=r"`T\.call_packed\(.*\)` calls a function that weft does not know"):
+            weft.build(module, target=target)
+    sch = weft.Schedule(module)
+    with pytest.raises(weft.ScheduleError, match="requirement 2, the iterations are independent"):
+        sch.parallel(sch.get_loops("b")[0])
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("x = T.call_packed(n)", "the dtype of this value is not known: x: T.float32 = "),
+        ("T.call_packed(f=n)", r"arguments of T\.call_packed are given by position"),
+        ("T.call_packed([1])", "expected a number or a value, got"),
+        ("A[0, 0] = T.call_packed(1)", r"T\.call_packed gives no value here"),
+        ("T.call_nothing(1)", r"there is no T\.call_nothing"),
+    ],
+)
+def test_unknown_functions_that_are_refused(statement: str, message: str) -> None:
+    with pytest.raises(weft.CompileError, match=message):
+        parse(INTRINSICS.replace('T.evaluate(T.tvm_storage_sync("shared", T.bool(False), -1))', statement))
