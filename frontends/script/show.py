@@ -11,7 +11,6 @@ import sys
 import token
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING
 
@@ -122,20 +121,20 @@ def html_text(text: str) -> str:
     return f'<pre style="line-height:1.3;overflow-x:auto">{"".join(spans)}</pre>'
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(str):
     """The text of a script, which notebooks show with colours."""
 
-    text: str
+    __slots__ = ()
+
+    @property
+    def text(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
-        return html_text(self.text)
-
-    def __str__(self) -> str:
-        return self.text
+        return html_text(self)
 
     def __repr__(self) -> str:
-        return self.text
+        return str(self)
 
 
 def show(module: ModuleOp, *, color: bool | None = None, file: TextIO | None = None) -> None:

@@ -2,23 +2,31 @@
 `weft.lower(s, [A, C])`.
 
 A thin layer: what is asked of a stage is recorded, and run as schedule primitives on the block of that stage when the
-function is made. So every request is checked by the primitive, and refused with its reason.
+function is made. So every request is checked by the primitive, and refused with its reason. Caches and factored
+reductions come first, for they make stages; then stages are scheduled from the last to the first: each moves to where
+it is computed, then follow its own requests, in their order. Requests of different stages may be made in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeAlias, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.analysis.structure import buffers_written, child_blocks, functions
+from weft.dialects.tir import BlockOp
 from weft.frontends.te.buffers import Binds
 from weft.frontends.te.expr import Expr, IterVar, Var
 from weft.frontends.te.facts import checked_facts
 from weft.frontends.te.function import create_func
 from weft.frontends.te.places import error
+from weft.frontends.te.shapes import value_name
 from weft.frontends.te.tensor import ComputeOp, Operation, Tensor
+from weft.passes.insertion import Insertions, with_insertions
+from weft.passes.pipelines import tir_to_low
 from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
 from weft.support.argument_types import checked, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
@@ -29,6 +37,7 @@ class Axis:
     """A loop that a request of a stage makes."""
 
     name: str
+    is_reduce: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,18 @@ class ThreadAxis:
     tag: str
 
 
-AnyAxis = IterVar | Axis
+AnyAxis: TypeAlias = IterVar | Axis
+
+
+@dataclass(eq=False)
+class MadeOp(ComputeOp):
+    """What stands for the op of a stage that a cache or a factored reduction made, or left of another one."""
+
+    reduced: tuple[AnyAxis, ...] = ()
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        return cast("tuple[IterVar, ...]", self.reduced)
 
 
 @dataclass
@@ -46,13 +66,25 @@ class _Run:
     """One lowering: the schedule, and which handle each stage and axis has at this point."""
 
     schedule: Schedule
-    blocks: dict[ComputeOp, BlockHandle] = field(default_factory=dict[ComputeOp, BlockHandle])
+    blocks: dict[Stage, BlockHandle] = field(default_factory=dict["Stage", BlockHandle])
     loops: dict[AnyAxis, LoopHandle] = field(default_factory=dict[AnyAxis, LoopHandle])
+
+    def block(self, stage: Stage) -> BlockHandle:
+        if stage not in self.blocks:
+            raise error(f"stage '{stage.op.name}' computes none of what the function needs")
+        return self.blocks[stage]
 
     def loop(self, axis: AnyAxis) -> LoopHandle:
         if axis not in self.loops:
             raise _gone(axis)
         return self.loops[axis]
+
+    def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
+        """Let a stage have a block, whose innermost loops are those of `axes`: all of the stage unless given."""
+        self.blocks[stage] = block
+        own = [*stage.op.axis, *stage.op.reduce_axis] if axes is None else list(axes)
+        loops = self.schedule.get_loops(block)
+        self.loops.update(zip(own, loops[len(loops) - len(own) :], strict=False))
 
 
 Request = Callable[[_Run], None]
@@ -70,6 +102,10 @@ class Stage:
         self._schedule = schedule
         self.op = op
         self._leaves: list[AnyAxis] = [*op.axis, *op.reduce_axis]
+        self._requests: list[Request] = []
+        self._place: Request | None = None
+        """Moves the block to where it is computed, if not on its own."""
+        self._holds_others = False
 
     @property
     def leaf_iter_vars(self) -> tuple[AnyAxis, ...]:
@@ -77,7 +113,13 @@ class Stage:
         return tuple(self._leaves)
 
     def _ask(self, request: Request) -> None:
-        self._schedule.requests.append(request)
+        self._requests.append(request)
+
+    def _run(self, run: _Run) -> None:
+        if self._place is not None:
+            self._place(run)
+        for request in self._requests:
+            request(run)
 
     def _require(self, *axes: AnyAxis) -> None:
         """An axis that is no loop of this stage is refused when it is named, before anything is recorded."""
@@ -99,7 +141,7 @@ class Stage:
         if (factor is None) == (nparts is None):
             raise error(f"split of axis '{parent.name}' takes either factor or nparts")
         self._require(parent)
-        outer, inner = Axis(f"{parent.name}.outer"), Axis(f"{parent.name}.inner")
+        outer, inner = (Axis(f"{parent.name}.{part}", parent.is_reduce) for part in ("outer", "inner"))
         self._replace([parent], [outer, inner])
 
         def request(run: _Run) -> None:
@@ -121,7 +163,7 @@ class Stage:
         self._require(*axes)
         if not axes:
             raise error("fuse takes at least one axis")
-        fused = Axis(".".join(axis.name for axis in axes) + ".fused")
+        fused = Axis(".".join(axis.name for axis in axes) + ".fused", any(axis.is_reduce for axis in axes))
         self._replace(axes, [fused])
 
         def request(run: _Run) -> None:
@@ -159,12 +201,26 @@ class Stage:
         self._ask(lambda run: run.schedule.unroll(run.loop(axis)))
 
     def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
-        """Compute what an iteration of an axis of the consuming stage `parent` needs, in that iteration."""
-        self._ask(lambda run: run.schedule.compute_at(run.blocks[self.op], run.loop(axis)))
+        """Compute what an iteration of an axis of the consuming stage `parent` needs, in that iteration. The axes of
+        this stage are loops over that then."""
+        parent._require(axis)
+        parent._holds_others = True
+
+        def move(run: _Run) -> None:
+            goes_on = bool(self._requests) or self._holds_others
+            run.schedule.compute_at(run.block(self), run.loop(axis), preserve_unit_loops=goes_on)
+            if goes_on:
+                run.enter(self, run.block(self))
+
+        self._place = move
 
     def compute_inline(self) -> None:
         """Compute each element where it is used."""
-        self._ask(lambda run: run.schedule.compute_inline(run.blocks[self.op]))
+        self._place = lambda run: run.schedule.compute_inline(run.block(self))
+
+    def compute_root(self) -> None:
+        """Compute all of it in loops of its own, as it is without `compute_at`."""
+        self._place = None
 
 
 def _taken(run: _Run, axis: AnyAxis) -> LoopHandle:
@@ -176,14 +232,20 @@ def _taken(run: _Run, axis: AnyAxis) -> LoopHandle:
 
 @checked_methods()
 class StageSchedule:
-    """The requests of all stages, in the order in which they were made. `s[C]` is the stage of tensor C (or `C.op`)."""
+    """The stages of a program and what is asked of each. `s[C]` is the stage of tensor C (or `C.op`)."""
 
-    def __init__(self, ops: Sequence[ComputeOp]) -> None:
-        self.requests: list[Request] = []
+    def __init__(self, ops: Sequence[ComputeOp], outputs: Sequence[Tensor] = ()) -> None:
+        self.outputs = tuple(outputs)
+        """What the schedule was made for."""
         self.facts: list[Expr | bool] = []
         self.consumed: set[AnyAxis] = set()
         """Axes that were split or fused."""
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
+        self._given = list(self._stages.values())
+        self._order = list(self._given)
+        """Producers first, with the stages that caches make."""
+        self._makers: list[Request] = []
+        """Make stages."""
 
     def assume(self, *facts: Expr | bool) -> None:
         """State facts about variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
@@ -192,7 +254,7 @@ class StageSchedule:
     @property
     def stages(self) -> list[Stage]:
         """The stages, producers first."""
-        return list(self._stages.values())
+        return list(self._order)
 
     def __getitem__(self, tensor: Tensor | Operation) -> Stage:
         op = tensor.op if isinstance(tensor, Tensor) else tensor
@@ -207,31 +269,162 @@ class StageSchedule:
 
     def schedule(self, args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None) -> Schedule:
         """The function of `args` with every request run. Raises `ScheduleError` for one that is refused."""
+        args = [*args, *(tensor for tensor in self.outputs if not any(tensor is arg for arg in args))]
         run = _Run(Schedule(create_func(args, name, binds=binds, assume=self.facts)))
-        for op in self._stages:
-            compute = cast("ComputeOp", op)
-            block = run.schedule.get_block(compute.outputs[0].name, name)
-            run.blocks[compute] = block
-            run.loops.update(zip((*compute.axis, *compute.reduce_axis), run.schedule.get_loops(block), strict=False))
-        for request in self.requests:
-            request(run)
+        self._enter_given(run)
+        for make in self._makers:
+            make(run)
+        for stage in reversed(self._order):
+            stage._run(run)  # pyright: ignore[reportPrivateUsage]
         return run.schedule
+
+    def _enter_given(self, run: _Run) -> None:
+        """Give each stage of the program the block of its name."""
+        (function,) = functions(run.schedule.mod)
+        blocks = {block.label: block for block in child_blocks(function)}
+        entered: dict[str, Stage] = {}
+        for op, stage in self._stages.items():
+            if stage not in self._given or not isinstance(op, ComputeOp):
+                continue
+            label = value_name(op.name)
+            if label in entered:
+                for one in (stage, entered[label]):
+                    if one._requests or one._place is not None:  # pyright: ignore[reportPrivateUsage]
+                        raise error(f"two stages are called '{op.name}': give one another name")
+            elif label in blocks:
+                entered[label] = stage
+                run.enter(stage, run.schedule.handle_of(blocks[label]), [*op.axis, *op.reduce_axis])
+
+    def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
+        """Compute `tensor` into a copy in a memory scope; its own stage copies that out from then on.
+
+        Returns the tensor of the computing stage, with axes of its own. Comes before other requests of the stage.
+        """
+        stage = self[tensor]
+        self._require_fresh(stage, "cache_write")
+        if len(stage.op.outputs) > 1:
+            raise error(f"cache_write: stage '{stage.op.name}' computes {len(stage.op.outputs)} tensors together")
+        reduced = tuple(_like(axis) for axis in stage.op.reduce_axis)
+        made = self._made(f"{stage.op.name}.{scope}", tensor, [_like(axis) for axis in stage.op.axis], reduced)
+        stage.op = _left_of(stage.op, ())
+        stage._leaves = [*stage.op.axis]  # pyright: ignore[reportPrivateUsage]
+        self._order.insert(self._order.index(stage), made)
+
+        def make(run: _Run) -> None:
+            block = run.block(stage)
+            copy = run.schedule.cache_write(block, 0, scope)
+            run.enter(made, block)
+            run.enter(stage, copy)
+
+        self._makers.append(make)
+        return made.op.outputs[0]
+
+    def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor | Operation]) -> Tensor:
+        """Let `readers`, all the stages that read `tensor`, read a copy of it in a memory scope.
+
+        Returns the tensor of the copying stage. Comes before requests of the readers.
+        """
+        stages = [self[reader] for reader in readers]
+        if not stages:
+            raise error("cache_read takes at least one reader")
+        source = self._stages.get(tensor.op)
+        indices = [IterVar(f"ax{d}", 0, extent, False) for d, extent in enumerate(tensor.shape)]
+        made = self._made(f"{tensor.name}.{scope}", tensor, indices, ())
+        self._order.insert(min(self._order.index(stage) for stage in stages), made)
+
+        def make(run: _Run) -> None:
+            first = run.block(stages[0])
+            buffer = value_name(tensor.name)
+            if source is not None:
+                written = buffers_written(cast("BlockOp", run.schedule.get(run.block(source))))
+                buffer = written[tensor.value_index].name_hint or buffer
+            copy = run.schedule.cache_read(first, buffer, scope)
+            known = {run.schedule.get(run.block(stage)) for stage in stages}
+            for other in run.schedule.get_consumers(copy):
+                if run.schedule.get(other) not in known:
+                    label = cast("BlockOp", run.schedule.get(other)).label
+                    raise error(f"cache_read of {tensor.name}: block '{label}' reads it too, and is no listed reader")
+            run.enter(made, copy)
+
+        self._makers.append(make)
+        return made.op.outputs[0]
+
+    def rfactor(self, tensor: Tensor, axis: AnyAxis, factor_axis: int = 0) -> Tensor:
+        """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
+        dimension at `factor_axis`, then all of them in the stage of `tensor`.
+
+        Returns the tensor of the partial results. Its stage has the loops that the stage of `tensor` had, under new
+        axes, the spatial ones in `op.axis`, with that of `axis` at `factor_axis`, and those of the reduction in
+        `op.reduce_axis`; requests that were made before are its own. The stage of `tensor` starts afresh.
+        """
+        stage = self[tensor]
+        stage._require(axis)  # pyright: ignore[reportPrivateUsage]
+        if not axis.is_reduce:
+            raise error(f"rfactor: axis '{axis.name}' is no loop of the reduction of stage '{stage.op.name}'")
+        leaves, before = stage._leaves, stage._requests  # pyright: ignore[reportPrivateUsage]
+        fresh: dict[AnyAxis, AnyAxis] = {leaf: Axis(leaf.name, leaf.is_reduce and leaf is not axis) for leaf in leaves}
+        spatial = [fresh[leaf] for leaf in leaves if not leaf.is_reduce]
+        at = factor_axis if factor_axis >= 0 else factor_axis + len(spatial) + 1
+        spatial.insert(at, fresh[axis])
+        reduced = tuple(fresh[leaf] for leaf in leaves if leaf.is_reduce and leaf is not axis)
+        made = self._made(f"{stage.op.name}.rf", tensor, cast("list[IterVar]", spatial), reduced)
+        made._leaves = list(fresh.values())  # pyright: ignore[reportPrivateUsage]
+        self._order.insert(self._order.index(stage), made)
+        own = stage.op.axis
+        stage.op = _left_of(stage.op, (Axis(f"{axis.name}.v", True),))
+        stage._requests, stage._leaves = [], [*own, *stage.op.reduce_axis]  # pyright: ignore[reportPrivateUsage]
+        self.consumed.difference_update(own)
+
+        def make(run: _Run) -> None:
+            for request in before:
+                request(run)
+            block = run.block(stage)
+            partial = run.schedule.rfactor(run.loop(axis), factor_axis)
+            run.enter(made, partial, list(fresh.values()))
+            run.enter(stage, block)
+
+        self._makers.append(make)
+        return made.op.outputs[0]
+
+    def _require_fresh(self, stage: Stage, request: str) -> None:
+        if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
+            raise error(f"{request} of stage '{stage.op.name}' comes before other requests of it")
+
+    def _made(self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...]) -> Stage:
+        op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
+        op.outputs.append(Tensor(like.shape, like.dtype, name, op))
+        self._stages[op] = Stage(self, op)
+        return self._stages[op]
+
+
+def _like(axis: IterVar) -> IterVar:
+    return IterVar(f"{axis.name}.c", axis.low, axis.extent, axis.is_reduce, axis.dtype)
+
+
+def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
+    """What a stage computes once others do part of its work."""
+    left = MadeOp(op.name, op.place, op.axis, (), reduced)
+    left.outputs.extend(op.outputs)
+    return left
 
 
 @checked
 def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> StageSchedule:
     """A schedule of everything that the given computations need, one stage a tensor."""
     given = [ops] if isinstance(ops, Operation | Tensor) else list(ops)
+    roots = [item.op if isinstance(item, Tensor) else item for item in given]
     order: dict[Operation, None] = {}
 
-    def visit(op: Operation) -> None:
-        for tensor in op.input_tensors:
-            visit(tensor.op)
-        order.setdefault(op)
-
-    for item in given:
-        visit(item.op if isinstance(item, Tensor) else item)
-    return StageSchedule([op for op in order if isinstance(op, ComputeOp)])
+    pending: list[tuple[Operation, bool]] = [(op, False) for op in reversed(roots)]
+    while pending:  # without recursion, for programs have thousands of stages
+        op, is_done = pending.pop()
+        if is_done:
+            order.setdefault(op)
+        elif op not in order:
+            pending.append((op, True))
+            pending.extend((tensor.op, False) for tensor in reversed(op.input_tensors))
+    outputs = dict.fromkeys(tensor for op in roots if isinstance(op, ComputeOp) for tensor in op.outputs)
+    return StageSchedule([op for op in order if isinstance(op, ComputeOp)], list(outputs))
 
 
 @checked
@@ -250,11 +443,22 @@ def lower(
     *,
     binds: Binds | None = None,
     simple_mode: bool = True,
+    passes: Insertions | None = None,
 ) -> ModuleOp:
-    """The loops of a scheduled function: a module holding one tir function with parameters `args`.
+    """The loops of a scheduled function: a module holding one tir function with parameters `args`, and behind them what
+    the schedule was made for and `args` leave out.
+
+    With `passes`, inserted at named points (`docs/inserting-passes.md`), the function is lowered for a CPU up to the
+    last of them, and shows what they made.
 
     `binds` says how arrays lie in memory, see `te.create_func`. The module is always simple to read: `simple_mode` is
     there for programs that say so.
     """
     del simple_mode
-    return schedule.schedule(args, name, binds=binds).mod
+    module = schedule.schedule(args, name, binds=binds).mod
+    if passes:
+        steps = with_insertions(tir_to_low(), passes)
+        last = max(at for at, step in enumerate(steps) if step.point is None)
+        for step in steps[: last + 1]:
+            step.run.apply(Context(), module)
+    return module

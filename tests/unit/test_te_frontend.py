@@ -165,9 +165,9 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         "`+` mixes element types: `A[i, j]` is float32 and `F[i, j]` is float64; cast one, for example with "
         ".astype('float32')",
     ),
-    "index and int32": (
-        lambda: build(lambda i, j: INT[i, j] * i),
-        "`*` mixes element types: `I[i, j]` is int32 and `i` is int64; cast one",
+    "index and int8": (
+        lambda: build(lambda i, j: INT[i, j].astype("int8") * i),
+        "`*` mixes element types: `int8(I[i, j])` is int8 and `i` is int64; cast one",
     ),
     "float number beside an integer": (
         lambda: build(lambda i, j: INT[i, j] * 0.5),

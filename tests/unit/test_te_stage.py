@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -141,3 +145,125 @@ def test_bind_names_a_gpu_axis() -> None:
     s[b].bind(tx, te.thread_axis("threadIdx.x"))
     text = str(weft.lower(s, [a, b]))
     assert 'thread_binding<"blockIdx.x">' in text and 'in 64 thread_binding<"threadIdx.x">' in text
+
+
+def random(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(sum(shape)).random(shape, dtype="float32")
+
+
+def test_stages_of_several_outputs() -> None:
+    a = te.placeholder((8, 16), name="A")
+    index = te.placeholder((8, 16), "int32", name="I")
+    k = te.reduce_axis((0, 16), name="k")
+
+    def greater(x: Any, y: Any) -> Any:
+        return te.select(x[1] >= y[1], x[0], y[0]), te.select(x[1] >= y[1], x[1], y[1])
+
+    argmax = te.comm_reducer(greater, lambda t0, t1: (te.const(-1, t0), te.min_value(t1)), name="argmax")
+    place, best = te.compute((8,), lambda i: argmax((index[i, k], a[i, k]), axis=k), name="best")
+    s = te.create_schedule(place.op)
+    outer, _ = s[place].split(place.op.axis[0], factor=4)
+    s[best].parallel(outer)
+    x = random(8, 16)
+    places, values = weft.build(s, [index, a, place, best])["main"](np.tile(np.arange(16, dtype="int32"), (8, 1)), x)
+    assert (places == x.argmax(1)).all() and (values == x.max(1)).all()
+
+
+def three() -> tuple[te.StageSchedule, list[Any]]:
+    a = te.placeholder((16, 24), name="A")
+    b = te.compute((16, 24), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((16, 24), lambda i, j: b[i, j] * 2.0, name="C")
+    d = te.compute((16, 24), lambda i, j: c[i, j] - 3.0, name="D")
+    return te.create_schedule(d.op), [a, b, c, d]
+
+
+def test_requests_of_stages_come_in_any_order() -> None:
+    texts: set[str] = set()
+    for order in itertools.permutations(range(4)):
+        s, (a, b, c, d) = three()
+        requests: list[Callable[[], object]] = [
+            lambda s=s, b=b, c=c: s[b].compute_at(s[c], c.op.axis[1]),
+            lambda s=s, c=c, d=d: s[c].compute_at(s[d], d.op.axis[0]),
+            lambda s=s, b=b: s[b].unroll(b.op.axis[0]),
+            lambda s=s, d=d: s[d].parallel(d.op.axis[0]),
+        ]
+        for at in order:
+            requests[at]()
+        texts.add(str(weft.lower(s, [a, d])))
+    (text,) = texts
+    assert text.index("parallel") < text.index("unrolled") < text.index('"B"') < text.index('"C"') < text.index('"D"')
+    x = random(16, 24)
+    np.testing.assert_allclose(weft.build(s, [a, d])["main"](x), (x + 1) * 2 - 3, rtol=1e-6)
+
+
+def test_caches_are_stages() -> None:
+    a, b, c = matmul()
+    s = te.create_schedule(c.op)
+    cc = s.cache_write(c, "local")
+    bb = s.cache_read(b, "local", [cc])
+    assert [stage.op.name for stage in s.stages] == ["B.local", "C.local", "C"]
+    outer, yo, _, _ = s[c].tile(*c.op.axis, 8, 8)
+    s[cc].compute_at(s[c], yo)
+    (x, y), (k,) = s[cc].op.axis, s[cc].op.reduce_axis
+    ko, ki = s[cc].split(k, factor=4)
+    s[cc].reorder(ko, x, ki, y)
+    s[cc].vectorize(y)
+    s[bb].compute_at(s[cc], ko)
+    s[bb].vectorize(s[bb].op.axis[1])
+    s[c].parallel(outer)
+    text = str(weft.lower(s, [a, b, c], name="matmul"))
+    assert '"local"' in text and text.index("in 4 parallel") < text.index("in 8 vectorized")
+    run_matmul(s, (a, b, c))
+    with pytest.raises(weft.CompileError, match="cache_write of stage 'C' comes before other requests of it"):
+        s.cache_write(c, "local")
+    reader = te.compute(b.shape, lambda i, j: b[i, j], name="R")
+    s = te.create_schedule([c.op, reader.op])
+    s.cache_read(b, "local", [c])
+    with pytest.raises(weft.CompileError, match="cache_read of B: block 'R' reads it too, and is no listed reader"):
+        weft.lower(s, [a, b])
+
+
+def test_rfactor_makes_a_stage() -> None:
+    a = te.placeholder((32, 64), name="A")
+    k = te.reduce_axis((0, 64), name="k")
+    b = te.compute((32,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    x = random(32, 64)
+    for inside in (False, True):
+        s = te.create_schedule(b.op)
+        with pytest.raises(weft.CompileError, match="rfactor: axis 'i' is no loop of the reduction of stage 'B'"):
+            s.rfactor(b, b.op.axis[0])
+        _, inner = s[b].split(b.op.reduce_axis[0], factor=16)
+        partial = s.rfactor(b, inner)
+        lanes, _ = s[partial].op.axis
+        if inside:
+            s[partial].compute_at(s[b], s[b].op.axis[0])
+        else:
+            s[partial].reorder(*s[partial].op.reduce_axis, lanes)
+            s[partial].vectorize(lanes)
+        s[b].parallel(s[b].op.axis[0])
+        assert 'tir.block "B_rf"' in str(weft.lower(s, [a, b]))
+        np.testing.assert_allclose(weft.build(s, [a, b])["main"](x), x.sum(1), rtol=1e-5)
+
+
+def test_lower_adds_outputs_and_runs_passes() -> None:
+    s, (a, *_) = three()
+    assert "%D: memref<16x24xf32>" in str(weft.lower(s, [a]))
+    low = str(weft.lower(s, [a], passes={"after:flatten": "cse"}))
+    assert "low.params" in low and "scf.for" not in low  # up to the pass, not further
+    assert list(weft.build(s, [a], name="f")) == ["f"]
+
+
+def test_long_programs_make_schedules() -> None:
+    x = a = te.placeholder((4,), name="A")
+    for stage in range(1500):
+        x = te.compute((4,), lambda i, x=x: x[i] + 1.0, name=f"T{stage}")
+    s = te.create_schedule(x.op)
+    assert len(s.stages) == 1500 and s.stages[0].op.input_tensors == (a,)
+
+
+def test_integers_adapt_to_int32() -> None:
+    a = te.placeholder((8,), "int32", name="A")
+    b = te.compute((8,), lambda i: te.select(i < 4, a[i] * i, 7) + i - a[i] // 2, name="B")
+    assert b.dtype == "int32"
+    x, i = np.arange(8, dtype="int32") * 3, np.arange(8)
+    np.testing.assert_array_equal(weft.build(te.create_func([a, b]))["main"](x), np.where(i < 4, x * i, 7) + i - x // 2)
