@@ -106,6 +106,20 @@ class Context:
             context = context.inside(outer, inner)
         return context
 
+    @staticmethod
+    def in_scope(op: Operation) -> Context:
+        """The context of `op` in one instance of the block around it, whose iterators stay as they are."""
+        path = [op]
+        while (parent := path[-1].parent_op()) is not None and not isinstance(parent, BlockOp | func.FuncOp):
+            path.append(parent)
+        context = Context()
+        if isinstance(parent, BlockOp):
+            known: dict[SSAValue, Index] = {variable: Index.of(variable) for variable in parent.iter_vars}
+            context = Context(blocks=(parent,), iterators=known)
+        for outer, inner in zip(reversed(path[1:]), reversed(path[:-1]), strict=True):
+            context = context.inside(outer, inner)
+        return context
+
     def inside(self, op: Operation, child: Operation | None = None) -> Context:
         """The context of the ops in the body of `op`; `child` tells which region of an `scf.if`."""
         if type(op) is ForOp:
@@ -156,13 +170,17 @@ def accesses(root: Operation) -> list[Access]:
     return found
 
 
+def accesses_in_scope(root: Operation) -> list[Access]:
+    """Every access in `root`, in one instance of the block around it: over the iterators of that block, and the loops
+    in it."""
+    found: list[Access] = []
+    _walk_op(root, Context.in_scope(root), found)
+    return found
+
+
 def accesses_of_instance(block: BlockOp) -> list[Access]:
     """Every access in one instance of a block, over its iterators and the loops in its body."""
-    found: list[Access] = []
-    context = Context(blocks=(block,), iterators={variable: Index.of(variable) for variable in block.iter_vars})
-    for op in block.body.block.ops:
-        _walk_op(op, context, found)
-    return found
+    return [access for op in block.body.block.ops for access in accesses_in_scope(op)]
 
 
 def _walk_op(op: Operation, context: Context, found: list[Access]) -> None:
@@ -294,6 +312,11 @@ def _constant_bool(value: SSAValue) -> bool | None:
 def is_loop_value(value: SSAValue) -> bool:
     """Whether a value is the variable of a `tir.for`."""
     return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), ForOp)
+
+
+def is_iterator(value: SSAValue) -> bool:
+    """Whether a value is an iterator of a block."""
+    return isinstance(value, BlockArgument) and isinstance(value.block.parent_op(), BlockOp)
 
 
 def least_value(index: Index) -> int | None:

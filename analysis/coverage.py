@@ -325,6 +325,26 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
     """
     if are_digits(domain) and _uses_all_loops(domain, fixed):
         return None
+    return _ordered_pair(domain, fixed, range(len(domain.bindings)), ())
+
+
+def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> tuple[Point, Point] | None:
+    """Two loop points, equal in the `fixed` loops and in all iterators but those at the positions `steps`, of which the
+    second one runs later and has 0 in all of these: the start of a reduction comes after a step of it.
+
+    None when there are none. Raises `NotProved` when the question cannot be decided.
+    """
+    if are_digits(domain):
+        return None
+    same = [at for at in range(len(domain.bindings)) if at not in steps]
+    return _ordered_pair(domain, fixed, same, steps)
+
+
+def _ordered_pair(
+    domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
+) -> tuple[Point, Point] | None:
+    """Two loop points, equal in the `fixed` loops, the second of them later: in some iterators they are the `same`, and
+    in the second point others are `zero`."""
     symbols = _symbols(domain, fixed)
     shared = {loop.induction_variable for loop in fixed}
     own: set[SSAValue] = {loop.induction_variable for loop in domain.loops}
@@ -343,8 +363,11 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
         first, second = role_name(system, "first"), role_name(system, "second")
         for naming in (first, second):
             add_domain(system, domain.loops, domain.conditions, naming)
-        for index in domain.bindings:
+        for position in same:
+            index = domain.bindings[position]
             system.equal(system.row(index, first), system.row(index, second))
+        for position in zero:
+            system.equal(system.row(domain.bindings[position], second), Row({}, 0))
         for outer in moving[:at]:
             value = Index.of(outer.induction_variable)
             system.equal(system.row(value, first), system.row(value, second))

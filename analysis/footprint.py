@@ -13,8 +13,10 @@ from math import gcd
 
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, is_fixed, is_loop_value, range_of
+from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
+from weft.analysis.dependence import add_domain
 from weft.analysis.index import Atom, Index, Quotient, quotient, remainder
+from weft.analysis.sets import NotProved, Row, System, Variable
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
@@ -37,13 +39,14 @@ class Span:
 
 
 def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
-    """The span of an index when the values in `fixed` (and function-level ones) are held; None when unbounded."""
+    """The span of an index when the values in `fixed` are held, as are those of the function and iterators of the block
+    around; None when unbounded."""
     outer: dict[Atom, int] = {}
     inner: dict[Atom, int] = {}
     digits: dict[Atom, Span] = {}
     for atom, factor in index.terms.items():
         values = [atom] if isinstance(atom, SSAValue) else list(atom.numerator.values())
-        is_outer = all(v in fixed or (is_fixed(v) and not is_loop_value(v)) for v in values)
+        is_outer = all(v in fixed or is_iterator(v) or (is_fixed(v) and not is_loop_value(v)) for v in values)
         part = None if is_outer else _span_of_digit(atom, fixed)
         if part is not None:
             digits[atom] = part
@@ -119,7 +122,7 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> list[Span | None]:
-    """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole function.
+    """One span a dimension for accesses to one buffer in one iteration of `loop`; without it, in the whole scope.
 
     None where all of a dimension may be touched. Every access lies inside `loop`. With `by_all_threads`, an iteration
     of loops over the threads of a block counts as all of them together.
@@ -136,6 +139,38 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
         hull([span_of(access.indices[d].simplified(range_of), fixed) for access in found if access.indices is not None])
         for d in range(rank)
     ]
+
+
+def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> list[Span | None]:
+    """The spans of a box as conditions of the accesses leave them, where these are numbers."""
+    result: list[Span | None] = []
+    for dimension, span in enumerate(box):
+        bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
+        if len(bounds) < len(found) or (span is not None and span.step > 1) or not all(bounds):
+            result.append(span)
+            continue
+        low, high = min(b[0] for b in bounds if b), max(b[1] for b in bounds if b)
+        result.append(Span(Index({}, low), high - low + 1, tight=False))
+    return result
+
+
+def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
+    """The least and the greatest index of an access in a dimension; None where they are no numbers."""
+    if access.indices is None or not access.conditions.exact:
+        return None
+    system = System()
+
+    def naming(value: SSAValue) -> Variable:
+        system.declare(value, *range_of(value))
+        return value
+
+    add_domain(system, access.loops, access.conditions, naming)
+    system.bounds["place"] = (None, None)
+    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], naming))
+    try:
+        return system.limits("place")
+    except NotProved:
+        return None
 
 
 def settled_values(found: Sequence[Access], loops: Collection[ForOp]) -> list[SSAValue]:

@@ -306,6 +306,15 @@ class System:
         )
         return all(case._has_no_case(pairs[1:], left) for case in cases)
 
+    def limits(self, variable: Variable) -> tuple[int, int] | None:
+        """The least and the greatest value of a variable over all points; None where there is none. Raises `NotProved`
+        past the budget, and where quotients by symbols may make more points than there are."""
+        points = self.projection([variable])
+        if within_budget(points.is_empty):
+            return None
+        low, high = (within_budget(lambda f=f: f(0)) for f in (points.dim_min_val, points.dim_max_val))
+        return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
     def _obviously_empty(self) -> bool:
         """Whether intervals alone show that there is no point (no isl involved)."""
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):

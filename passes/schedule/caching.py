@@ -12,15 +12,17 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import accesses
+from weft.analysis.accesses import Access, accesses, accesses_in_scope
+from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, is_temporary, undecided
-from weft.analysis.footprint import Span, box_of
+from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
 from weft.analysis.motion import disturbed_by_opaque, ops_until
-from weft.analysis.privacy import uncovered_element
+from weft.analysis.privacy import read_is_covered, uncovered_element
 from weft.analysis.replay_search import is_never_written
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
+    ancestors,
     buffers_read,
     buffers_stored_by,
     buffers_written,
@@ -135,10 +137,10 @@ class CacheRead(MovingPrimitive):
     4. what is copied was written: all of a temporary, or else the box that the readers read
     5. parallel and vectorized loops have independent iterations afterwards too
 
-    The copy runs right after that writer, or at the start of the scope. Where loops are around both the writer and
-    the readers, an iteration of the innermost of them copies the box that it reads, unless guards of all readers keep
-    them from running there. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with
-    `compute_at`.
+    The copy runs right after that writer, or at the start of the scope. It holds the box that is read: in the
+    function, in an instance of the block around, or in an iteration of the innermost loop around both the writer and
+    the readers; guards of all readers keep it from running where they do not. The new block is called
+    `<buffer>_<scope>`, its loops ax0, ax1, ...; move it with `compute_at`.
 
     ```mlir
     tir.block "C" ... { memref.load %A[%vi] ... }
@@ -183,9 +185,13 @@ class CacheRead(MovingPrimitive):
             if any(is_inside(user, reader) for reader in readers):
                 self.require(3, why_not_redirected(user, buffer), user, subject)
         if not writers:
-            place = self._first_nest(scope)
-            self.require(3, disturbed_by_opaque(ops_until(place, readers), buffer, writes=True), block, subject)
-            return CachePlan(block, buffer, self.scope, readers, reading=True, place=place)
+            first = child_towards(scope, child_blocks(scope)[0])
+            self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True), block, subject)
+            box = self._box(buffer, None, readers, scope, subject)
+            if box is not None and is_temporary(buffer):
+                self._require_written(buffer, accesses(function_of(block)), readers, scope, box)
+            guards = common_guards(readers, scope) if box is not None else ()
+            return CachePlan(block, buffer, self.scope, readers, reading=True, place=first, box=box, guards=guards)
         (writer,) = writers
         common = self._common_body(writer, readers, scope)
         place = child_towards(common, writer)
@@ -202,76 +208,64 @@ class CacheRead(MovingPrimitive):
             raise InternalError("a reader follows the writer, but nothing does")
         self.require(3, disturbed_by_opaque(ops_until(following, readers), buffer, writes=True), block, subject)
         box = self._box(buffer, writer, readers, common, subject)
-        guards = self._guards(readers, common)
-        if isinstance(common, ForOp) and box is not None and is_temporary(buffer):
-            self._require_written(buffer, writer, readers, common, box)
+        guards = common_guards(readers, common)
+        if box is not None and is_temporary(buffer):
+            self._require_written(buffer, accesses(writer), readers, common, box)
         return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box, guards=guards)
-
-    def _guards(self, readers: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
-        """The guards of all readers that are decided outside of their own loops."""
-        inside = [
-            loop.induction_variable
-            for reader in readers
-            for loop in loops_around(reader)
-            if is_inside(loop, common) and loop is not common
-        ]
-        first, *others = [guards_of(reader) for reader in readers]
-        return tuple(
-            guard
-            for guard in first
-            if all(guard in other for other in others) and not any(side.depends_on(inside) for side in guard)
-        )
 
     def _require_written(
         self,
         buffer: SSAValue,
-        writer: BlockOp,
+        found: Sequence[Access],
         readers: Sequence[BlockOp],
-        loop: ForOp,
+        common: Operation,
         box: Sequence[Span | None],
     ) -> None:
-        """No element of the box is one that the writer never writes."""
-        copied, loops = planned_copy(buffer, readers, loop, box)
-        writes = [a for a in accesses(writer) if a.is_write and a.buffer is buffer]
+        """No element of the box is one that is never written."""
+        loops: list[ForOp] = []
+        writes = [a for a in found if a.is_write and a.buffer is buffer]
         try:
+            copied, loops = planned_copy(buffer, readers, common, box)
             element = uncovered_element(copied, writes)
         except NotProved as error:
-            self.refuse(4, undecided(error), writer, block_text(self.block))
+            self.refuse(4, undecided(error), self.block, block_text(self.block))
         finally:
             for new in loops:
                 new.erase()
         if element is not None:
             place = [element[("place", d)] for d in range(len(box))]
             shown = ", ".join(map(str, place))
-            detail = f'the copy would hold {buffer_name(buffer)}[{shown}], which "{writer.label}" never writes'
+            detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
             point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
             violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
-            self.refuse(4, violation, writer, block_text(self.block))
+            self.refuse(4, violation, self.block, block_text(self.block))
 
     def _box(
-        self, buffer: SSAValue, writer: BlockOp, readers: Sequence[BlockOp], common: Operation, subject: str
+        self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation, subject: str
     ) -> tuple[Span | None, ...] | None:
-        """What to copy: all of the buffer, or what the readers read when the rest may not have been written (yet)."""
+        """What to copy: what is read in one iteration of the loop or instance of the block around, else all of it."""
         rank = len(memref_type(buffer).get_shape())
-        reads = [a for reader in readers for a in accesses(reader) if a.buffer is buffer]
+        reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         if isinstance(common, ForOp):
             return tuple(box_of(reads, common)) or (None,) * rank
-        if not is_temporary(buffer):
-            return None
-        whole = unwritten_element(writer, buffer, buffer_extents(buffer))
-        if whole is None:
-            return None
         box = box_of(reads, None)
-        if box and all(span is not None and span.lower.is_constant for span in box):
-            spans = [span for span in box if span is not None]
-            extents = [Index({}, span.extent) for span in spans]
-            if unwritten_element(writer, buffer, extents, [span.lower for span in spans]) is None:
-                return tuple(box)
-        self.refuse(4, whole, writer, subject)
-
-    def _first_nest(self, scope: Operation) -> Operation:
-        """The first loop or block of the scope: the copy of something nobody writes comes before."""
-        return child_towards(scope, child_blocks(scope)[0])
+        if not isinstance(common, BlockOp):
+            box = static_box(reads, box)
+        extents = buffer_extents(buffer)
+        spans = zip(box, extents, strict=False)
+        if not box or all(span is None or _holds_all(span, extent) for span, extent in spans):
+            box = None
+        if writer is None or not is_temporary(buffer) or (box is not None and isinstance(common, BlockOp)):
+            return None if box is None else tuple(box)
+        whole = unwritten_element(writer, buffer, extents)
+        if box is None or whole is None:
+            self.require(4, whole, writer, subject)
+            return None if box is None else tuple(box)
+        found = [span for span in box if span is not None and span.lower.is_constant]
+        sizes = [Index({}, span.extent) for span in found]
+        if len(found) < rank or unwritten_element(writer, buffer, sizes, [span.lower for span in found]) is not None:
+            self.refuse(4, whole, writer, subject)
+        return tuple(box)
 
     def _common_body(self, writer: BlockOp, readers: Sequence[BlockOp], scope: Operation) -> Operation:
         """The innermost loop (or the scope) around the writer and all readers."""
@@ -283,6 +277,33 @@ class CacheRead(MovingPrimitive):
         return scope
 
 
+def _holds_all(span: Span, extent: Index) -> bool:
+    """Whether a span has every index of a dimension."""
+    return (
+        span.step == 1
+        and span.lower.is_constant
+        and span.lower.constant <= 0
+        and extent.is_constant
+        and (span.lower.constant + span.extent >= extent.constant)
+    )
+
+
+def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:
+    """The guards of all blocks that are decided outside of their own loops in `common`."""
+    inside = [
+        loop.induction_variable
+        for block in blocks
+        for loop in loops_around(block)
+        if is_inside(loop, common) and loop is not common
+    ]
+    first, *others = [guards_of(block) for block in blocks]
+    return tuple(
+        guard
+        for guard in first
+        if all(guard in other for other in others) and not any(side.depends_on(inside) for side in guard)
+    )
+
+
 @dataclass(frozen=True)
 class CacheWrite(Primitive):
     """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
@@ -291,10 +312,12 @@ class CacheWrite(Primitive):
     1. the block writes that many buffers
     2. the scope is a memory scope
     3. the block is the only writer of the buffer in its scope
-    4. no other block under the same outermost loop reads the buffer
-    5. the block writes every element of the buffer and does not read what was there before
+    4. the block shares loops alone with other uses of the buffer
+    5. the block writes every element that is copied and does not read what was there before
 
-    The copy runs right after the block's outermost loop. The new block is called `<buffer>_<scope>`; move it with
+    The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
+    buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
+    copies the box that it writes. The new block is called `<buffer>_<scope>`; move it with
     `reverse_compute_at`.
 
     ```mlir
@@ -311,8 +334,8 @@ class CacheWrite(Primitive):
         "the block writes that many buffers",
         "the scope is a memory scope",
         "the block is the only writer of the buffer",
-        "no other block under its outermost loop reads the buffer",
-        "the block writes every element and reads none that was there before",
+        "the block shares loops alone with other uses of the buffer",
+        "the block writes every element that is copied and reads none that was there before",
     )
 
     block: BlockOp
@@ -327,21 +350,57 @@ class CacheWrite(Primitive):
         others = [w for w in writers_of(buffer, scope) if w is not block]
         if others:
             self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
-        place = child_towards(scope, block)
+        common = self._common_body(buffer, scope)
+        if common is not scope and not isinstance(common, ForOp):
+            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
+        place = child_towards(common, block)
         for use in buffer.uses:
-            if is_inside(use.operation, place) and not is_inside(use.operation, block):
-                self.refuse(4, f"{buffer_name(buffer)} is read under it", use.operation, subject)
             if is_inside(use.operation, block):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
         self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
-        self.require(5, self._leftover(buffer), block, subject)
-        return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place)
+        if reads_earlier(block, buffer):
+            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
+        if common is scope and not isinstance(scope, BlockOp):
+            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
+            return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place)
+        box = box_of(
+            [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
+            common if isinstance(common, ForOp) else None,
+        )
+        box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
+        self.require(5, self._leftover(buffer, common, box), block, subject)
+        guards = common_guards((block,), common)
+        return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place, box=box, guards=guards)
 
-    def _leftover(self, buffer: SSAValue) -> Violation | None:
-        """An element that the copy would overwrite with nothing, or that the block expects to find."""
-        if reads_earlier(self.block, buffer):
-            return Violation(f"it reads {buffer_name(buffer)} as it was before")
-        return unwritten_element(self.block, buffer, buffer_extents(buffer))
+    def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
+        """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
+        users = [use.operation for use in buffer.uses if not is_inside(use.operation, self.block)]
+        for parent in ancestors(self.block):
+            if parent is scope or any(is_inside(user, parent) for user in users):
+                return parent
+        return scope
+
+    def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
+        """Why the copy might hold an element that the block has not written in the same iteration or instance."""
+        loops: list[ForOp] = []
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
+        try:
+            copied, loops = planned_copy(buffer, (self.block,), common, box)
+            covered = read_is_covered(copied, [*writes, copied], innermost)
+            domain = Domain(copied.loops, copied.indices or (), buffer_extents(buffer), copied.conditions)
+            if covered and not is_temporary(buffer) and missed_instance(domain, loops_run=True) is not None:
+                return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
+        except NotProved as error:
+            return undecided(error)
+        finally:
+            for new in loops:
+                new.erase()
+        if covered:
+            return None
+        where = "iteration of a loop around it" if isinstance(common, ForOp) else "instance of the block around"
+        detail = f"in an {where}, it may not write every element of a box of {buffer_name(buffer)}"
+        return Violation(detail, "not proved")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,16 @@ from typing import ClassVar
 from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses, accesses_of_instance, is_fixed, range_of
+from weft.analysis.accesses import (
+    Access,
+    Conditions,
+    Context,
+    accesses,
+    accesses_in_scope,
+    accesses_of_instance,
+    is_fixed,
+    range_of,
+)
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided, whole_buffer
 from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
@@ -138,7 +147,7 @@ class ComputeAt(Move):
         """Each iterator over the instances that store what is read in an iteration."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
-        under_loop = [a for a in accesses(self.loop) if not is_inside(a.op, block)]
+        under_loop = [a for a in accesses_in_scope(self.loop) if not is_inside(a.op, block)]
         for store in accesses_of_instance(block):
             reads = [a for a in under_loop if a.buffer is store.buffer]
             if not store.is_write or not reads:
@@ -164,7 +173,8 @@ class ReverseComputeAt(Move):
        what they do
     4. the indices of what it reads of a producer can be inverted, and the producers fill a range of each iterator
     5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration, and one that updates what it reads in one only
+    6. every instance of the block runs in some iteration, and one that updates what it reads in one only, after the one
+       that starts its accumulation
     7. no block it changes places with touches what it writes, or writes what it reads
     8. what the block uses is known at its new place
     9. parallel and vectorized loops have independent iterations afterwards too
@@ -229,6 +239,7 @@ class ReverseComputeAt(Move):
         self._require_final(domains, producers, subject)
         self.require_all_instances(6, domains, subject)
         self.require_once(6, domains, kept)
+        self.require_start_first(6, domains, kept)
         same = self.loops_kept(domains, kept)
         self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same, subject)
         passed = [op for op in actions_passed(block, self.loop) if op not in producers]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.dialects import memref
@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses
+from weft.analysis.accesses import Access, Conditions, Context, accesses, range_of
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
 from weft.analysis.footprint import Span
@@ -136,21 +136,25 @@ def copy_block(
 
 
 def planned_copy(
-    buffer: SSAValue, readers: Sequence[BlockOp], loop: ForOp, box: Sequence[Span | None]
+    buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
 ) -> tuple[Access, list[ForOp]]:
-    """The load of the copy of a temporary that `copy_block` would make in the body of `loop`, for blocks that read it.
+    """The access to `buffer` of the copy that `copy_block` would make in the body of `common`, a loop or the scope, for
+    blocks that access it.
 
-    It runs where guards of all readers that `loop` decides hold. Also gives the loops that it speaks of, which are in
-    no function: the caller erases them.
+    It runs where guards of all of them that are decided outside of their own loops hold. Also gives the loops that it
+    speaks of, which are in no function: the caller erases them.
     """
-    sizes = iter(buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ())
-    shape = memref_type(buffer).get_shape()
-    extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
-    domains = [domain_from_span(span, extent) for span, extent in zip(box, extents, strict=True)]
-    loops, bindings, _ = loops_over(domains, extents, loop)
-    contexts = [Context.around(reader).inside(reader) for reader in readers]
-    inside = [inner.induction_variable for context in contexts for inner in context.loops if is_inside(inner, loop)]
-    inside = [value for value in inside if value is not loop.induction_variable]
+    contexts = [Context.around(block).inside(block) for block in blocks]
+    known = contexts[0].iterators
+    spans = [None if s is None else replace(s, lower=s.lower.substitute(known, range_of)) for s in box]
+    extents = buffer_extents(buffer)
+    sizes = [extent.constant if extent.is_constant else _value_of(extent) for extent in extents]
+    domains = [domain_from_span(span, extent) for span, extent in zip(spans, sizes, strict=True)]
+    loops, bindings, _ = loops_over(domains, sizes, common)
+    outer = [loop for loop in contexts[0].loops if is_inside(common, loop)]
+    inside = [
+        v for context in contexts for loop in context.loops if loop not in outer for v in [loop.induction_variable]
+    ]
     first, *others = [context.conditions for context in contexts]
     positives = [
         index
@@ -159,11 +163,16 @@ def planned_copy(
     ]
     for index, extent, domain in zip(bindings, extents, domains, strict=True):
         if domain.clipped:
-            positives.extend((index, Index.of(extent) - index - 1))
-    outer = contexts[0].loops[: contexts[0].loops.index(loop) + 1]
-    load = next(a for a in accesses(readers[0]) if a.buffer is buffer)
+            positives.extend((index, extent - index - 1))
     conditions = Conditions(tuple(positives), exact=first.exact)
-    return Access(load.op, buffer, tuple(bindings), False, (*outer, *loops), conditions, ()), loops
+    return Access(common, buffer, tuple(bindings), False, (*outer, *loops), conditions, ()), loops
+
+
+def _value_of(extent: Index) -> SSAValue:
+    value = extent.single_value
+    if value is None:
+        raise NotProved(f"an extent of the buffer is {extent!r}")
+    return value
 
 
 def _entry_of(buffer: SSAValue) -> Block:

@@ -17,7 +17,7 @@ from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import Domain, missed_instance, repeated_instance, runs_only
+from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index, exprs_of
@@ -339,14 +339,39 @@ class Move(MovingPrimitive):
         with self._domain_afterwards(domains, kept) as (question, new):
             self._require_no_repetition(requirement, question, new, subject)
 
+    def require_start_first(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
+        """The instance that starts an accumulation, whose reduce iterators are 0, runs before the others of it."""
+        block = self.block
+        steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
+        if block.init is None or not steps:
+            return
+        with self._domain_afterwards(domains, kept) as (question, new):
+            restarting = self._restarting_loops(question)
+            try:
+                found = late_start(question, steps, restarting)
+            except NotProved as error:
+                self.refuse(requirement, undecided(error), block, block_text(block))
+            if found is None:
+                return
+            outside = [loop.induction_variable for loop in question.loops if loop not in new]
+            points = {
+                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
+                for role, point in zip(("updating", "starting"), found, strict=True)
+            }
+            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
+            detail = f"iteration {texts[0]} would update an element that iteration {texts[1]} starts"
+            self.refuse(requirement, Violation(detail, counterexample=points), block, block_text(block))
+
+    def _restarting_loops(self, domain: Domain) -> list[ForOp]:
+        """The outer loops each of whose iterations starts the accumulations of the block again."""
+        steps = zip(domain.bindings, self.block.kinds, strict=True)
+        reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
+        return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
+
     def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp], subject: str) -> None:
         block = self.block
+        restarting = self._restarting_loops(question)
         try:
-            steps = zip(question.bindings, block.kinds, strict=True)
-            reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
-            restarting = list(
-                takewhile(lambda loop: block.init and loop.induction_variable not in reduced, question.loops)
-            )
             repeated = repeated_instance(question, restarting)
         except NotProved as error:
             self.refuse(requirement, undecided(error), block, subject)

@@ -110,6 +110,13 @@ SAME_LOOP = function(
       tir.block "C" iters(%v: spatial<12>) = [%i] {{ {copy("B", "C")} }} }}""",
     temporaries=TEMPORARY,
 )
+EVEN_SHARED = function(
+    f"""tir.for %i in 6 {{
+      tir.for %j in 2 {{
+      tir.block "B" iters(%v: spatial<12>) = [%i * 2 + %j] where [%j] < [1] {{ {copy("A", "B")} }} }}
+      tir.block "C" iters(%v: spatial<6>) = [%i] {{ {DOUBLED}{copy("B", "E", at="%x")} }} }}""",
+    temporaries=TEMPORARY + "\n  %E = memref.alloc() : memref<12xf32>",
+)
 TO_ONE_ELEMENT = (
     function(block("B", copy("A", "B")), block("C", copy("B", "C", to="%c0")), temporaries=TEMPORARY)
     .replace("%C: memref", "%D: memref")
@@ -243,6 +250,46 @@ def stored_at(expression: str) -> str:
     return function(block("B", at + store), block("C", load), temporaries=temporary)
 
 
+LOWER_HALF = """
+func.func @f(%A: memref<8xf32>, %C: memref<4x8xf32>) {
+  tir.for %i in 2 { tir.for %j in 8 {
+    tir.block "U" iters(%v: spatial<2>, %w: spatial<8>) = [%i, %j] {
+      %a = memref.load %A[%w] : memref<8xf32>
+      memref.store %a, %C[%v, %w] : memref<4x8xf32>
+    } } }
+  tir.for %i in 2 {
+    tir.block "O" iters(%v: spatial<2>) = [%i] {
+      tir.for %j in 8 {
+        tir.block "S" iters(%w: spatial<8>) = [%j] {
+          %x = affine.apply affine_map<(d0) -> (d0 + 2)>(%v)
+          %a = memref.load %A[%w] : memref<8xf32>
+          memref.store %a, %C[%x, %w] : memref<4x8xf32>
+        } } } }
+  func.return
+}"""
+# S[i] sums B[(9 * i + k) mod 4, (9 * i + k) floordiv 4], whose columns run inside of its rows
+SUM_OF_COLUMNS = """
+func.func @f(%A: memref<18xf32>, %S: memref<2xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %B = memref.alloc() : memref<4x5xf32>
+  tir.for %r in 4 { tir.for %c in 5 {
+    tir.block "B" iters(%v: spatial<4>, %w: spatial<5>) = [%r, %c] where [%c * 4 + %r] < [18] {
+      %x = affine.apply affine_map<(d0, d1) -> (d1 * 4 + d0)>(%v, %w)
+      %a = memref.load %A[%x] : memref<18xf32>
+      memref.store %a, %B[%v, %w] : memref<4x5xf32>
+    } } }
+  tir.for %i in 2 { tir.for %k in 9 {
+    tir.block "S" iters(%v: spatial<2>, %w: reduce<9>) = [%i, %k] {
+      tir.init { memref.store %zero, %S[%v] : memref<2xf32> }
+      %x = affine.apply affine_map<(d0, d1) -> ((d0 * 9 + d1) mod 4)>(%v, %w)
+      %y = affine.apply affine_map<(d0, d1) -> ((d0 * 9 + d1) floordiv 4)>(%v, %w)
+      %b = memref.load %B[%x, %y] : memref<4x5xf32>
+      %s = memref.load %S[%v] : memref<2xf32>
+      %t = arith.addf %s, %b : f32
+      memref.store %t, %S[%v] : memref<2xf32>
+    } } }
+  func.return
+}"""
 NESTED_ROWS = """
 func.func @f(%A: memref<4x8xf32>, %C: memref<4x8xf32>, %I: memref<4xi32>) {
   tir.for %i in 4 {
@@ -256,6 +303,17 @@ func.func @f(%A: memref<4x8xf32>, %C: memref<4x8xf32>, %I: memref<4xi32>) {
         } } } }
   func.return
 }"""
+FIRST_ROW = NESTED_ROWS.replace("%A[%vo,", "%A[%c0,").replace(
+    "  tir.for", "  %c0 = arith.constant 0 : index\n  tir.for", 1
+)
+UNDER_CONDITION = function(
+    f"""tir.for %i in 12 {{
+      %p = arith.cmpi slt, %i, %c8 : index
+      scf.if %p {{
+        tir.block "B" iters(%v: spatial<12>) = [%i] {{ {copy("A", "B")} }}
+        tir.block "C" iters(%v: spatial<12>) = [%i] {{ {copy("B", "E")} }} }} }}""",
+    temporaries=TEMPORARY + "\n  %E = memref.alloc() : memref<12xf32>",
+)
 
 # fmt: off
 MOVES = [
@@ -307,6 +365,8 @@ MOVES = [
             {"reading iteration": {"k": 0}, "writing iteration": {"k": 1}}),
     Refusal("reverse_compute_at", 6, PADDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             r"instance \(v=\d+\) would run in none", ...),
+    Refusal("reverse_compute_at", 6, SUM_OF_COLUMNS, lambda s: s.reverse_compute_at("S", loop(s, "B", 1)),
+            r"iteration \(r=0, c=\d\) would update an element that iteration \(r=1, c=\d\) starts", ...),
     Refusal("reverse_compute_at", 7, IN_PLACE, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             'iteration i=0 would write an element of A that block "B" reads in iteration i=1',
             {"writing iteration": {"i": 0}, "reading iteration": {"i": 1}}),
@@ -375,7 +435,7 @@ COPIES = [
     Refusal("cache_read", 3, SCAN, lambda s: s.cache_read("X", "X", "local"),
             'block "X" writes X while "X" reads it'),
     Refusal("cache_read", 4, EVEN, lambda s: s.cache_read("C", "B", "local"), r"it never writes B\[\d+\]", ...),
-    Refusal("cache_read", 5, NESTED_ROWS, lambda s: s.cache_read("C", "A", "local"),
+    Refusal("cache_read", 5, FIRST_ROW, lambda s: s.cache_read("C", "A", "local"),
             "not proved: whether an iteration reads of A_local only what it wrote depends on the data",
             prepare=lambda s: s.parallel(loop(s, "O")), proved=False),
     Refusal("cache_write", 1, PRODUCER_CONSUMER, lambda s: s.cache_write("C", -1, "local"),
@@ -383,7 +443,12 @@ COPIES = [
     Refusal("cache_write", 2, PRODUCER_CONSUMER, lambda s: s.cache_write("C", 0, "wmma.matrix_c"),
             "'wmma.matrix_c' is not a memory scope"),
     Refusal("cache_write", 3, TWO_WRITERS, lambda s: s.cache_write("B", 0, "local"), 'block "B2" writes B too'),
-    Refusal("cache_write", 4, SAME_LOOP, lambda s: s.cache_write("B", 0, "local"), "B is read under it"),
+    Refusal("cache_write", 4, UNDER_CONDITION, lambda s: s.cache_write("B", 0, "local"),
+            "B is used elsewhere in scf.if around it"),
+    Refusal("cache_write", 5, LOWER_HALF, lambda s: s.cache_write("S", 0, "local"),
+            "the copies would not hold all of the parameter C", proved=False),
+    Refusal("cache_write", 5, EVEN_SHARED, lambda s: s.cache_write("B", 0, "local"),
+            "in an iteration of a loop around it, it may not write every element of a box of B", proved=False),
     Refusal("cache_write", 5, EVEN, lambda s: s.cache_write("B", 0, "local"), r"it never writes B\[\d+\]", ...),
     Refusal("cache_write", 5, SCAN, lambda s: s.cache_write("X", 0, "local"), "it reads X as it was before"),
     Refusal("set_scope", 1, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 1, "local"), "there is no buffer 1"),

@@ -387,3 +387,24 @@ sched.func @schedule {
   %b = sched.get_block "B" in @f : block
   %copy = sched.cache_read %b {index = 0, scope = "local"} : block
 }
+
+// -----
+
+// What guards leave of a parameter.
+// CHECK-LABEL: func.func @f(
+// CHECK: tir.for %ax0 in 9 {
+// CHECK-NEXT: tir.block "A_local" iters(%v0: spatial<16>) = [%ax0 + 3] {
+func.func @f(%A: memref<16xf32>) {
+  %C = memref.alloc() : memref<12xf32>
+  tir.for %i in 12 {
+    tir.block "C" iters(%v: spatial<12>) = [%i] where [%i] < [9] {
+      %x = affine.apply affine_map<(d0) -> (d0 + 3)>(%v)
+      %a = memref.load %A[%x] : memref<16xf32>
+      memref.store %a, %C[%v] : memref<12xf32>
+    } }
+  func.return
+}
+sched.func @schedule {
+  %c = sched.get_block "C" in @f : block
+  sched.cache_read %c {index = 0, scope = "local"} : block
+}

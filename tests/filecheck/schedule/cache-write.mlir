@@ -247,3 +247,36 @@ sched.func @schedule {
   %b = sched.get_block "B" in @f : block
   %copy = sched.cache_write %b {index = 0, scope = "global.acc"} : block
 }
+
+// -----
+
+// Writer and reader share a loop: an iteration copies its row, before it is read.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i in 4 {
+// CHECK-NEXT: {{^}}      tir.for %j in 6 {
+// CHECK: memref.store %a, %C_local[%v, %w]
+// CHECK: {{^}}      tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}        tir.block "C_local" iters(%v0: spatial<4>, %v1: spatial<6>) = [%i, %ax0] {
+// CHECK: {{^}}      tir.for %j{{.*}} in 6 {
+// CHECK-NEXT: {{^}}        tir.block "D"
+// CHECK: memref.load %C[
+func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) {
+  %C = memref.alloc() : memref<4x6xf32>
+  tir.for %i in 4 {
+    tir.for %j in 6 {
+      tir.block "B" iters(%v: spatial<4>, %w: spatial<6>) = [%i, %j] {
+        %a = memref.load %A[%v, %w] : memref<4x6xf32>
+        memref.store %a, %C[%v, %w] : memref<4x6xf32>
+      } }
+    tir.for %j in 6 {
+      tir.block "D" iters(%v: spatial<4>, %w: spatial<6>) = [%i, %j] {
+        %a = memref.load %C[%v, %w] : memref<4x6xf32>
+        memref.store %a, %D[%v, %w] : memref<4x6xf32>
+      } }
+  }
+  func.return
+}
+sched.func @schedule {
+  %c = sched.get_block "B" in @f : block
+  sched.cache_write %c {index = 0, scope = "local"} : block
+}

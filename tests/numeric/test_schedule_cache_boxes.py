@@ -1,0 +1,95 @@
+"""Copies of the box that is read or written: in an outer block, in an iteration of a shared loop, under guards."""
+
+from __future__ import annotations
+
+import pytest
+from index_map_programs import chain, stage
+from schedule_checks import check_schedule
+from schedule_programs import PROGRAMS
+from xdsl.dialects.builtin import ModuleOp
+
+import weft
+
+
+def module_of(name: str) -> ModuleOp:
+    return weft.parse(PROGRAMS[name].text)
+
+
+def extents(sch: weft.Schedule, block: str) -> list[int]:
+    return [sch.get(loop).extent for loop in sch.get_loops(block)]
+
+
+@pytest.mark.parametrize("factor", [4, 5])
+def test_read_in_an_outer_block(factor: int) -> None:
+    """A tile that is a block of its own copies what it reads: its rows."""
+    module = module_of("matmul_relu")
+    sch = weft.Schedule(module)
+    i, j, k = sch.get_loops("Y")
+    (i0, i1), (j0, j1) = sch.split(i, [None, factor]), sch.split(j, [None, factor])
+    sch.reorder(i0, j0, i1, j1, k)
+    sch.blockize(i1)
+    sch.cache_read("Y", "A", "local")
+    assert extents(sch, "A_local") == [factor, 9]
+    check_schedule(module, sch)
+
+
+def test_write_in_an_outer_block() -> None:
+    module = module_of("chain")
+    sch = weft.Schedule(module)
+    (i0, i1), (j0, j1) = (sch.split(loop, [None, 4]) for loop in sch.get_loops("C"))
+    sch.reorder(i0, j0, i1, j1)
+    sch.blockize(i1)
+    sch.cache_write("C", 0, "local")
+    assert extents(sch, "C_local") == [4, 4]
+    check_schedule(module, sch)
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("factor", [3, 4])
+def test_between_blocks_that_share_loops(depth: int, factor: int) -> None:
+    """Writer and reader, after compute_at: reads and writes go through copies of a row or a tile."""
+    module = module_of("chain")
+    sch = weft.Schedule(module)
+    outer = [sch.split(loop, [None, factor]) for loop in sch.get_loops("D")]
+    sch.reorder(outer[0][0], outer[1][0], outer[0][1], outer[1][1])
+    sch.compute_at("C", outer[depth][0])
+    sch.cache_write("C", 0, "local")
+    sch.cache_read("D", 0, "shared")
+    sch.parallel(outer[0][0])
+    rows = 10 if depth < 0 else factor
+    assert extents(sch, "C_local")[depth + 1 :] == [rows, factor if depth else 12]
+    check_schedule(module, sch)
+
+
+def test_write_of_a_reduction_that_shares_its_loops() -> None:
+    module = module_of("matmul_relu")
+    sch = weft.Schedule(module)
+    (i0, _), (j0, _) = (sch.split(loop, [None, 4]) for loop in sch.get_loops("C"))
+    sch.reorder(i0, j0)
+    sch.compute_at("Y", j0)
+    sch.cache_write("Y", 0, "local")
+    check_schedule(module, sch)
+
+
+def test_write_in_a_loop_of_the_reduction() -> None:
+    """The copy holds the partial sums of each iteration, which nothing reads before the last one."""
+    text = PROGRAMS["row_sum"].text
+    module = weft.parse(text)
+    sch = weft.Schedule(module)
+    block = "S"
+    sch.cache_write(block, 0, "local")
+    check_schedule(module, sch)
+
+
+@pytest.mark.parametrize(("guard", "rows"), [("where [%i0] < [9]", 9), ("where [%i0 + %i0] < [12]", 6), ("", 12)])
+def test_read_under_guards(guard: str, rows: int) -> None:
+    """Guards leave a part: the copy has no more."""
+    stages = [
+        stage("B", [12, 2], ("A", [16, 4]), ["d0 + 3", "d1 * 2"], ("B", [12, 2]), ["d0", "d1"], guard=guard),
+        stage("C", [4], ("B", [12, 2]), ["d0", "1"], ("C", [4]), ["d0"]),
+    ]
+    module = weft.parse(chain(stages, [("A", [16, 4]), ("C", [4])], [("B", [12, 2])]))
+    sch = weft.Schedule(module)
+    sch.cache_read("B", "A", "local")
+    assert extents(sch, "A_local") == [rows, 2]
+    check_schedule(module, sch)
