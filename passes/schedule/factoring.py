@@ -26,6 +26,7 @@ from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label
 from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.reduction import started_elsewhere
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, nest, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
@@ -258,7 +259,9 @@ class Rfactor(MovingPrimitive):
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
         inner = lone_block(self, self.loop)
-        self.require(1, why_not_reduction(inner), inner, block_text(inner))
+        reason = why_not_reduction(inner)
+        if reason is not None:
+            self.refuse(1, Violation(reason, legal=started_elsewhere(inner, "rfactor")), inner, block_text(inner))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
             self.refuse(1, "the block holds other blocks", inner, block_text(inner))
         return inner

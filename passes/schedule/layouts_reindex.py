@@ -13,7 +13,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import Context, accesses, is_fixed
+from weft.analysis.accesses import Context, accesses, is_fixed, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.coverage import Domain, missed_instance
 from weft.analysis.dependence import buffer_name, undecided
@@ -131,6 +131,7 @@ class Reindex(MovingPrimitive):
     6. the extents of the iterators are known at the top of the function
     7. parallel and vectorized loops have independent iterations afterwards too
 
+    An iterator that no index depends on over its domain, as `%v floordiv 64` below 64, has no dimension.
     The copy runs right before the nest of the block when reading, else right after it. Its block is called
     `<buffer>_reindex`, its loops ax0, ax1, ...
 
@@ -192,7 +193,7 @@ class Reindex(MovingPrimitive):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
                 self.refuse(2, f"{op.name} works on {name} as it lies", op, subject)
-            found.setdefault(tuple(Index.of(index) for index in op.indices), op)
+            found.setdefault(tuple(Index.of(index).simplified(range_of) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))
             self.refuse(2, f"it accesses {texts}", block, subject)

@@ -38,11 +38,14 @@ from weft.passes.schedule.visibility import outermost_place
 from weft.support.errors import CompileError, InternalError, Violation
 
 
-def why_not_serial(loop: ForOp) -> str | None:
+def why_not_serial(loop: ForOp) -> Violation | None:
     """Loops that already run in some other way are not taken apart."""
-    if loop.kind.data is LoopKind.SERIAL:
+    kind = loop.kind.data
+    if kind is LoopKind.SERIAL:
         return None
-    return f"loop %{loop.induction_variable.name_hint or '?'} is {loop.kind.data.value}"
+    name = f"%{loop.induction_variable.name_hint or '?'}"
+    bound = f"bound to {loop.thread_axis.data}" if loop.thread_axis else kind.value
+    return Violation(f"loop {name} is {kind.value}", legal=f"this step first, then loops of its result {bound}")
 
 
 def always_divides(factor: int, extent: Index) -> bool:

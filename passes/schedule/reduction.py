@@ -19,7 +19,17 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import why_not_started_before
 from weft.analysis.replay import same_instance
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
+from weft.analysis.structure import (
+    ancestors,
+    buffers_loaded,
+    buffers_written,
+    child_blocks,
+    function_of,
+    loops_around,
+    precedes,
+    scope_of,
+    why_not_reduction,
+)
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
@@ -131,7 +141,9 @@ class DecomposeReduction(Primitive):
 
     def plan(self) -> DecomposeReductionPlan:
         block, subject = self.block, block_text(self.block)
-        self.require(1, why_not_reduction(block), block, subject)
+        reason = why_not_reduction(block)
+        if reason is not None:
+            self.refuse(1, Violation(reason, legal=started_elsewhere(block, "decompose_reduction")), block, subject)
         init = block.init
         if init is None:
             self.refuse(1, "the block has no init", block, subject)
@@ -230,6 +242,21 @@ class DecomposeReduction(Primitive):
             elif left.depends_on(known) or right.depends_on(known):
                 self.refuse(5, f"the guard {left!r} < {right!r} mixes them", self.block, block_text(self.block))
         return tuple(kept)
+
+
+def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
+    """What can be done about a reduction block without init: the block around it that starts the accumulation, or the
+    one before it that was its init."""
+    if block.init is not None:
+        return None
+    for parent in ancestors(block):
+        if isinstance(parent, BlockOp) and parent.init is not None:
+            return f'{primitive} of block "{parent.label}" around it, which starts the accumulation'
+    written = set(buffers_written(block))
+    before = [b for b in child_blocks(scope_of(block)) if b is not block and precedes(b, block)]
+    if any(written & set(buffers_written(other)) for other in before) and written & set(buffers_loaded(block)):
+        return f"{primitive} before decompose_reduction"
+    return None
 
 
 def _names(loops: list[ForOp]) -> str:

@@ -379,7 +379,8 @@ MOVES = [
 ]
 
 INLINES = [
-    Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"), 'block "Y" has an init: it is a reduction'),
+    Refusal("compute_inline", 1, MATMUL, lambda s: s.compute_inline("Y"),
+            r'block "Y" has an init: it is a reduction(.|\n)*legal: compute_at moves it to its readers'),
     Refusal("compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.compute_inline("C"), "it writes the parameter C"),
     Refusal("compute_inline", 2, READ_OUTSIDE, lambda s: s.compute_inline("B"),
             "memref.load outside of the blocks of its scope uses B"),
@@ -406,7 +407,8 @@ INLINES = [
             'block "B" writes it after'),
     Refusal("reverse_compute_inline", 2, PRODUCER_CONSUMER, lambda s: s.reverse_compute_inline("B"),
             "it reads no temporary that a block of its scope writes"),
-    Refusal("reverse_compute_inline", 3, MATMUL, lambda s: s.reverse_compute_inline("C"), 'block "Y" has an init'),
+    Refusal("reverse_compute_inline", 3, MATMUL, lambda s: s.reverse_compute_inline("C"),
+            r'block "Y" has an init(.|\n)*legal: reverse_compute_at moves the block to its producer'),
     Refusal("reverse_compute_inline", 4, READ_BY_PAIRS, lambda s: s.reverse_compute_inline("C"),
             r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("reverse_compute_inline", 4, READ_TWICE, lambda s: s.reverse_compute_inline("C"),

@@ -176,7 +176,8 @@ func.func @f(%A: memref<8xf32>, %C: memref<8x8xf32>) {
 }"""
 # fmt: off
 LOOPS = [
-    Refusal("split", 1, PLAIN, lambda s: s.split(loop(s, "X"), [None, 4]), "loop %i is parallel",
+    Refusal("split", 1, PLAIN, lambda s: s.split(loop(s, "X"), [None, 4]),
+            r"loop %i is parallel(.|\n)*legal: this step first, then loops of its result parallel",
             prepare=lambda s: s.parallel(loop(s, "X"))),
     Refusal("split", 2, PLAIN, lambda s: s.split(loop(s, "X"), [None, None]),
             r"factors \[0, 0\]: 2 are inferred \(0\)"),

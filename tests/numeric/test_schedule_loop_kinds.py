@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 from index_map_programs import chain, stage
 from loop_shape_refusals import TWO_LENGTHS
-from schedule_checks import check_schedule
+from schedule_checks import check_schedule, refused
 from schedule_programs import PROGRAMS
 
 import weft
@@ -84,4 +84,17 @@ def test_rfactor_of_a_loop_of_one_iteration(axis: int) -> None:
     *_, k = sch.get_loops("Y")
     _, unit = sch.split(k, [None, 1])
     sch.rfactor(unit, axis)
+    check_schedule(module, sch)
+
+
+def test_the_reduction_of_an_outer_block_is_decomposed_there() -> None:
+    """blockize leaves the init to the outer block: the inner one points there."""
+    module = weft.parse(PROGRAMS["matmul_relu"].text)
+    sch = weft.Schedule(module)
+    (i0, i1), (j0, j1), (k0, k1) = (sch.split(loop, [None, 4]) for loop in sch.get_loops("Y"))
+    sch.reorder(i0, j0, k0, i1, j1, k1)
+    outer = sch.blockize(i1)
+    legal = 'legal: decompose_reduction of block "Y_o" around it, which starts the accumulation'
+    refused(lambda: sch.decompose_reduction("Y", sch.get_loops("Y")[2]), 1, 'block "Y" has no init', legal)
+    sch.decompose_reduction(outer, k0)
     check_schedule(module, sch)

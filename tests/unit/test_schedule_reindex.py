@@ -212,3 +212,21 @@ def test_7_independence() -> None:
     sch.parallel(i)
     sch.reindex("C", ("write", 0))
     check_schedule(module, sch)
+
+
+def test_an_iterator_that_changes_no_index_has_no_dimension() -> None:
+    """A[v floordiv 64, w mod 2] of v below 64 and w below 2."""
+    text = function(
+        """tir.for %i in 64 { tir.for %j in 2 {
+      tir.block "C" iters(%v: spatial<64>, %w: spatial<2>) = [%i, %j] {
+        %x = affine.apply affine_map<(d0) -> (d0 floordiv 64)>(%v)
+        %y = affine.apply affine_map<(d0) -> (d0 mod 2)>(%w)
+        %a = memref.load %A[%x, %y] : memref<1x2xf32>
+        memref.store %a, %C[%v, %w] : memref<64x2xf32>
+      } } }""",
+        parameters="%A: memref<1x2xf32>, %C: memref<64x2xf32>",
+    )
+    sch = schedule(text)
+    sch.reindex("C", ("read", 0))
+    assert "%A_reindex = memref.alloc() : memref<2xf32>" in str(sch.mod)
+    check_schedule(weft.parse(text), sch)
