@@ -259,9 +259,7 @@ class Rfactor(MovingPrimitive):
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""
         inner = lone_block(self, self.loop)
-        reason = why_not_reduction(inner)
-        if reason is not None:
-            self.refuse(1, Violation(reason, legal=started_elsewhere(inner, "rfactor")), inner, block_text(inner))
+        self.require(1, why_not_reduction(inner), inner, block_text(inner), started_elsewhere(inner, "rfactor"))
         if any(isinstance(op, BlockOp) for op in inner.body.walk()):
             self.refuse(1, "the block holds other blocks", inner, block_text(inner))
         return inner

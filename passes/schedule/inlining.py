@@ -158,10 +158,8 @@ class ComputeInline(Primitive):
 
     def plan(self) -> ComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
-        reason = why_not_complete(block)
-        if reason is not None:
-            moved = "compute_at moves it to its readers" if block.init is not None else None
-            self.refuse(1, Violation(reason, legal=moved), block, subject)
+        moved = "compute_at moves it to its readers" if block.init is not None else None
+        self.require(1, why_not_complete(block), block, subject, moved)
         store = single_store(self, 2, block)
         if not is_temporary(store.memref):
             self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store, subject)
@@ -374,10 +372,8 @@ class ReverseComputeInline(MovingPrimitive):
         self.require(1, instance_left_out(block) if block.guard is not None else None, block, subject)
         self.require(1, shared_element(block), block, subject)
         buffer, producer = self._producer(subject)
-        reason = why_not_complete(producer)
-        if reason is not None:
-            moved = "reverse_compute_at moves the block to its producer" if producer.init is not None else None
-            self.refuse(3, Violation(reason, legal=moved), producer, subject)
+        moved = "reverse_compute_at moves the block to its producer" if producer.init is not None else None
+        self.require(3, why_not_complete(producer), producer, subject, moved)
         store = single_store(self, 3, producer)
         inverse = self._inverse(buffer, subject)
         self.require(5, shared_element(producer), producer, subject)

@@ -11,7 +11,7 @@ all come here (see `registry.py`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Operation
@@ -70,11 +70,18 @@ class Refusing(ABC):
         )
 
     def require(
-        self, requirement: int, violation: Violation | str | None, operation: Operation | None = None, subject: str = ""
+        self,
+        requirement: int,
+        violation: Violation | str | None,
+        operation: Operation | None = None,
+        subject: str = "",
+        legal: str | None = None,
     ) -> None:
-        """Refuse when there is a violation."""
+        """Refuse when there is a violation; `legal` says what is accepted instead, where the violation does not."""
+        if isinstance(violation, str):
+            violation = Violation(violation)
         if violation is not None:
-            self.refuse(requirement, violation, operation, subject)
+            self.refuse(requirement, replace(violation, legal=violation.legal or legal), operation, subject)
 
     def _argument_texts(self) -> list[str]:
         texts: list[str] = []

@@ -141,9 +141,8 @@ class DecomposeReduction(Primitive):
 
     def plan(self) -> DecomposeReductionPlan:
         block, subject = self.block, block_text(self.block)
-        reason = why_not_reduction(block)
-        if reason is not None:
-            self.refuse(1, Violation(reason, legal=started_elsewhere(block, "decompose_reduction")), block, subject)
+        legal = started_elsewhere(block, "decompose_reduction")
+        self.require(1, why_not_reduction(block), block, subject, legal)
         init = block.init
         if init is None:
             self.refuse(1, "the block has no init", block, subject)
