@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.irdl import (
     EqAttrConstraint,
@@ -229,6 +229,8 @@ class _CacheOp(StepOp):
     block = operand_def(BLOCK)
     index = prop_def(IntegerAttr)
     scope = prop_def(StringAttr)
+    consumer_blocks = opt_prop_def(ArrayAttr[StringAttr])
+    """The names of the blocks that read the copy."""
     cache = result_def(BLOCK)
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     StringAttr,
@@ -254,8 +255,18 @@ def _print_plain(printer: Printer, value: Attribute) -> None:
         elements: tuple[Attribute, ...] = value.data  # pyright: ignore[reportUnknownVariableType]
         printer.print_list(elements, lambda element: _print_plain(printer, element))
         printer.print_string("]")
+    elif isinstance(value, DictionaryAttr):
+        printer.print_string("{")
+        printer.print_list(value.data.items(), lambda item: _print_entry(printer, *item))
+        printer.print_string("}")
     elif not _print_float(printer, value):
         printer.print_attribute(value)
+
+
+def _print_entry(printer: Printer, key: str, value: Attribute) -> None:
+    printer.print_identifier_or_string_literal(key)
+    printer.print_string(" = ")
+    _print_plain(printer, value)
 
 
 def _print_float(printer: Printer, value: Attribute) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     EqAttrConstraint,
@@ -39,6 +39,7 @@ class SplitOp(StepOp):
     loop = operand_def(LOOP)
     sampled = var_operand_def(INT)
     factors = prop_def(ArrayAttr[IntegerAttr])
+    disable_predication = opt_prop_def(BoolAttr)
     loops = var_result_def(LOOP)
 
     def verify_(self) -> None:

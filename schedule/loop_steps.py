@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute
 
 from weft.dialects import sched
@@ -19,11 +19,16 @@ from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, Recorder
 class LoopSteps(Recorder):
     """The loop methods of `Schedule`."""
 
-    @accepts(preserve_unit_iters=ANY, disable_predication=False)
-    def split(self, loop: LoopHandle, factors: Sequence[int | IntHandle | None]) -> list[LoopHandle]:
+    @accepts(preserve_unit_iters=ANY)
+    def split(
+        self, loop: LoopHandle, factors: Sequence[int | IntHandle | None], *, disable_predication: bool = False
+    ) -> list[LoopHandle]:
         """Split a loop into `len(factors)` loops; None (at most one) is inferred. See `Split`."""
         given, sampled = factors_of(factors)
-        return self._loops(sched.SplitOp, [loop, *sampled], {"factors": given})
+        properties: dict[str, Attribute] = {"factors": given}
+        if disable_predication:
+            properties["disable_predication"] = IntegerAttr(1, i1)
+        return self._loops(sched.SplitOp, [loop, *sampled], properties)
 
     @accepts(preserve_unit_iters=ANY)
     def fuse(self, *loops: LoopHandle) -> LoopHandle:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
+from weft.analysis.structure import find_block
 from weft.dialects import sched
+from weft.passes.schedule.padding import DecomposePadding
 from weft.schedule.neutral_options import step_methods
 from weft.schedule.recording import BlockHandle, LoopHandle, Recorder, integers
+from weft.support.errors import ScheduleError
 
 
 @step_methods
@@ -24,6 +27,15 @@ class PaddingSteps(Recorder):
 
         Returns the block that fills. See `DecomposePadding`."""
         return self._blocks(sched.DecomposePaddingOp, [self._block(block), loop])[0]
+
+    def can_decompose_padding(self, block: BlockHandle | str, loop: LoopHandle) -> bool:
+        """Whether `decompose_padding` accepts a block and a loop. Changes nothing, and is no step."""
+        op = find_block(self.mod, block) if isinstance(block, str) else self._replay.block(block.value)
+        try:
+            DecomposePadding(op, self._replay.loop(loop.value)).plan()
+        except ScheduleError:
+            return False
+        return True
 
     def rolling_buffer(self, block: BlockHandle | str, write_buffer_index: int | str) -> None:
         """Keep what the windows of neighbouring iterations share, in a circular buffer. See `RollingBuffer`."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i1, i64
+from collections.abc import Sequence
+from typing import NoReturn
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute
 
 from weft.analysis.structure import functions
@@ -12,6 +15,7 @@ from weft.schedule.loop_steps import LoopSteps
 from weft.schedule.neutral_options import ANY, accepts, step_methods
 from weft.schedule.padding_steps import PaddingSteps
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
+from weft.support.errors import CompileError
 
 __all__ = ["BlockHandle", "IntHandle", "LoopHandle", "Schedule"]
 
@@ -59,25 +63,53 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """Make a consumer part of the block it reads. See `ReverseComputeInline`."""
         self._run(sched.ReverseComputeInlineOp, [self._block(block)])
 
-    @accepts(consumer_blocks=None)
-    def cache_read(self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str) -> BlockHandle:
-        """Read a copy of the index-th (or named) buffer that the block reads. Returns the copying block."""
+    def cache_read(
+        self,
+        block: BlockHandle | str,
+        read_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or
+        those given. Returns the copying block. See `CacheRead`."""
         handle = self._block(block)
         index = self._buffer_index(handle, read_buffer_index, reading=True)
-        return self._blocks(sched.CacheReadOp, [handle], _cache_properties(index, storage_scope))[0]
+        properties = _cache_properties(index, storage_scope) | self._consumers(consumer_blocks)
+        return self._blocks(sched.CacheReadOp, [handle], properties)[0]
 
-    @accepts(consumer_blocks=None)
-    def cache_write(self, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str) -> BlockHandle:
-        """Write a copy of the index-th (or named) buffer that the block writes. Returns the copying block."""
+    def cache_write(
+        self,
+        block: BlockHandle | str,
+        write_buffer_index: int | str,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockHandle | str] | None = None,
+    ) -> BlockHandle:
+        """Write a copy of the index-th (or named) buffer that the block writes; blocks that are given read the
+        copy, too. Returns the copying block. See `CacheWrite`."""
         handle = self._block(block)
         index = self._buffer_index(handle, write_buffer_index, reading=False)
-        return self._blocks(sched.CacheWriteOp, [handle], _cache_properties(index, storage_scope))[0]
+        properties = _cache_properties(index, storage_scope) | self._consumers(consumer_blocks)
+        return self._blocks(sched.CacheWriteOp, [handle], properties)[0]
+
+    def _consumers(self, blocks: Sequence[BlockHandle | str] | None) -> dict[str, Attribute]:
+        if not blocks:
+            return {}
+        names = [block if isinstance(block, str) else self._replay.block(block.value).label for block in blocks]
+        return {"consumer_blocks": ArrayAttr([StringAttr(name) for name in names])}
 
     def set_scope(self, block: BlockHandle | str, buffer_index: int | str, storage_scope: str) -> None:
         """Move the index-th (or named) temporary that the block writes to a memory scope. See `SetScope`."""
         handle = self._block(block)
         index = self._buffer_index(handle, buffer_index, reading=False)
         self._run(sched.SetScopeOp, [handle], _cache_properties(index, storage_scope))
+
+    def unsafe_set_dtype(self, block: BlockHandle | str, buffer_index: int | str, dtype: str) -> NoReturn:
+        """Refused, with the reason: elements of another type round or wrap in another way, so that results change."""
+        name = block if isinstance(block, str) else self._replay.block(block.value).label
+        raise CompileError(
+            f"unsafe_set_dtype: buffer {buffer_index!r} of block '{name}' as {dtype} would change what the program "
+            "computes; cast in the program, or recode integers that fit (`recode`)"
+        )
 
     def decompose_reduction(self, block: BlockHandle | str, loop: LoopHandle) -> BlockHandle:
         """Give the init of a reduction its own block, before `loop`. Returns that block. See `DecomposeReduction`."""

@@ -135,6 +135,9 @@ def _literal(value: object) -> str:
         return string_text(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(_literal(element) for element in cast('list[object]', value))}]"
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(element)}' for key, element in items)}}}"
     return repr(value)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, Union, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
@@ -15,7 +15,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import CompileError, did_you_mean
 
-Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"]]  # noqa: UP007 - a recursive one
+Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"], Mapping[str, "Note"]]  # noqa: UP007 - recursive
 """What an annotation holds, in Python."""
 
 _OWN = ("tir.", "low.")
@@ -23,7 +23,7 @@ _OWN = ("tir.", "low.")
 
 
 def attribute_of(value: object) -> Attribute:
-    """An annotation's value as an attribute: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`.
+    """An annotation's value as an attribute: `4 : i64`, `true`, `"text"`, `0.5 : f64`, `[1, 2]`, `{unroll = 16}`.
 
     Raises `CompileError` for other values.
     """
@@ -38,7 +38,13 @@ def attribute_of(value: object) -> Attribute:
     if isinstance(value, list | tuple):
         elements = cast("Sequence[object]", value)
         return ArrayAttr([attribute_of(element) for element in elements])
-    raise CompileError(f"an annotation holds ints, floats, strings, bools and lists of them, got {value!r}")
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value)
+        wrong = next((key for key in items if not isinstance(key, str)), None)
+        if wrong is not None:
+            raise CompileError(f"the keys of a dict in an annotation are strings, got {wrong!r}")
+        return DictionaryAttr({str(key): attribute_of(element) for key, element in items.items()})
+    raise CompileError(f"an annotation holds ints, floats, strings, bools, lists and dicts of them, got {value!r}")
 
 
 def note_of(attribute: Attribute) -> Note | None:
@@ -54,6 +60,9 @@ def note_of(attribute: Attribute) -> Note | None:
         elements: tuple[Attribute, ...] = attribute.data
         notes = [note_of(element) for element in elements]
         return None if None in notes else [note for note in notes if note is not None]
+    if isinstance(attribute, DictionaryAttr):
+        entries = {key: note_of(element) for key, element in attribute.data.items()}
+        return None if None in entries.values() else {key: note for key, note in entries.items() if note is not None}
     return None
 
 
@@ -84,7 +93,7 @@ class AnnotatePlan(Plan):
 
 @dataclass(frozen=True)
 class Annotate(Primitive):
-    """A note on a loop or block: a key with an integer, float, string, bool or list. An older value is replaced.
+    """A note on a loop or block: a key with an integer, float, string, bool, list or dict. An older value is replaced.
 
     Requirements:
     1. the key is not empty, and does not begin with `tir.` or `low.`

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -126,12 +127,29 @@ def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], inde
     )
 
 
+def consumers_named(
+    primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
+) -> tuple[BlockOp, ...]:
+    """The blocks of the scope that read a buffer: all, or those with the names in a list of strings."""
+    readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
+    if not isinstance(names, ArrayAttr):
+        return tuple(readers.values())
+    wanted = [name.data for name in names if isinstance(name, StringAttr)]
+    for name in wanted:
+        if name not in readers:
+            detail = f'no block "{name}" of the scope reads {buffer_name(buffer)}'
+            legal = ", ".join(f'"{label}"' for label in readers) or None
+            primitive.refuse(1, Violation(detail, legal=legal), block, block_text(block))
+    return tuple(readers[name] for name in dict.fromkeys(wanted))
+
+
 @dataclass(frozen=True)
 class CacheRead(MovingPrimitive):
     """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
-    1. the block reads that many buffers (accumulators of the block itself are not counted)
+    1. the block reads that many buffers (accumulators of the block itself are not counted); `consumer_blocks`, if
+       given, are blocks of the scope that read the buffer, and they alone read the copy
     2. the scope is a memory scope
     3. the buffer has at most one writer in the scope, and it runs before every reader
     4. what is copied was written: all of a temporary, or else the box that the readers read
@@ -164,13 +182,14 @@ class CacheRead(MovingPrimitive):
     block: BlockOp
     index: int
     scope: str
+    consumer_blocks: Attribute | None = None
 
     def draft(self) -> CachePlan:
         block, subject = self.block, block_text(self.block)
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
         self.require(2, why_not_scope(self.scope), block, subject)
         scope = scope_of(block)
-        readers = tuple(b for b in child_blocks(scope) if buffer in buffers_read(b))
+        readers = consumers_named(self, block, buffer, self.consumer_blocks)
         writers = writers_of(buffer, scope)
         if len(writers) > 1:
             names = ", ".join(f'"{w.label}"' for w in writers)
@@ -309,11 +328,12 @@ class CacheWrite(Primitive):
     """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
 
     Requirements:
-    1. the block writes that many buffers
+    1. the block writes that many buffers; `consumer_blocks`, if given, are blocks of the scope that read the buffer
     2. the scope is a memory scope
     3. the block is the only writer of the buffer in its scope
     4. the block shares loops alone with other uses of the buffer
-    5. the block writes every element that is copied and does not read what was there before
+    5. the block writes every element that is copied and does not read what was there before; what `consumer_blocks`
+       read, which they read from the copy, was written before
 
     The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
     buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
@@ -341,6 +361,7 @@ class CacheWrite(Primitive):
     block: BlockOp
     index: int
     scope: str
+    consumer_blocks: Attribute | None = None
 
     def plan(self) -> CachePlan:
         block, subject = self.block, block_text(self.block)
@@ -350,6 +371,9 @@ class CacheWrite(Primitive):
         others = [w for w in writers_of(buffer, scope) if w is not block]
         if others:
             self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
+        consumers = () if self.consumer_blocks is None else consumers_named(self, block, buffer, self.consumer_blocks)
+        self._require_written_before(consumers, buffer, subject)
+        redirected = (block, *consumers)
         common = self._common_body(buffer, scope)
         if common is not scope and not isinstance(common, ForOp):
             self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
@@ -362,7 +386,7 @@ class CacheWrite(Primitive):
             self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
         if common is scope and not isinstance(scope, BlockOp):
             self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
-            return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place)
+            return CachePlan(block, buffer, self.scope, redirected, reading=False, place=place)
         box = box_of(
             [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
             common if isinstance(common, ForOp) else None,
@@ -370,7 +394,25 @@ class CacheWrite(Primitive):
         box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
         self.require(5, self._leftover(buffer, common, box), block, subject)
         guards = common_guards((block,), common)
-        return CachePlan(block, buffer, self.scope, (block,), reading=False, place=place, box=box, guards=guards)
+        return CachePlan(block, buffer, self.scope, redirected, reading=False, place=place, box=box, guards=guards)
+
+    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+        """What the consumers read, the block has written before."""
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        for consumer in consumers:
+            if consumer is self.block or not precedes(self.block, consumer):
+                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer, subject)
+            for use in buffer.uses:
+                if is_inside(use.operation, consumer):
+                    self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            for read in (a for a in accesses(consumer) if a.buffer is buffer):
+                try:
+                    covered = read_is_covered(read, [*writes, read], None)
+                except NotProved as error:
+                    self.refuse(5, undecided(error), read.op, subject)
+                if not covered:
+                    detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
+                    self.refuse(5, Violation(detail, "not proved"), read.op, subject)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
         """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""

@@ -8,7 +8,8 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -133,7 +134,7 @@ class Split(Primitive):
     2. at most one factor is 0 (inferred) and the others are positive
     3. the product of the factors covers the extent
     4. when the product is more than the extent (or may be), all that touches memory below the loop is in blocks, which
-       get a guard
+       get a guard, and `disable_predication` is not given
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
     below gets a guard; an extent that is known at run time only needs none where `tir.assume` says that it is a
@@ -158,6 +159,7 @@ class Split(Primitive):
 
     loop: ForOp
     factors: tuple[int, ...]
+    disable_predication: Attribute | None = None
 
     def plan(self) -> SplitPlan:
         self.require(1, why_not_serial(self.loop), self.loop)
@@ -213,6 +215,9 @@ class Split(Primitive):
         return SplitPlan(self.loop, tuple(factors), guarded=total > extent)
 
     def _require_guardable(self) -> None:
+        if isinstance(given := self.disable_predication, IntegerAttr) and given.value.data:
+            detail = f"factors {list(self.factors)} may not divide the extent, and a guard is ruled out"
+            self.refuse(4, Violation(detail, "not proved", legal="a fact, tir.assume, that they do"), self.loop)
         access = unguarded_access(self.loop)
         if access is not None:
             detail = f"{access.name} is in no block below the loop"

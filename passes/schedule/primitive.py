@@ -87,6 +87,8 @@ class Refusing(ABC):
         texts: list[str] = []
         for field in fields(self):
             value: object = getattr(self, field.name)
+            if value is None:
+                continue
             if isinstance(value, tuple):
                 elements: tuple[object, ...] = value  # pyright: ignore[reportUnknownVariableType]
                 inner = ", ".join(operation_text(element) for element in elements)

@@ -37,6 +37,8 @@ from weft.support.errors import CompileError
 
 _NOTE = str | int | bool | float | tuple[int, ...] | tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]
 
+_OPTIONAL = int | float | tuple[str, ...] | None
+
 
 class PrimitivePass(ModulePass):
     """Base of the generated passes; `primitive` is the name in the table."""
@@ -119,7 +121,7 @@ def primitive_pass(name: str) -> type[ModulePass]:
         elif kind is Attribute:
             required.append((parameter, _NOTE))
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
-    optional.extend((p, int | float | None, field(default=None)) for p, kind in parameters(name) if kind == OPTIONAL)
+    optional.extend((p, _OPTIONAL, field(default=None)) for p, kind in parameters(name) if kind == OPTIONAL)
     if any(kind == LOOP_OR_BLOCK for _, kind in parameters(name)):
         optional.append(("loop", int | None, field(default=None)))
     cls = primitive_class(name)

@@ -250,6 +250,22 @@ def stored_at(expression: str) -> str:
     return function(block("B", at + store), block("C", load), temporaries=temporary)
 
 
+# an iteration of i reads what the next one writes
+LATER_ROW = """
+func.func @f(%B: memref<9xf32>, %C: memref<8xf32>, %A: memref<9xf32>) {
+  tir.for %i in 8 {
+    tir.for %j in 2 {
+      tir.block "B" iters(%v: spatial<9>) = [%i + %j] {
+        %a = memref.load %A[%v] : memref<9xf32>
+        memref.store %a, %B[%v] : memref<9xf32>
+      } }
+    tir.block "C" iters(%v: spatial<8>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (8 - d0)>(%v)
+      %a = memref.load %B[%x] : memref<9xf32>
+      memref.store %a, %C[%v] : memref<8xf32>
+    } }
+  func.return
+}"""
 LOWER_HALF = """
 func.func @f(%A: memref<8xf32>, %C: memref<4x8xf32>) {
   tir.for %i in 2 { tir.for %j in 8 {
@@ -436,6 +452,10 @@ COPIES = [
     Refusal("cache_read", 3, TWO_WRITERS, lambda s: s.cache_read("C", "B", "local"), 'blocks "B", "B2" write B'),
     Refusal("cache_read", 3, SCAN, lambda s: s.cache_read("X", "X", "local"),
             'block "X" writes X while "X" reads it'),
+    Refusal("cache_read", 1, TWO_CONSUMERS, lambda s: s.cache_read("C", "B", "local", ["C", "B"]),
+            r'no block "B" of the scope reads B(.|\n)*legal: "C", "D"'),
+    Refusal("cache_write", 5, LATER_ROW, lambda s: s.cache_write("B", 0, "local", consumer_blocks=["C"]),
+            r'block "C" may read of B what was there before', proved=False),
     Refusal("cache_read", 4, EVEN, lambda s: s.cache_read("C", "B", "local"), r"it never writes B\[\d+\]", ...),
     Refusal("cache_read", 5, FIRST_ROW, lambda s: s.cache_read("C", "A", "local"),
             "not proved: whether an iteration reads of A_local only what it wrote depends on the data",

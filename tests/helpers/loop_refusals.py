@@ -189,6 +189,8 @@ LOOPS = [
     Refusal("split", 3, DYNAMIC_LOOP, lambda s: s.split(loop(s, "A"), [8, 4]),
             r"not proved: factors .* have product 32, but the extent is only known at run time(.|\n)*infer one factor",
             proved=False),
+    Refusal("split", 4, PLAIN, lambda s: s.split(loop(s, "X"), [None, 3], disable_predication=True),
+            r"not proved: factors \[0, 3\] may not divide the extent, and a guard is ruled out", proved=False),
     Refusal("split", 4, BARE, lambda s: s.split(loop(s, "B"), [None, 4]), "memref.store is in no block below the loop"),
     Refusal("fuse", 1, TRIANGLE, lambda s: s.fuse(*s.get_loops("X")), "the body of loop %i holds more than loop %j"),
     Refusal("fuse", 1, PLAIN, lambda s: s.fuse(*reversed(s.get_loops("X"))), "loop %i is not directly inside loop %j"),

@@ -93,3 +93,17 @@ def test_read_under_guards(guard: str, rows: int) -> None:
     sch.cache_read("B", "A", "local")
     assert extents(sch, "A_local") == [rows, 2]
     check_schedule(module, sch)
+
+
+@pytest.mark.parametrize("reading", [True, False])
+def test_some_consumers_read_the_copy(reading: bool) -> None:
+    module = module_of("two_consumers")
+    sch = weft.Schedule(module)
+    if reading:
+        sch.cache_read("D", "B", "local", consumer_blocks=[sch.get_block("D")])
+    else:
+        sch.cache_write("B", 0, "local", consumer_blocks=["D"])
+    text = str(sch.mod)
+    d, c = text.index('tir.block "D"'), text.index('tir.block "C"')
+    assert ("%B_local[" in text[d : d + 300]) and "%B_local[" not in text[c : c + 300]
+    check_schedule(module, sch)

@@ -20,7 +20,7 @@ KNOWN = {
     "sample_categorical": "candidates probs decision",
     "sample_perfect_tile": "loop n max_innermost_factor decision",
     "sample_compute_location": "block decision",
-    "split": "loop factors preserve_unit_iters disable_predication",
+    "split": "loop factors disable_predication preserve_unit_iters",
     "loop_partition": "loop factors preserve_unit_iters",
     "fuse": "*loops preserve_unit_iters",
     "merge": "*loops",
@@ -52,6 +52,8 @@ KNOWN = {
     "rolling_buffer": "block write_buffer_index",
     "pad_einsum": "block padding",
     "decompose_padding": "block loop",
+    "can_decompose_padding": "block loop",
+    "unsafe_set_dtype": "block buffer_index dtype",
 }
 
 TVM_TRACE = """
@@ -111,8 +113,8 @@ def test_unit_loops_are_preserved_on_request(kept: bool, count: int) -> None:
 def test_options_with_another_meaning_are_refused() -> None:
     sch = weft.Schedule(matmul())
     i, _, _ = sch.get_loops("C")
-    with pytest.raises(weft.CompileError, match="split: disable_predication is False here, got True"):
-        sch.split(i, [None, 5], disable_predication=True)
+    with pytest.raises(weft.CompileError, match=r"unsafe_set_dtype.*would change what the program computes"):
+        sch.unsafe_set_dtype("C", 0, "float16")
     with pytest.raises(weft.CompileError, match="compute_at: index is -1 here, got 0"):
         sch.compute_at("C", i, preserve_unit_loops=True, index=0)
     with pytest.raises(TypeError, match="preserve_units"):

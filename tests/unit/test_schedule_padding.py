@@ -156,3 +156,10 @@ def test_a_refused_step_changes_nothing() -> None:
     assert str(sch.mod) == before
     assert "decompose_padding" not in str(sch.trace)
     assert str(sch.trace).startswith(trace[:-2])
+
+
+def test_asked_before() -> None:
+    sch = schedule()
+    assert sch.can_decompose_padding("P", sch.get_loops("P")[0])
+    assert not sch.can_decompose_padding(sch.get_block("Q"), sch.get_loops("Q")[0])
+    assert "decompose_padding" not in str(sch.trace)

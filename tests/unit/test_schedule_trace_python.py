@@ -28,6 +28,7 @@ def tiled(s: Schedule) -> None:
     s.reorder(i0, j0, k0, i1, j1)
     s.compute_at(s.cache_read(y, "A", "local"), j0)
     s.annotate(i0, "note", [1, True, 'it\'s "x"', 0.1, [-2]])
+    s.annotate(y, "options", {"unroll": 16, "deep": {"names": ["a b", "c"], "on": False}, "with space": 0.5})
     s.annotate(y, "unroll", s.sample_categorical([16], [1.0]))
     s.reverse_compute_at("C", s.get_loops(y)[0])
     s.decompose_reduction(y, k0)
