@@ -49,6 +49,8 @@ class DecomposeReductionPlan(Plan):
     init: InitOp
     loop: ForOp
     repeated: tuple[ForOp, ...]
+    as_before: bool
+    """Whether these run as those of the block do: none is a loop of the reduction, so that each starts its elements."""
     guards: tuple[tuple[Index, Index], ...]
     used: tuple[SSAValue, ...]
     """What the init block uses from outside."""
@@ -58,6 +60,9 @@ class DecomposeReductionPlan(Plan):
         loops = [
             new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
         ]
+        for old, new in zip(self.repeated, loops, strict=True):
+            if self.as_before:
+                new.kind, new.thread_axis = old.kind, old.thread_axis
         init_block = self._init_block()
         outermost = nest(loops, [init_block])
         if outermost is not None:
@@ -112,7 +117,9 @@ class DecomposeReduction(Primitive):
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
 
-    The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`.
+    The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`,
+    bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is a loop of the reduction
+    too.
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 {
@@ -170,7 +177,8 @@ class DecomposeReduction(Primitive):
         self._require_once(loops[:at], subject)
         used = self._values_of_init(init, repeated, guards)
         self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
-        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, guards, used)
+        as_before = all(loop.induction_variable not in reduced for loop in repeated)
+        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, as_before, guards, used)
 
     def _require_once(self, outside: Sequence[ForOp], subject: str) -> None:
         domain = domain_of(self.block)

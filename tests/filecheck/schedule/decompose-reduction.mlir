@@ -1,5 +1,5 @@
 // RUN: weft-opt %s --split-input-file -p apply-schedule | filecheck %s --strict-whitespace
-// RUN: weft-opt %s --split-input-file -p 'tir-decompose-reduction{func=f block=B loop=1}' | filecheck %s --strict-whitespace --check-prefix=PASS
+// RUN: weft-opt %s --split-input-file -p 'tir-decompose-reduction{block=B loop=1}' | filecheck %s --strict-whitespace --check-prefix=PASS
 // decompose_reduction: the init as a block of its own before a loop.
 
 // Before the reduction loop, and before all loops.
@@ -232,4 +232,82 @@ sched.func @schedule {
   %i0, %i1 = sched.split %i {factors = [0, 4]} : loop, loop
   sched.reorder %k, %i0, %i1, %j
   %init = sched.decompose_reduction %b, %k : block
+}
+
+// -----
+
+// The loops of the init run as those of the block: on the same threads, as lanes, unrolled; not the reduction's.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i_init in 6 thread_binding<"blockIdx.x"> {
+// CHECK-NEXT: {{^}}      tir.for %j_init in 4 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: {{^}}        tir.for %u_init in 2 unrolled {
+// CHECK-NEXT: {{^}}          tir.for %v_init in 4 vectorized {
+// CHECK-NEXT: {{^}}            tir.block "B_init"
+// CHECK: {{^}}    tir.for %i in 6 thread_binding<"blockIdx.x"> {
+// CHECK: tir.block "B_update"
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 6 thread_binding<"blockIdx.x"> {
+// PASS-NEXT: {{^}}      tir.for %j_init in 4 thread_binding<"threadIdx.x"> {
+// PASS-NEXT: {{^}}        tir.for %u_init in 2 unrolled {
+// PASS: {{^}}      tir.for %j in 4 thread_binding<"threadIdx.x"> {
+func.func @f(%A: memref<6x4x2x4x5xf32>, %S: memref<6x4x2x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 6 thread_binding<"blockIdx.x"> {
+    tir.for %j in 4 thread_binding<"threadIdx.x"> {
+      tir.for %k in 5 {
+        tir.for %u in 2 unrolled {
+          tir.for %v in 4 vectorized {
+            tir.block "B" iters(%vi: spatial<6>, %vj: spatial<4>, %vu: spatial<2>, %vv: spatial<4>, %vk: reduce<5>) = [%i, %j, %u, %v, %k] {
+              tir.init {
+                memref.store %zero, %S[%vi, %vj, %vu, %vv] : memref<6x4x2x4xf32>
+              }
+              %a = memref.load %A[%vi, %vj, %vu, %vv, %vk] : memref<6x4x2x4x5xf32>
+              %s = memref.load %S[%vi, %vj, %vu, %vv] : memref<6x4x2x4xf32>
+              %t = arith.addf %s, %a : f32
+              memref.store %t, %S[%vi, %vj, %vu, %vv] : memref<6x4x2x4xf32>
+            }
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %i, %j, %k, %u, %v = sched.get_loops %b : loop, loop, loop, loop, loop
+  %init = sched.decompose_reduction %b, %i : block
+}
+
+// -----
+
+// A loop that runs elements and steps starts elements several times: the loops of the init stay serial.
+// CHECK-LABEL: func.func @g(
+// CHECK: {{^}}      tir.for %f_init in 15 {
+// CHECK: tir.block "B_update"
+//
+// PASS-LABEL: func.func @g(
+// PASS: tir.block "B_update"
+func.func @g(%A: memref<2x5x3xf32>, %S: memref<2x5xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 2 {
+    tir.for %f in 15 unrolled {
+      tir.block "B" iters(%vi: spatial<2>, %vj: spatial<5>, %vk: reduce<3>) = [%i, %f floordiv 3, %f mod 3] {
+        tir.init {
+          memref.store %zero, %S[%vi, %vj] : memref<2x5xf32>
+        }
+        %a = memref.load %A[%vi, %vj, %vk] : memref<2x5x3xf32>
+        %s = memref.load %S[%vi, %vj] : memref<2x5xf32>
+        %t = arith.addf %s, %a : f32
+        memref.store %t, %S[%vi, %vj] : memref<2x5xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @g : block
+  %i, %f = sched.get_loops %b : loop, loop
+  %init = sched.decompose_reduction %b, %f : block
 }
