@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from script_roundtrip import check_roundtrip
 
 import weft
-from tests.helpers.script_roundtrip import check_roundtrip
 from weft.script import parse
 
 Array = np.ndarray[Any, Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from script_roundtrip import check_roundtrip
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import AllocOp
 
 import weft
-from tests.helpers.script_roundtrip import check_roundtrip
 from weft import te
 from weft.dialects.tir import BlockOp, ForOp
 from weft.script import ir as I

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from script_roundtrip import check_roundtrip
 
 import weft
-from tests.helpers.script_roundtrip import check_roundtrip
 from weft.interp.errors import InterpreterError
 from weft.script import parse
 from weft.support.errors import CompileError

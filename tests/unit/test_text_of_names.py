@@ -1,9 +1,9 @@
 """Block names, annotations, symbols and scopes of any characters print as text that reads back: IR, script, traces."""
 
 import pytest
+from script_roundtrip import check_roundtrip
 
 import weft
-from tests.helpers.script_roundtrip import check_roundtrip
 from weft.script import parse
 
 PROGRAM = """
