@@ -14,7 +14,7 @@ func.func @turns(%A: memref<64xf32>) attributes {tir.threads_in_step} {
   tir.for %b in 1 thread_binding<"blockIdx.x"> { tir.for %t in 32 thread_binding<"threadIdx.x"> {
     %S = memref.alloca() {alignment = 16 : i64} : memref<96xf32, "shared">
     %T = memref.alloca() {alignment = 16 : i64} : memref<32xf32, "shared">
-    %U = memref.alloca() {alignment = 16 : i64} : memref<62xf32, "shared">
+    %U = memref.alloca() {alignment = 16 : i64} : memref<32xf32, "shared">
     %u = affine.apply affine_map<(d0) -> (31 - d0)> (%t)
     %a = memref.load %A[%t] : memref<64xf32>
     memref.store %a, %S[%t] : memref<96xf32, "shared">
@@ -22,10 +22,10 @@ func.func @turns(%A: memref<64xf32>) attributes {tir.threads_in_step} {
     %s = memref.load %S[%u] : memref<96xf32, "shared">
     low.barrier
     memref.store %s, %T[%t] : memref<32xf32, "shared">
-    memref.store %s, %U[%t] : memref<62xf32, "shared">
+    memref.store %s, %U[%t] : memref<32xf32, "shared">
     low.barrier
     %x = memref.load %T[%u] : memref<32xf32, "shared">
-    %y = memref.load %U[%u] : memref<62xf32, "shared">
+    %y = memref.load %U[%u] : memref<32xf32, "shared">
     %z = arith.addf %x, %y : f32
     memref.store %z, %A[%u] : memref<64xf32>
   } }
