@@ -105,7 +105,7 @@ def functions(module: ModuleOp) -> list[FuncOp]:
 def copy_with_callees(function: FuncOp) -> FuncOp:
     """A copy of a function in a module of its own, in which calls have the effects that they have in `function`."""
     copy = copy_of(function)
-    ModuleOp([copy, *declared_callees(function)])
+    ModuleOp([copy, *declared_callees(function, function)])
     return copy
 
 

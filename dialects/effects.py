@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from xdsl.dialects import affine, arith, func, memref, scf, tensor, vector
-from xdsl.dialects.builtin import MemRefType, StringAttr, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import (
@@ -27,7 +27,6 @@ from xdsl.traits import (
     NoMemoryEffect,
     RecursiveMemoryEffect,
     Resource,
-    SymbolTable,
 )
 
 from weft.dialects.traversal import operations_in
@@ -228,21 +227,28 @@ class RegionEffects(RecursiveMemoryEffect):
 
 
 def callee_of(call: func.CallOp) -> func.FuncOp | None:
-    """The function that a call names, where the module has it."""
-    found = SymbolTable.lookup_symbol(call, call.callee)
-    return found if isinstance(found, func.FuncOp) else None
+    """The function that a call names, where the module around the call has it."""
+    return _function_called(call.callee.string_value(), call)
 
 
-def declared_callees(function: func.FuncOp) -> list[func.FuncOp]:
-    """Declarations, with the same effects, of the other functions of the module that a function calls: what a copy of
-    it needs around it for its calls to have the effects that they have here."""
+def _function_called(name: str, place: Operation) -> func.FuncOp | None:
+    # Not xDSL's look-up, which raises outside of modules and takes a while in one of thousands of functions.
+    module: Operation | None = place
+    while module is not None and not isinstance(module, ModuleOp):
+        module = module.parent_op()
+    functions = () if module is None else module.body.block.ops
+    return next((op for op in functions if type(op) is func.FuncOp and op.sym_name.data == name), None)
+
+
+def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
+    """Declarations, with the same effects, of the functions that `root` calls, as the module of `home` has them: what a
+    copy of `home` needs around it for its calls to have the effects that they have there."""
     found: dict[str, func.FuncOp] = {}
-    for op in operations_in(function):
-        name = op.callee.string_value() if isinstance(op, func.CallOp) else None
-        if name is None or name in found or not isinstance(op, func.CallOp):
+    for op in operations_in(root):
+        if not isinstance(op, func.CallOp) or (name := op.callee.string_value()) in found:
             continue
-        called = callee_of(op)
-        if called is not None and called is not function:
+        called = _function_called(name, home)
+        if called is not None and called is not home:
             type_ = called.function_type
             found[name] = func.FuncOp.external(name, list(type_.inputs), list(type_.outputs))
             if _is_pure_function(name, called, set()):

@@ -28,7 +28,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from weft.dialects.effects import READ, WRITE, StatesFact
+from weft.dialects.effects import READ, WRITE, StatesFact, effects_of
 
 
 class Access(StrEnum):
@@ -209,3 +209,12 @@ class PrefetchOp(IRDLOperation):
             raise VerifyException(f"{self.name} takes an index a dimension, got {len(self.indices)} for rank {rank}")
         if self.lanes.value.data < 1:
             raise VerifyException(f"{self.name} names at least one element, got {self.lanes.value.data}")
+
+
+def access_by(op: Operation, buffer: SSAValue) -> Access | None:
+    """What an op itself does with a buffer that it takes, None when it touches none of its elements."""
+    effects = effects_of(op)
+    reads, writes = buffer in effects.reads, buffer in effects.writes
+    if reads and writes:
+        return Access.READWRITE
+    return Access.READ if reads else Access.WRITE if writes else None

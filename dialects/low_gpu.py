@@ -27,11 +27,11 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from weft.dialects.effects import Synchronizes
+from weft.dialects.effects import READ, WRITE, Synchronizes
 from weft.dialects.low_kernel import SHARED, LaunchOp, ThreadIdOp, verify_in_kernel
 
 
@@ -205,6 +205,16 @@ class AtomicOp(IRDLOperation):
         printer.print_list([self.value.type, self.buffer.type], printer.print_attribute)
 
 
+class _CopyEffects(MemoryEffect):
+    """Reads the source, writes the target."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        if not isinstance(op, AsyncCopyOp):
+            return frozenset()
+        return frozenset((EffectInstance(READ, op.source), EffectInstance(WRITE, op.target)))
+
+
 @irdl_op_definition
 class AsyncCopyOp(IRDLOperation):
     """Start to copy 4, 8 or 16 bytes from device memory to shared memory; both places are aligned to as many bytes.
@@ -222,7 +232,7 @@ class AsyncCopyOp(IRDLOperation):
     target_index = operand_def(IndexType)
     size = prop_def(IntegerAttr)
 
-    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect(), Synchronizes())
+    traits = traits_def(_CopyEffects(), Synchronizes())
 
     def __init__(
         self, source: SSAValue, source_index: SSAValue, target: SSAValue, target_index: SSAValue, size: int

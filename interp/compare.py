@@ -166,7 +166,7 @@ class Reference:
                     self.skipped[name] = f"it fails before the change: {outcome.error.message}"
                     return
                 length = _reduction_length(function, extents)
-                case = _Case(name, _types(signature), arguments, outcome, length)
+                case = _Case(name, _types(signature), arguments, outcome.values, outcome.calls, length)
                 if _has_free_loops(interpreter.module):
                     racing = [o for o in ORDERS if isinstance(_run_case(interpreter_of, function, case, o), Mismatch)]
                     case = replace(case, racing=tuple(racing))
@@ -203,7 +203,8 @@ class _Case:
     name: str
     types: list[tuple[Attribute, tuple[int, ...]]]
     arguments: list[Any]
-    outcome: Finished
+    outcome: list[tuple[str, Any]]
+    calls: list[IntrinsicEvent]
     reduction_length: int
     racing: tuple[str, ...] = ()
     """Orders of parallel iterations under which the function itself computes something else."""
@@ -319,7 +320,7 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
         return error.message
     count = len(case.arguments)
     types = _types(signature)
-    extra = case.outcome.values[count:]
+    extra = case.outcome[count:]
     if types[:count] != case.types or len(types) not in (count, count + len(extra)):
         return f"its parameters changed, now {signature}"
     arguments = list(case.arguments)
@@ -335,13 +336,13 @@ def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order
     brain = [isinstance(t, BFloat16Type) for t, _ in types] + [
         isinstance(t, TensorType) and isinstance(t.element_type, BFloat16Type) for t in signature.results
     ]
-    for (name, old), (_, new), is_brain in zip(case.outcome.values, outcome.values, brain, strict=True):
+    for (name, old), (_, new), is_brain in zip(case.outcome, outcome.values, brain, strict=True):
         found = _first_difference(old, new, case.reduction_length, is_brain)
         if found is not None:
             index, before, after, differing = found
             return Mismatch(case.name, name, index, before, after, differing, shapes, order)
     if order == "forward":  # parallel loops of the program itself may run them in any order
-        different = _first_other_call(case.outcome.calls, outcome.calls)
+        different = _first_other_call(case.calls, outcome.calls)
         if different is not None:
             at, before, after = different
             return Mismatch(case.name, "calls with effects", (at,), before, after, 1, shapes, order)

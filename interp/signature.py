@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefT
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.traits import SymbolTable
 
+from weft.dialects.effects import effects_of, underlying
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access
@@ -23,14 +24,6 @@ from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
-
-_READING = frozenset(
-    {
-        *("memref.load", "memref.dim", "memref.dealloc", "vector.load", "vector.maskedload", "low.gather"),
-        *("tir.reads", "tir.writes", "tir.assume_shape", "tir.assume_strides", "low.stride", "low.prefetch"),
-    }
-)
-"""Ops that do not write the buffers they name."""
 
 ShapedType: TypeAlias = "MemRefType[Attribute] | TensorType[Attribute]"
 
@@ -105,12 +98,8 @@ def _is_written(function: FuncOp, position: int) -> bool:
 def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
     for use in buffer.uses:
         user = use.operation
-        if user.name in _READING:
-            continue
-        if user.name in ("memref.cast", "memref.reinterpret_cast"):
-            if _writes(user.results[0], visited):
-                return True
-            continue
+        if any(underlying(result) is underlying(buffer) and _writes(result, visited) for result in user.results):
+            return True
         if isinstance(user, LaunchOp):
             kernel = SymbolTable.lookup_symbol(user, user.kernel)
             position = use.index - len(user.grid) - len(user.block)
@@ -118,7 +107,9 @@ def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
                 return True
             continue
         if not isinstance(user, CallOp):
-            return True
+            if buffer in effects_of(user).writes:
+                return True
+            continue
         callee = SymbolTable.lookup_symbol(user, user.callee)
         if not isinstance(callee, FuncOp) or callee.is_declaration:
             return True

@@ -64,7 +64,7 @@ class MovingPrimitive(Primitive):
         """Apply the primitive to a copy of the `concerned` nests of the function, and look at the loops there, new ones
         too."""
         copy, twins = _copy_of_nests(function, concerned)
-        ModuleOp([copy, *declared_callees(function)])  # in which calls have the effects that they have here
+        ModuleOp([copy, *declared_callees(copy, function)])  # in which calls have the effects that they have here
         originals = {twin: original for original, twin in twins.items()}
         arguments: dict[str, object] = {}
         for field in fields(self):

@@ -17,10 +17,8 @@ from weft.analysis.accesses import accesses
 from weft.analysis.privacy import read_is_covered
 from weft.analysis.sets import NotProved
 from weft.dialects.low import PARAMS, params_of
-from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
-from weft.dialects.tir import AssumeShapeOp
+from weft.dialects.low_access import Access, AccessAttr, access_by
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
-from weft.dialects.tir_regions import AssumeStridesOp
 from weft.passes.tir.nest import tir_functions
 
 _ByBuffer: TypeAlias = dict[SSAValue, list[BufferAccess]]
@@ -102,20 +100,12 @@ class ParameterAccesses:
 
     def _of_use(self, op: Operation, position: int) -> Access | None:
         match op:
-            case memref.LoadOp():
-                return Access.READ
-            case memref.StoreOp():
-                return Access.WRITE
             case memref.CastOp():
                 return self._of_value(op.dest)
             case CallOp():
                 return self._of_callee(op.callee.root_reference.data, position)
-            case AccessPtrOp():
-                return op.access.data
-            case memref.DimOp() | StrideOp() | PrefetchOp() | AssumeShapeOp() | AssumeStridesOp():
-                return None
             case _:
-                return Access.READWRITE
+                return access_by(op, op.operands[position])
 
     def _of_callee(self, name: str, position: int) -> Access:
         callee = self._functions.get(name)

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
 from weft.analysis.threads import is_shared
+from weft.dialects.effects import is_pure
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP
 from weft.passes.tir.nest import LOCAL, buffer_type, erase_if_unused, index_before, insert_before, range_of
@@ -103,7 +104,7 @@ def _nothing_between(first: Operation, second: Operation) -> bool:
     """Whether only computations stand between two ops of a block."""
     op = first.next_op
     while op is not None and op is not second:
-        if not op.name.startswith(("arith.", "affine.")):
+        if not is_pure(op):
             return False
         op = op.next_op
     return op is second

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue, Use
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.threads import axis_of
+from weft.dialects.effects import underlying
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import SYMBOLS
-from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp
-from weft.dialects.low_gpu import AsyncCopyOp
+from weft.dialects.low_access import Access, AccessAttr, access_by
 from weft.dialects.low_kernel import (
     ARG_ACCESS,
     BLOCK_AXES,
@@ -34,8 +34,6 @@ from weft.support.errors import InternalError, ScheduleError, Violation
 from weft.support.names import free_name
 from weft.support.target import Target
 
-_READS = frozenset(("memref.load", "vector.load", "vector.maskedload", "low.gather"))
-_WRITES = frozenset(("memref.store", "vector.store", "vector.maskedstore", "low.scatter"))
 _CLONED = ("arith.", "affine.apply")
 """Computations of the host that kernels repeat, where they would have to be passed to them otherwise."""
 
@@ -229,21 +227,13 @@ def _rank(value: SSAValue) -> int:
 def _access_of(argument: SSAValue) -> Access:
     if not isinstance(argument.type, MemRefType):
         return Access.READ
-    uses = [use for use in argument.uses if not _is_copied(use)]
-    if all(_is_one_of(_READS, use.operation, Access.READ) for use in uses):
+    users = [use.operation for use in argument.uses]
+    if any(underlying(result) is not result for user in users for result in user.results):
+        return Access.READWRITE  # a view, whose uses are not those of the argument
+    found = {access_by(user, argument) for user in users} - {None}
+    if found <= {Access.READ}:
         return Access.READ
-    written = all(_is_one_of(_WRITES, use.operation, Access.WRITE) for use in uses)
-    return Access.WRITE if written else Access.READWRITE
-
-
-def _is_one_of(names: Collection[str], op: Operation, access: Access) -> bool:
-    """Whether `op` is one of these, or a pointer through which no more than that is done."""
-    return op.access.data is access if isinstance(op, AccessPtrOp) else op.name in names
-
-
-def _is_copied(use: Use) -> bool:
-    """Whether a use reads the buffer for an asynchronous copy."""
-    return isinstance(use.operation, AsyncCopyOp) and use.index == 0
+    return Access.WRITE if found == {Access.WRITE} else Access.READWRITE
 
 
 def _bytes(op: memref.AllocaOp) -> int:

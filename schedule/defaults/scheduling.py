@@ -86,7 +86,7 @@ def _schedules(
     for function in functions(module):
         if function.sym_name.data in skip or not _is_ours(function):
             continue
-        alone = ModuleOp([copy_of(function), *declared_callees(function)])
+        alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
         schedule = _Attempts(alone, function.sym_name.data, target).run(rules)
         if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
             found.append(_Scheduled(function, schedule))

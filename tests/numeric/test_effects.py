@@ -25,6 +25,7 @@ from weft.interp.intrinsics import recorded_calls
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.schedule.registry import PRIMITIVES
+from weft.schedule.defaults.default_schedule import DefaultSchedulePass
 from weft.support.errors import ScheduleError
 from weft.support.intrinsics import register_intrinsic, register_lowering, unregister_intrinsic
 from weft.tools.parsing import parse_text
@@ -521,3 +522,17 @@ def test_one_thread_does_what_stands_in_no_loop_over_threads() -> None:
         step.apply(Context(), module)
     assert "low.launch" in str(module)
     assert calls(module) == expected
+
+
+@pytest.mark.parametrize("target", ["llvm -mcpu=haswell", "cuda"])
+def test_default_schedules(target: str) -> None:
+    for program, places in (
+        (CHAIN, ("producer", "loop", "consumer")),
+        (SUM, ("init", "update")),
+        (PRODUCT, ("factor",)),
+    ):
+        for at in places:
+            module = written(program, at, "intrinsic")
+            before = module.clone()
+            DefaultSchedulePass(target).apply(Context(), module)
+            assert compare_modules(before, module) is None
