@@ -22,7 +22,14 @@ from weft.analysis.computed import is_fixed as is_fixed
 from weft.analysis.computed import is_symbol as is_symbol
 from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
-from weft.dialects.effects import effects_of, is_opaque, reachable_buffers, touches_memory, underlying
+from weft.dialects.effects import (
+    effects_of,
+    is_opaque,
+    is_same_elements,
+    reachable_buffers,
+    touches_memory,
+    underlying,
+)
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -254,10 +261,11 @@ def box_loops(op: AccessPtrOp) -> tuple[ForOp, ...]:
 def _access(
     op: Operation, buffer: SSAValue, indices: Sequence[SSAValue] | None, is_write: bool, context: Context
 ) -> Access:
+    known = indices if is_same_elements(buffer) else None
     return Access(
         op,
-        buffer,
-        None if indices is None else tuple(context.resolve(i) for i in indices),
+        underlying(buffer),
+        None if known is None else tuple(context.resolve(i) for i in known),
         is_write,
         context.loops,
         context.conditions,

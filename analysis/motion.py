@@ -8,7 +8,7 @@ from functools import partial
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_loop_value, range_of
+from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_symbol, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import is_one_place, symbols_in
@@ -196,7 +196,7 @@ def _shared_by(
         }
         texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
         reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(buffer)}"
-        moving = [*(v for v, _ in spatial), *(v for index in indices for v in index.values() if is_loop_value(v))]
+        moving = [*(v for v, _ in spatial), *(v for index in indices for v in index.values() if not is_symbol(v))]
         first_values, second_values = (
             {**symbols_in(point), **{v: point.get((role, v), 0) for v in moving}} for role in ("first", "second")
         )

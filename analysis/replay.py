@@ -17,6 +17,7 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_symbol
 from weft.analysis.index import Index, Quotient
+from weft.dialects.effects import underlying
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind
@@ -163,7 +164,7 @@ class Instance:
         """The buffer and the element of it that an access touches. Raises `NotTried`."""
         op = access.op
         if isinstance(op, memref.LoadOp | memref.StoreOp):
-            return op.memref, tuple(self.value(index) for index in op.indices)
+            return underlying(op.memref), tuple(self.value(index) for index in op.indices)
         if isinstance(op, AccessPtrOp) and access.indices is not None:
             box = [loop for loop in access.loops if loop.parent is None]
             if all(0 <= self.value(loop.induction_variable) < self.extent(loop.extent) for loop in box):

@@ -23,6 +23,7 @@ from weft.dialects.effects import (
     opaque_text,
     touches_memory,
     underlying,
+    views_of,
 )
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
@@ -141,21 +142,21 @@ def stored_buffer(op: Operation) -> SSAValue | None:
     """The buffer that `op` writes, itself or through the pointer that it takes."""
     # By the class itself: an abstract class costs more to ask, and this is asked of every operation.
     if type(op) is memref.StoreOp:
-        return op.memref
+        return underlying(op.memref)
     return op.buffer if type(op) is AtomicOp or (type(op) is AccessPtrOp and op.writes) else None
 
 
 def buffers_stored_by(op: Operation) -> tuple[SSAValue, ...]:
     """All buffers that `op` itself may write, among its operands."""
     if type(op) is memref.StoreOp:
-        return (op.memref,)
+        return (underlying(op.memref),)
     return () if type(op) is memref.LoadOp or not touches_memory(op) else _buffers(effects_of(op).writes)
 
 
 def buffers_loaded_by(op: Operation) -> tuple[SSAValue, ...]:
     """All buffers that `op` itself may read, among its operands."""
     if type(op) is memref.LoadOp:
-        return (op.memref,)
+        return (underlying(op.memref),)
     return () if type(op) is memref.StoreOp or not touches_memory(op) else _buffers(effects_of(op).reads)
 
 
@@ -170,6 +171,14 @@ def why_opaque(op: Operation, subject: str) -> Violation | None:
     return (
         None if found is None else Violation(f"{subject} {opaque_text(found)}", "not proved", {}, opaque_advice(found))
     )
+
+
+def why_named_twice(block: BlockOp) -> str | None:
+    """Why what a block accesses cannot be told from the buffers that its loads and stores name, or None."""
+    for op in operations_in(block):
+        if isinstance(op, memref.LoadOp | memref.StoreOp) and (root := underlying(op.memref)) is not op.memref:
+            return f'block "{block.label}" accesses {root.name_hint} under another name, {op.memref.name_hint}'
+    return None
 
 
 def takes_pointers(root: Operation) -> bool:
@@ -259,7 +268,7 @@ def why_not_complete(block: BlockOp) -> Violation | str | None:
         return f"{name} has an init: it is a reduction"
     if any(kind is IterKind.REDUCE for kind in block.kinds):
         return f"{name} has a reduce iterator"
-    return why_opaque(block, name) or _why_not_sole_writer(block, reads_own_output=False)
+    return why_opaque(block, name) or why_named_twice(block) or _why_not_sole_writer(block, reads_own_output=False)
 
 
 def why_not_reduction(block: BlockOp) -> Violation | str | None:
@@ -275,7 +284,7 @@ def why_not_reduction(block: BlockOp) -> Violation | str | None:
             continue
         if any(Index.of(i).depends_on(reduce_vars) for i in op.indices):
             return f"{name} stores to a place that depends on a reduce iterator"
-    opaque = why_opaque(block, name)
+    opaque = why_opaque(block, name) or why_named_twice(block)
     if opaque is not None:
         return opaque
     elsewhere = load_elsewhere(block)
@@ -311,7 +320,8 @@ def _why_not_sole_writer(block: BlockOp, *, reads_own_output: bool) -> str | Non
     name = f'block "{block.label}"'
     scope = scope_of(block)
     for buffer in buffers_written(block):
-        stores = (use.operation for use in buffer.uses if buffer in buffers_stored_by(use.operation))
+        uses = (use.operation for name_of_it in (buffer, *views_of(buffer)) for use in name_of_it.uses)
+        stores = (op for op in uses if buffer in buffers_stored_by(op))
         # Looking at all blocks of the scope is what this would cost.
         alone = all(is_inside(store, block) for store in stores)
         others = [] if alone else [b.label for b in writers_of(buffer, scope) if b is not block]

@@ -11,7 +11,7 @@ often as the program says and in that order, is not dropped, and is not run by s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
@@ -357,6 +357,23 @@ def underlying(buffer: SSAValue) -> SSAValue:
     return buffer
 
 
+def is_same_elements(buffer: SSAValue) -> bool:
+    """Whether indices of `buffer` are indices of the buffer that it is a view of."""
+    while isinstance(buffer, OpResult) and isinstance(buffer.op, _VIEWS):
+        if not isinstance(buffer.op, memref.CastOp | memref.MemorySpaceCastOp):
+            return False
+        buffer = buffer.op.source
+    return True
+
+
+def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
+    """The other names of a buffer, those of these too."""
+    for use in buffer.uses:
+        if isinstance(use.operation, _VIEWS):
+            yield use.operation.results[0]
+            yield from views_of(use.operation.results[0])
+
+
 def reachable_buffers(function: Operation) -> list[SSAValue]:
     """The buffers of a function that opaque ops in it may touch: all but temporaries that none of them takes."""
     found: dict[SSAValue, None] = {}
@@ -404,6 +421,7 @@ __all__ = [
     "effects_of",
     "is_opaque",
     "is_pure",
+    "is_same_elements",
     "only_computes",
     "op_name",
     "opaque_advice",
@@ -413,4 +431,5 @@ __all__ = [
     "state_effects",
     "touches_memory",
     "underlying",
+    "views_of",
 ]

@@ -16,7 +16,15 @@ from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import why_not_started_before
-from weft.analysis.structure import buffers_written, function_of, loops_around, parts_of, takes_pointers, why_opaque
+from weft.analysis.structure import (
+    buffers_written,
+    function_of,
+    loops_around,
+    parts_of,
+    takes_pointers,
+    why_named_twice,
+    why_opaque,
+)
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
@@ -404,7 +412,7 @@ class Blockize(MovingPrimitive):
         """The init of the whole tile runs before its updates: no update may look at the init of another element."""
         if block.init is None:
             return
-        self.require(5, why_opaque(block, block_text(block)), block, block_text(block))
+        self.require(5, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
         if takes_pointers(block):
             self.refuse(5, Violation("it takes pointers", "not proved"), block, block_text(block))
         stored = {

@@ -38,7 +38,7 @@ from weft.analysis.structure import (
     writers_of,
 )
 from weft.dialects import sched
-from weft.dialects.effects import touches_memory
+from weft.dialects.effects import touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
@@ -117,6 +117,10 @@ def free_label(function: Operation, wanted: str) -> str:
 def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], index: int, verb: str) -> SSAValue:
     """The index-th of the buffers that the block reads or writes."""
     if 0 <= index < len(buffers):
+        for view in views_of(buffers[index]):
+            if any(isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in view.uses):
+                detail = f"{buffer_name(buffers[index])} is accessed under another name too, {buffer_name(view)}"
+                primitive.refuse(1, detail, block, block_text(block))
         return buffers[index]
     listed = ", ".join(f"{at}: {buffer_name(b)}" for at, b in enumerate(buffers)) or "none"
     primitive.refuse(

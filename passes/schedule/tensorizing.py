@@ -16,7 +16,7 @@ from weft.analysis.combiners import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, Mismatch, match_body
-from weft.analysis.structure import buffers_written, copy_with_callees, function_of, why_opaque
+from weft.analysis.structure import buffers_written, copy_with_callees, function_of, why_named_twice, why_opaque
 from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -200,7 +200,7 @@ class Tensorize(MovingPrimitive):
             self._require_match_of_loop(self.target)
             return TensorizeLoopPlan(self.target, self.target, self.intrinsic)
         block = self.target
-        self.require(1, why_opaque(block, block_text(block)), block, block_text(block))
+        self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
         boxes = self._boxes(block, intrinsic)
         self._require_distinct(block, intrinsic, boxes)
         self._require_one_type(block, intrinsic)

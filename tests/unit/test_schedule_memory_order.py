@@ -202,3 +202,32 @@ def test_moves_in_a_block_stay_in_its_iteration() -> None:
     """What the consumer needs of a later iteration of the loop around the enclosing block is computed in its own."""
     sch = schedule({"A": (12,), "O": (8,)}, NESTED, (12,))
     refused(lambda: sch.reverse_compute_at("C", sch.get_loops("P")[0]), 5, "would read an element of X")
+
+
+SECOND_NAME = """
+func.func @f(%A: memref<8xf32>, %O: memref<8xf32>) {
+  %two = arith.constant 2.0 : f32
+  %B = "memref.cast"(%A) : (memref<8xf32>) -> memref<?xf32>
+  tir.for %i in 8 { tir.block "R" iters(%v: spatial<8>) = [%i] {
+    %a = memref.load %A[%v] : memref<8xf32>
+    memref.store %a, %O[%v] : memref<8xf32> } }
+  tir.for %j in 8 { tir.block "W" iters(%v: spatial<8>) = [%j] {
+    %x = affine.apply affine_map<(d0) -> (7 - d0)>(%v)
+    memref.store %two, %B[%x] : memref<?xf32> } }
+  func.return
+}"""
+
+
+def test_a_second_name_is_the_same_memory() -> None:
+    sch = weft.Schedule(weft.parse(SECOND_NAME, "f.mlir"))
+    loops = [*sch.get_loops("R"), *sch.get_loops("W")]
+    refused(lambda: sch.merge(*loops), 4, 'of block "R" reads A[4]', 'of block "W" writes A[4]')
+    refused(lambda: sch.cache_read("R", 0, "local"), 1, "A is accessed under another name too, B")
+    refused(lambda: sch.decompose_padding("W", loops[1]), 1, 'block "W" accesses A under another name, B')
+
+
+def test_iterators_with_one_value_are_part_of_a_counterexample() -> None:
+    head = "for w, i in T.grid(2, 1):\n    with T.block('S'):\n"
+    body = f"{head}        vw, v = T.axis.remap('SS', [w, i])\n        O[v + 1] = A[vw]"
+    sch = schedule({"A": (2,), "O": (2,)}, body)
+    refused(lambda: sch.pad_einsum("S", [1, 1]), 2, "(vw=0) and (vw=1) store to the same element of O")
