@@ -137,7 +137,12 @@ class Driver(threading.Thread):
     def __init__(self, seeds: queue.SimpleQueue[int], campaign: Campaign) -> None:
         super().__init__()
         self.seeds, self.campaign = seeds, campaign
+        self._hire()
+
+    def _hire(self) -> None:
+        """Start a worker; what that takes is no time of a case."""
         self.pipe, self.process = start(worker)
+        self.pipe.recv()
         self.done = 0
 
     def run(self) -> None:
@@ -149,8 +154,7 @@ class Driver(threading.Thread):
                 return
             if self.done == CASES_A_WORKER:
                 self._dismiss()
-                self.pipe, self.process = start(worker)
-                self.done = 0
+                self._hire()
             self.campaign.add(self._result(seed))
             self.done += 1
 
@@ -172,15 +176,15 @@ class Driver(threading.Thread):
             stage = CRASH
         self.process.kill()
         self.process.join()
-        self.pipe, self.process = start(worker)
-        self.done = 0
+        self._hire()
         return Result(seed, Statistics(), stage, told, 0.0)
 
 
 def worker(pipe: Connection) -> None:
-    """Runs the seeds that it is sent, until it is sent None."""
+    """Says that it is there, then runs the seeds that it is sent, until it is sent None."""
     import time
 
+    pipe.send("ready")
     while (task := pipe.recv()) is not None:
         seed, family = task
         started = time.process_time()
