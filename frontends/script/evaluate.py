@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import AttributeText
-from weft.frontends.script.constructs import Construct, DType, Namespace
+from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.emit import ScriptEmitter
 from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
 from weft.frontends.script.python_rules import (
@@ -291,6 +291,8 @@ class Evaluator:
                     return word
                 known = [*tir.FUNCTIONS, *tir.WORDS]
                 raise self.source.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
+            case IntrinsicWord():  # T.ptx_legacy.mma
+                return IntrinsicWord(f"{value.name}.{node.attr}", value.usage)
             case Buffer():
                 return self._of_buffer(node, value)
             case Expr() if node.attr in ("dtype", "astype"):

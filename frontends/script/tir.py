@@ -125,6 +125,7 @@ attr = Construct("attr", 'T.attr("1 : i8")')
 
 _INTRINSICS = re.compile(
     r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
+    r"|cuda|metal|webgpu|nvshmem|ptx|ptx_legacy"
 )
 
 

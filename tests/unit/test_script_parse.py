@@ -530,6 +530,7 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32"), n: T.in
             As = T.match_buffer(A[vi, 0:8], (8,), offset_factor=1)
             T.call_packed("f", T.tvm_tuple(As.data, T.tvm_tuple(8), As.elem_offset), -1, A[vi, 0], "_0", n)
             T.evaluate(T.tvm_storage_sync("shared", T.bool(False), -1))
+            T.ptx_legacy.ldmatrix(4, ".b16", A.data, vi)
             x: T.let[T.float32] = T.call_intrin("float32", "tirx.f", T.address_of(B[vi, 0]))
             y = T.call_llvm_intrin("int32", T.int32(7), x)
             B[vi, 0] = x + T.Cast("float32", y)
@@ -544,6 +545,7 @@ def test_functions_that_are_not_known_are_kept() -> None:
         "T.call_packed('f', T.tvm_tuple(T.access_ptr(A[0:8, 0:8], 'readwrite'), T.tvm_tuple(8), vi * 8), "
         "-1, A[vi, 0], '_0', n)",
         "T.tvm_storage_sync('shared', T.bool(False), -1)",
+        "T.ptx_legacy.ldmatrix(4, '.b16', T.access_ptr(A[0:8, 0:8], 'readwrite'), vi)",
         "x: T.float32 = T.call_intrin('float32', 'tirx.f', T.access_ptr(B[vi, 0], 'readwrite'))",
         "y: T.int32 = T.call_llvm_intrin('int32', T.int32(7), x)",
     ):
