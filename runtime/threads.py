@@ -26,6 +26,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ _requested: int | None = None
 """What `set_num_threads` asked for."""
 
 
+@checked
 def set_num_threads(count: int | None) -> None:
     """How many threads parallel loops use from now on, whatever their target says; None undoes it. Raises
     `ValueError` unless 1 <= count <= 256."""

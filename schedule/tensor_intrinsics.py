@@ -7,9 +7,11 @@ from xdsl.dialects.func import FuncOp
 
 from weft.interp.compare import Mismatch, compare_modules
 from weft.passes.schedule.intrinsics import add_intrinsic, intrinsic_of
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 
 
+@checked
 def register_tensor_intrinsic(
     name: str, description: ModuleOp, implementation: ModuleOp, *, override: bool = False
 ) -> None:

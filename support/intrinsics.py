@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target_kinds import target_kinds
 
@@ -60,6 +61,7 @@ _intrinsics: dict[str, Intrinsic] = {}
 _rules: dict[str, list[_Rule]] = {}
 
 
+@checked
 def register_intrinsic(
     name: str, *, pure: bool = True, meaning: Callable[..., float] | None = None, override: bool = False
 ) -> None:
@@ -76,6 +78,7 @@ def register_intrinsic(
     _intrinsics[name] = Intrinsic(name, pure, meaning)
 
 
+@checked
 def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Callable[[LoweringRule], LoweringRule]:
     """A decorator that registers a rule for the intrinsic or function of `math` called `name`.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _functions: dict[str, Callable[..., Any]] = {}
 
 
+@checked
 def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
     """A decorator that registers a function as `name`.
 

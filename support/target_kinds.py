@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from weft.support.argument_types import checked_methods
+from weft.support.argument_types import checked, checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
 
@@ -55,6 +55,7 @@ class TargetKind:
 _REGISTERED: Final[dict[str, TargetKind]] = {}
 
 
+@checked
 def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetKind:
     """Make a kind of target known by its name. Raises `CompileError` when the name is weft's own, or taken and
     `override` is not given."""

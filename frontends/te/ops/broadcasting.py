@@ -76,4 +76,4 @@ def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence
             *(read_broadcast(value, shape, indices) if isinstance(value, Tensor) else value for value in values)
         )
 
-    return compute(shape, element, name or what)
+    return compute(shape, element, what if name is None else name)

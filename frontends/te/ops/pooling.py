@@ -197,7 +197,7 @@ def _pool_function(kind: str, rank: int, doc: str, dtypes: str, equals: str) -> 
         name: str | None = None,
     ) -> Tensor:
         arguments = data, kernel, strides, padding, dilation, ceil_mode, True, layout
-        return _pool(label, kind, *arguments, rank, name or label)
+        return _pool(label, kind, *arguments, rank, label if name is None else name)
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = f"{doc}\n\n{_ARGUMENTS}\n\nDtypes: {dtypes}.\nEquals: `{equals}`."
@@ -220,7 +220,7 @@ def _average_pool(rank: int) -> AveragePool:
         name: str | None = None,
     ) -> Tensor:
         arguments = data, kernel, strides, padding, dilation, ceil_mode, count_include_pad, layout
-        return _pool(label, "avg", *arguments, rank, name or label)
+        return _pool(label, "avg", *arguments, rank, label if name is None else name)
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = (
