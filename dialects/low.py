@@ -59,7 +59,7 @@ from weft.dialects.low_kernel import KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS
 from weft.dialects.low_tiles import TILE_OPS
-from weft.dialects.strides import dynamic_extents
+from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.support.facts import CallFact
 from weft.support.locations import record_places
 
@@ -131,6 +131,40 @@ def params_of(function: FuncOp) -> tuple[ParamAttr, ...]:
     if not isinstance(params, ArrayAttr):
         raise VerifyException(f"function @{function.sym_name.data} has no {PARAMS}: it is not a low function")
     return tuple(p for p in params if isinstance(p, ParamAttr))
+
+
+def verify_signature(function: FuncOp) -> None:
+    """What a function says of its parameters (`low.params`, `low.symbols`, `low.assume`) fits them. Raises
+    `VerifyException`."""
+    name = f"@{function.sym_name.data}"
+    attribute = function.attributes[PARAMS]
+    if not isinstance(attribute, ArrayAttr) or not all(isinstance(p, ParamAttr) for p in attribute):
+        raise VerifyException(f"{PARAMS} of {name} lists #low.param, got {attribute}")
+    params, symbols = params_of(function), symbols_of(function)
+    inputs = function.function_type.inputs.data
+    if len(params) + len(symbols) != len(inputs):
+        raise VerifyException(
+            f"{name} has {len(inputs)} parameters, but {PARAMS} names {len(params)} and there are {len(symbols)} "
+            "symbols"
+        )
+    for symbol, type_ in zip(symbols, inputs[len(params) :], strict=True):
+        if not isinstance(type_, IndexType):
+            raise VerifyException(f"symbol '{symbol}' of {name} is an index, got {type_}")
+        if not any(symbol == named.data for param in params for named in param.symbols):
+            raise VerifyException(f"no parameter of {name} has an extent named {symbol}")
+    for param, type_ in zip(params, inputs, strict=False):
+        subject = f"parameter '{param.label.data}' of {name}"
+        if isinstance(param.type, MemRefType) != isinstance(type_, MemRefType):
+            raise VerifyException(f"{subject} is {param.type} to callers and {type_} here")
+        unknown = [symbol.data for symbol in param.symbols if symbol.data not in symbols]
+        if unknown:
+            raise VerifyException(f"{subject} names the extent '{unknown[0]}', which is not among {SYMBOLS}")
+        wanted = len(dynamic_extents(param.type)) + len(dynamic_strides(param.type))
+        if isinstance(type_, MemRefType) and len(param.symbols) != wanted:
+            raise VerifyException(
+                f"{subject} has {wanted} extents and strides that vary, {len(param.symbols)} are named"
+            )
+    facts_of(function)
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:

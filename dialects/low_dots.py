@@ -231,6 +231,9 @@ class TileInterleaveOp(IRDLOperation):
         source, target = _verify_box(self, self.source, count), _verify_box(self, self.target, count)
         if source != target:
             raise VerifyException(f"{self.name} moves {source} to {target}")
+        buffers = {pointer.owner.buffer for pointer in self.operands if isinstance(pointer.owner, AccessPtrOp)}
+        if len(buffers) == 1:
+            raise VerifyException(f"{self.name} moves elements between two buffers, got one")
 
 
 DOT_OPS: Final[tuple[type[IRDLOperation], ...]] = (DotOp, TileDotOp, TileInterleaveOp)

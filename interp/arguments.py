@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ from xdsl.dialects.builtin import (
 
 from weft.interp.shapes import EXTENTS, ConcreteShapes
 from weft.interp.signature import Signature
-from weft.interp.values import Array, carrier_dtype, narrow
+from weft.interp.values import MAX_ELEMENTS, Array, carrier_dtype, narrow
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -54,6 +55,10 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
         type_ = parameter.type
         if shape is not None and isinstance(type_, MemRefType | TensorType):
             element_type = cast("MemRefType[Attribute]", type_).element_type
+            if prod(shape) > MAX_ELEMENTS:
+                raise CompileError.at(
+                    function, f"parameter {parameter.name} has {prod(shape):,} elements, more than {MAX_ELEMENTS:,}"
+                )
             tensor = values.array(element_type, shape)
             if tensor is None:
                 raise CompileError.at(function, f"no random values of {element_type} for parameter {parameter.name}")

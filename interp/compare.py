@@ -280,6 +280,8 @@ def _outcome(interpreter: Interpreter, signature: Signature, arguments: Sequence
     try:
         with recorded_calls() as calls:
             results = interpreter.call(signature.function.sym_name.data, *copies)
+    except (TypeError, ValueError) as error:  # what calls say of arguments that the function does not take
+        return Failed(error if isinstance(error, CompileError) else CompileError(str(error)))
     except CompileError as error:
         return Failed(error)
     outcome: list[tuple[str, Any]] = []

@@ -118,7 +118,7 @@ def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ..
     """Call a compiled function; Python's errors in its source become `InterpreterError` about the op of the line."""
     try:
         return run(*arguments)
-    except (TypeError, ZeroDivisionError, IndexError, OverflowError) as error:
+    except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError) as error:
         raise _translated(error) from error
 
 
@@ -136,6 +136,8 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
 
 def _translated(error: Exception) -> Exception:
     place = _innermost(error.__traceback__)
+    if isinstance(error, MemoryError) and place is None:
+        return CompileError("the interpreter needs more memory than there is")
     if place is None:
         return InternalError(f"the interpreter failed outside interpreted code: {error!r}")
     frame, line = place
@@ -145,6 +147,8 @@ def _translated(error: Exception) -> Exception:
         return InternalError(f"the interpreter failed in a line of its own: {error!r}")
     if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
         return found
+    if isinstance(error, MemoryError):
+        return InterpreterError(op, f"'{op.name}' needs more memory than there is")
     if isinstance(error, ZeroDivisionError):
         return InterpreterError(op, f"'{op.name}' divides by zero")
     if isinstance(error, IndexError):

@@ -13,7 +13,7 @@ from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
 from weft.interp.low_gpu import emit_shared_alloca
 from weft.interp.registry import emits
-from weft.interp.values import element_count, flat_list
+from weft.interp.values import MAX_ELEMENTS, element_count, flat_list
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
         call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(sizes)}])"
         emitter.line(f"if min({', '.join(sizes)}, 0) < 0: {call}", op)
     count = " * ".join(str(extent) for extent in extents) or "1"
+    if sizes or element_count(type_.get_shape()) > MAX_ELEMENTS:
+        limit = emitter.constant(MAX_ELEMENTS, "limit")
+        emitter.line(f"if {count} > {limit}: {emitter.helper(too_large)}({emitter.operation_name(op)}, {count})", op)
     if isinstance(op, memref.AllocaOp) and type_.memory_space == SHARED and emitter.in_kernel:
         data = emit_shared_alloca(emitter, op, count)
     else:
@@ -42,6 +45,10 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
         emitter.line(f"{data} = [{fill}] * ({count})", op)
     emitter.bind_buffer(op.memref, data, extents)
     emitter.keep_private(op.memref)
+
+
+def too_large(op: Operation, count: int) -> None:
+    raise InterpreterError(op, f"'{op.name}' of {count:,} elements: the interpreter allocates at most {MAX_ELEMENTS:,}")
 
 
 def negative_extent(op: Operation, sizes: list[int]) -> None:

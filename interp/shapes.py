@@ -220,7 +220,7 @@ class ConcreteShapes:
                 total += 0 if callee is None else ConcreteShapes(callee, self.extents).work(find)
                 continue
             inner = sum(self._work(block.ops, find) for region in op.regions for block in region.blocks)
-            total += 1 + inner * self._iterations(op)
+            total += 1 + (max(inner, 1) * self._iterations(op) if op.regions else 0)
         return total
 
     def _iterations(self, op: Operation) -> int:

@@ -19,7 +19,7 @@ from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.rounding import wrap
-from weft.interp.values import Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
+from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -280,6 +280,11 @@ class Binding:
             numbers = [known[step] if isinstance(step, str) else step for step in steps]
             if any(step < 0 for step in numbers):
                 raise ValueError(f"argument {parameter.name}: the interpreter takes no negative strides, got {numbers}")
+            span = 1 + sum((extent - 1) * step for extent, step in zip(shape, numbers, strict=True))
+            if span > MAX_ELEMENTS:
+                raise ValueError(
+                    f"argument {parameter.name} spans {span:,} elements, the interpreter takes at most {MAX_ELEMENTS:,}"
+                )
             indices = np.indices(shape, sparse=True)
             offsets = (index * step for index, step in zip(indices, numbers, strict=True))
             places[parameter.name] = np.broadcast_to(sum(offsets, np.zeros((), np.int64)), shape)

@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, ClassVar
 from xdsl.printer import Printer
 from xdsl.targets.mlir import MLIRTarget
 
+from weft.support.errors import CompileError
+
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
@@ -23,7 +25,10 @@ class ScopedPrinter(Printer):
 
     def print_op(self, op: Operation) -> None:
         if not op.regions:
-            super().print_op(op)
+            try:
+                super().print_op(op)
+            except NotImplementedError as error:
+                raise CompileError.at(op, f"'{op.name}' holds a number that has no text here, such as f80") from error
             return
         self.enter_scope()
         super().print_op(op)

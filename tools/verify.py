@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import DimOp
+from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
-from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.low import PARAMS, verify_signature
+from weft.dialects.low_kernel import KERNEL
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 
@@ -48,14 +54,54 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
         _verify_region(operation, region, set() if isolated else visible, names)
     try:
+        if isinstance(operation, FuncOp):
+            _verify_function(operation)
+        elif isinstance(operation, DimOp | TensorDimOp):
+            _verify_dimension(operation)
         operation.verify(verify_nested_ops=False)
     except VerifyException as error:
-        raise CompileError.at(operation, f"{_subject(operation, str(error))}{error}") from None
+        place = _redefinition(operation) or operation
+        raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
     except Exception as error:
         # How verifiers fail on shapes of IR that their authors did not think of; xDSL's also raise bare exceptions.
         if _is_ours(operation) and not isinstance(error, ValueError):
             raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
+
+
+def _verify_function(function: FuncOp) -> None:
+    """What holds of functions at weft's levels."""
+    is_low = PARAMS in function.attributes
+    if is_low:
+        verify_signature(function)
+    blocks = len(function.body.blocks)
+    if blocks > 1 and (is_low or KERNEL in function.attributes or any(map(_is_ours, function.body.walk()))):
+        raise VerifyException(
+            f"@{function.sym_name.data} has {blocks} blocks, functions at the levels of weft have one"
+        )
+
+
+def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
+    """A dimension that is asked for by a constant is there."""
+    constant, type_ = dim.index.owner, dim.source.type
+    if not isinstance(constant, ConstantOp) or not isinstance(constant.value, IntegerAttr):
+        return
+    number = constant.value.value.data
+    if isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
+        raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
+
+
+def _redefinition(table: Operation) -> Operation | None:
+    """The first op of a symbol table whose symbol is defined before."""
+    known: set[str] = set()
+    if table.has_trait(SymbolTable, value_if_unregistered=False):
+        for op in table.regions[0].block.ops:
+            trait = op.get_trait(SymbolOpInterface)
+            symbol = None if trait is None else trait.get_sym_attr_name(op)
+            if symbol is not None and symbol.data in known:
+                return op
+            known.add("" if symbol is None else symbol.data)
+    return None
 
 
 def _subject(operation: Operation, message: str) -> str:

@@ -36,13 +36,17 @@ def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
     gpu = emitter.module.target.gpu
     limits = (2**31 - 1,) * 3 if gpu is None else gpu.max_grid if axis.startswith("block") else gpu.max_block
     emitter.facts[result] = facts.Fact(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
-    spelled = emitter.language.axes[axis]
+    spelled = emitter.language.axes.get(axis)
+    if spelled is None:
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")
     name = emitter.names.fresh(result.name_hint or f"{axis[0]}{axis[-1]}")
     emitter.line(f"const {emitter.language.types['idx32']} {name} = {spelled};")
     emitter.values[result] = Expr(name, "idx32")
 
 
 def emit_barrier(emitter: FunctionEmitter, op: Operation) -> None:
+    if not emitter.language.barrier:
+        raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")
     emitter.line(f"{emitter.language.barrier};")
 
 

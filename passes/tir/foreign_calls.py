@@ -122,8 +122,9 @@ def recast(
     if type_.get_num_dims() == 1:
         extents = [_product(shape, place)]
     strides: list[int | SSAValue] = [_product(extents[at + 1 :], place) for at in range(len(extents))]
-    # What the type says is static.
-    extents = [e if s == DYNAMIC_INDEX else s for e, s in zip(extents, type_.get_shape(), strict=True)]
+    extents = [
+        s if s != DYNAMIC_INDEX else _value(e, place) for e, s in zip(extents, type_.get_shape(), strict=True)
+    ]  # as the type says, static or not
     cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, type_)
     cast_.result.name_hint = buffer.name_hint
     _add(cast_, place)
@@ -138,9 +139,15 @@ def _product(factors: Iterable[int | SSAValue], place: Block | Operation) -> int
         product = factor if product is None else _binary(product, factor, place)
     if product is None or static == 1:
         return static if product is None else product
-    constant = index_constant(static)
+    return _binary(product, _value(static, place), place)
+
+
+def _value(number: int | SSAValue, place: Block | Operation) -> SSAValue:
+    if isinstance(number, SSAValue):
+        return number
+    constant = index_constant(number)
     _add(constant, place)
-    return _binary(product, constant.result, place)
+    return constant.result
 
 
 def _binary(left: SSAValue, right: SSAValue, place: Block | Operation) -> SSAValue:

@@ -109,7 +109,7 @@ func.func @power(%A: memref<8xf32>, %x: f64) attributes {
 // CHECK:         math.atan %{{.*}} : vector<2xf32>
 // CHECK-LABEL: @tensors
 // CHECK:         math.exp %{{.*}} : f32
-func.func @others(%a: f80, %b: vector<2x2xf32>, %c: vector<2xf32>) attributes {low.params = [], low.symbols = []} {
+func.func @others(%a: f80, %b: vector<2x2xf32>, %c: vector<2xf32>) attributes {low.params = [#low.param<"a", f80, read, []>, #low.param<"b", vector<2x2xf32>, read, []>, #low.param<"c", vector<2xf32>, read, []>], low.symbols = []} {
   %d = math.exp %a : f80
   %e = math.exp %b : vector<2x2xf32>
   %f = math.atan %c : vector<2xf32>

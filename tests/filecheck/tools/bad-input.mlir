@@ -1,0 +1,102 @@
+// RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'lower-graph,lower-tir-to-low{target=c}' -t c
+// What a program says wrongly is an error at its place, never one of the passes, the emitters or the interpreter.
+
+func.func @dimension(%A: memref<?xf32>) {
+  %c5 = arith.constant 5 : index
+  // expected-error@+1 {{'memref.dim' asks for dimension 5 of memref<?xf32>}}
+  %n = memref.dim %A, %c5 : memref<?xf32>
+  tir.for %i in %n { }
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{@blocks has 2 blocks, functions at the levels of weft have one}}
+func.func @blocks(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
+  cf.br ^bb1
+^bb1:
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @same(%A: memref<64xi8>) attributes {low.params = [#low.param<"A", memref<64xi8>, readwrite, []>], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %p = low.access_ptr %A[%c0] sizes [16] read : memref<64xi8>
+  %q = low.access_ptr %A[%c0] sizes [16] write : memref<64xi8>
+  // expected-error@+1 {{low.tile_interleave moves elements between two buffers, got one}}
+  low.tile_interleave %p, %c4 to %q {lanes = 4 : i64, rows = 4 : i64}
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{parameter 'A' of @extent names the extent 'm', which is not among low.symbols}}
+func.func @extent(%A: memref<?xf32>, %n: index) attributes {low.params = [#low.param<"A", memref<?xf32>, read, ["m"]>, #low.param<"B", memref<?xf32>, read, ["n"]>], low.symbols = []} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{no parameter of @symbol has an extent named n}}
+func.func @symbol(%A: memref<4xf32>, %n: index) attributes {low.params = [#low.param<"A", memref<4xf32>, read, []>], low.symbols = ["n"]} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{parameter 'A' of @kind is f32 to callers and memref<4xf32> here}}
+func.func @kind(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", f32, read, []>], low.symbols = []} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{low.params of @list lists #low.param, got [1 : i64]}}
+func.func @list(%A: memref<4xf32>) attributes {low.params = [1]} {
+  func.return
+}
+
+// -----
+
+func.func @thread(%A: memref<4xf32>) attributes {low.kernel = #low.kernel<[4, 1, 1], source = "thread">} {
+  // expected-error@+1 {{low.thread_id has no form in C: it stands in kernels}}
+  %t = low.thread_id "threadIdx.x" extent 4 : index
+  %a = memref.load %A[%t] : memref<4xf32>
+  memref.store %a, %A[%t] : memref<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @shuffle(%A: memref<4xf32>) attributes {low.kernel = #low.kernel<[32, 1, 1], source = "shuffle">} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = memref.load %A[%c0] : memref<4xf32>
+  // expected-error@+1 {{low.shuffle of f32 has no form in C}}
+  %b = low.shuffle up %a, %c1 width 32 : f32
+  memref.store %b, %A[%c0] : memref<4xf32>
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{a buffer has less than 2^63 bytes, got memref<1000000000000x1000000000000xf32>}}
+func.func @huge(%A: memref<1000000000000x1000000000000xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 4 { tir.block "B" iters(%v: spatial<4>) = [%i] {
+    memref.store %zero, %A[%v, %v] : memref<1000000000000x1000000000000xf32> } }
+  func.return
+}
+
+// -----
+
+func.func @twice() {
+  func.return
+}
+// expected-error@+1 {{'builtin.module': Redefinition of symbol "twice"}}
+func.func @twice() {
+  func.return
+}
