@@ -169,7 +169,12 @@ class Reindex(MovingPrimitive):
             self.refuse(3, "loop_partition made it one of several parts of a block", block, subject)
         place = child_towards(scope_of(block), block)
         indices = self._indices(buffer, place)
-        iterators = tuple(at for at, v in enumerate(block.iter_vars) if any(i.depends_on([v]) for i in indices))
+        simpler = tuple(index.simplified(range_of) for index in indices)
+        iterators = tuple(
+            at
+            for at, (v, extent) in enumerate(zip(block.iter_vars, block.extents, strict=True))
+            if any(i.depends_on([v]) for i in (indices if extent == 1 else simpler))
+        )
         if not iterators:
             self.refuse(2, f"no iterator is in the indices of {buffer_name(buffer)}", block, subject)
         self._require_all(buffer, iterators)
@@ -181,7 +186,7 @@ class Reindex(MovingPrimitive):
             extent = block.extents[at]
             if not isinstance(extent, int) and not is_fixed(extent):
                 self.refuse(6, f"the extent of %{block.iter_vars[at].name_hint or at} is not", block, subject)
-        return ReindexPlan(block, block, buffer, indices, iterators, reading, place)
+        return ReindexPlan(block, block, buffer, simpler, iterators, reading, place)
 
     def _indices(self, buffer: SSAValue, place: Operation) -> tuple[Index, ...]:
         """The indices of all accesses of the block."""
@@ -193,7 +198,7 @@ class Reindex(MovingPrimitive):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
                 self.refuse(2, f"{op.name} works on {name} as it lies", op, subject)
-            found.setdefault(tuple(Index.of(index).simplified(range_of) for index in op.indices), op)
+            found.setdefault(tuple(Index.of(index) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))
             self.refuse(2, f"it accesses {texts}", block, subject)
