@@ -160,7 +160,8 @@ def _converted(value: object, hint: object) -> Any:
             raise _WrongTypeError
         return _integer(int(value)) if isinstance(value, Integral) else float(value)
     if origin is not None and issubclass(origin, Mapping):
-        return _require(value, isinstance(value, Mapping))
+        _scan(_require(value, isinstance(value, Mapping)))
+        return value
     if origin is tuple or (origin is not None and origin is not Callable and issubclass(origin, Collection)):
         return _converted_sequence(value, origin, get_args(hint))
     if origin is Callable:
@@ -177,10 +178,11 @@ def _scan(value: object, depth: int = 0) -> None:
     """What takes nested lists takes no long integers, and no list that holds itself."""
     if isinstance(value, int):
         _integer(value)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple | Mapping):
         if depth > _DEEPEST:
             raise _WrongTypeError
-        for part in cast("Sequence[object]", value):
+        nested = cast("Mapping[str, object] | Sequence[object]", value)
+        for part in nested.values() if isinstance(nested, Mapping) else nested:
             _scan(part, depth + 1)
 
 

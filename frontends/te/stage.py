@@ -320,7 +320,7 @@ class StageSchedule:
         return made.op.outputs[0]
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Tensor | Operation]) -> Tensor:
-        """Let `readers`, all the stages that read `tensor`, read a copy of it in a memory scope.
+        """Let the stages `readers` read a copy of `tensor` in a memory scope.
 
         Returns the tensor of the copying stage. Comes before requests of the readers.
         """
@@ -338,12 +338,8 @@ class StageSchedule:
             if source is not None:
                 written = buffers_written(cast("BlockOp", run.schedule.get(run.block(source))))
                 buffer = written[tensor.value_index].name_hint or buffer
-            copy = run.schedule.cache_read(first, buffer, scope)
-            known = {run.schedule.get(run.block(stage)) for stage in stages}
-            for other in run.schedule.get_consumers(copy):
-                if run.schedule.get(other) not in known:
-                    label = cast("BlockOp", run.schedule.get(other)).label
-                    raise error(f"cache_read of {tensor.name}: block '{label}' reads it too, and is no listed reader")
+            blocks = [run.block(stage) for stage in stages]
+            copy = run.schedule.cache_read(first, buffer, scope, consumer_blocks=blocks)
             run.enter(made, copy)
 
         self._makers.append(make)

@@ -36,6 +36,7 @@ def deep(depth: int) -> list[Any]:
         (lambda s, i: s.set_scope(3, 0, "local"), TypeError, "set_scope: argument 'block' must be BlockHandle or str"),
         (lambda s, i: s.rfactor("B", 0), TypeError, "rfactor: argument 'loop' must be LoopHandle, got 'B'"),
         (lambda s, i: s.annotate(i, "x", [[2**70]]), ValueError, "'ann_val' takes integers of at most 64 bits, got"),
+        (lambda s, i: s.annotate(i, "x", {"k": [2**70]}), ValueError, "'ann_val' takes integers of at most 64 bits"),
         (lambda s, i: s.annotate(i, "x", deep(99)), TypeError, "annotate: argument 'ann_val' must be"),
         (lambda s, i: s.transform_block_layout("B", 1), TypeError, "'index_map' must be a function or AffineMap"),
         (

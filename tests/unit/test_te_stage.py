@@ -219,8 +219,7 @@ def test_caches_are_stages() -> None:
     reader = te.compute(b.shape, lambda i, j: b[i, j], name="R")
     s = te.create_schedule([c.op, reader.op])
     s.cache_read(b, "local", [c])
-    with pytest.raises(weft.CompileError, match="cache_read of B: block 'R' reads it too, and is no listed reader"):
-        weft.lower(s, [a, b])
+    assert "memref.load %B[" in str(weft.lower(s, [a, b])).partition('"R"')[2]  # no listed reader
 
 
 def test_rfactor_makes_a_stage() -> None:
