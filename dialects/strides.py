@@ -43,6 +43,8 @@ def layout_problem(type_: MemRefType[Attribute]) -> str | None:
         return f"buffers are row-major or strided, got the layout of {type_}"
     if type_.layout.get_offset() not in (0, None):
         return f"a buffer starts at its first element: the offset is 0 or ?, got {type_}"
+    if any(stride is not None and not -(2**63) <= stride < 2**63 for stride in type_.layout.get_strides()):
+        return f"strides fit 64 bits, got {type_}"
     if len(type_.layout.strides.data) != type_.get_num_dims():
         return f"{type_} has {type_.get_num_dims()} dimensions and {len(type_.layout.strides.data)} strides"
     return None

@@ -208,6 +208,8 @@ class LocatedParser(BitsParser):
             )
         if any(_divides_by_nothing(node) for expr in index_map.results for node in expr.dfs()):
             self.raise_error("an index expression divides by positive constants only", start, self.pos)
+        if any(map(is_too_large, index_map.results)):
+            self.raise_error("a constant of an index expression fits 64 bits", start, self.pos)
         return index_map, values
 
 
@@ -221,6 +223,13 @@ def _divides_by_nothing(expr: AffineExpr) -> bool:
         and isinstance(expr.rhs, AffineConstantExpr)
         and expr.rhs.value <= 0
     )
+
+
+def is_too_large(expr: AffineExpr) -> bool:
+    """Whether an index expression has a constant that is no 64-bit integer."""
+    from xdsl.ir.affine import AffineConstantExpr
+
+    return any(isinstance(node, AffineConstantExpr) and not -(2**63) <= node.value < 2**63 for node in expr.dfs())
 
 
 def _placed(error: ParseError, line_offset: int) -> CompileError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
@@ -21,6 +22,7 @@ from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
+from weft.tools.parsing import is_too_large
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation, Region, SSAValue
@@ -58,6 +60,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_function(operation)
         elif isinstance(operation, DimOp | TensorDimOp):
             _verify_dimension(operation)
+        elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
+            raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
         operation.verify(verify_nested_ops=False)
     except VerifyException as error:
         place = _redefinition(operation) or operation

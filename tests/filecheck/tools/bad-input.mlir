@@ -100,3 +100,29 @@ func.func @twice() {
 func.func @twice() {
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{parameter A: strides fit 64 bits, got memref<4xf32, strided<[9223372036854775808]>>}}
+func.func @stride(%A: memref<4xf32, strided<[9223372036854775808]>>) attributes {tir.function} {
+  func.return
+}
+
+// -----
+
+func.func @offset(%A: memref<?xf32>, %i: index) {
+  // expected-error@+1 {{a constant of 'affine.apply' fits 64 bits, got affine_map<(d0) -> ((d0 + 9223372036854775808))>}}
+  %j = affine.apply affine_map<(d0) -> (d0 + 9223372036854775808)>(%i)
+  func.return
+}
+
+// -----
+
+func.func @binding(%A: memref<?xf32>) {
+  tir.for %i in 4 {
+    // expected-error@+1 {{a constant of an index expression fits 64 bits}}
+    tir.block "B" iters(%v: spatial<4>) = [%i + 9223372036854775808] {
+    }
+  }
+  func.return
+}
