@@ -75,11 +75,11 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
 
 def _verify_function(function: FuncOp) -> None:
     """What holds of functions at weft's levels."""
-    is_low = PARAMS in function.attributes
-    if is_low:
+    is_low = PARAMS in function.attributes or KERNEL in function.attributes
+    if PARAMS in function.attributes:
         verify_signature(function)
     blocks = len(function.body.blocks)
-    if blocks > 1 and (is_low or KERNEL in function.attributes or any(map(_is_ours, function.body.walk()))):
+    if blocks != 1 and (is_low or (blocks > 1 and any(map(_is_ours, function.body.walk())))):
         raise VerifyException(
             f"@{function.sym_name.data} has {blocks} blocks, functions at the levels of weft have one"
         )

@@ -1,7 +1,7 @@
 """Mutated IR files through the whole driver: `python tests/fuzz/run_mutations.py 20000 [FIRST_SEED] [--jobs 2]`.
 
 Each case is parsed, verified, given to every pipeline, emitter and the interpreter, in worker processes whose memory
-and time are limited. A finding is a crash of the process, a case that takes more than ten seconds in one run, and an
+and time are limited. A finding is a crash of the process, a run that takes more than ten processor seconds, and an
 error that is not about the input: an internal error.
 """
 
@@ -102,9 +102,9 @@ def problems(text: str) -> Iterator[tuple[str, str]]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGPROF, stop)
     for arguments, driver in zip(RUNS, drivers(), strict=True):
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         try:
             _status(driver, text, StringIO())
         except Hang:
@@ -113,7 +113,7 @@ def problems(text: str) -> Iterator[tuple[str, str]]:
             if not is_users(error) and not isinstance(error, RecursionError):
                 yield " ".join(arguments), traceback.format_exc(limit=-6)
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _work(connection: Connection) -> None:

@@ -126,3 +126,9 @@ func.func @binding(%A: memref<?xf32>) {
   }
   func.return
 }
+
+// -----
+
+// expected-error@+1 {{@nothing has 0 blocks, functions at the levels of weft have one}}
+func.func @nothing() attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
+}
