@@ -85,6 +85,10 @@ class Conflict:
         if self.exact:
             told = f"{self.describe()} {consequence}"
             return Violation(told, "refuted", self.counterexample(), legal, replay=self.happens)
+        if self.first.indices is None or self.second.indices is None:
+            return Violation(
+                f"{self.describe()}, which may be the same element, {consequence}", "not proved", {}, legal
+            )
         return Violation(
             f"{self.describe()} may touch the same element: the subscripts or conditions are not affine",
             "not proved",

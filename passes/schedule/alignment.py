@@ -13,6 +13,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.dependence import buffer_name
 from weft.analysis.structure import buffers_written
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
@@ -105,5 +106,5 @@ class StorageAlign(Primitive):
             if isinstance(user, memref.LoadOp | memref.StoreOp | memref.DimOp | StrideOp | AccessRegionOp):
                 continue
             if not (isinstance(user, AccessPtrOp) and has_strides):
-                self.refuse(5, f"{user.name} may", user, subject)
+                self.refuse(5, f"{op_name(user)} may", user, subject)
         return StorageAlignPlan(owner, owner, axis, self.factor, self.offset)

@@ -38,7 +38,7 @@ from weft.analysis.structure import (
     writers_of,
 )
 from weft.dialects import sched
-from weft.dialects.effects import touches_memory, views_of
+from weft.dialects.effects import op_name, touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
@@ -77,7 +77,7 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
     """Why an op that uses a buffer cannot use one of another type instead: it takes all of it, as it is."""
     if isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp) or not touches_memory(op):
         return None
-    return f"{op.name} takes all of {buffer_name(buffer)}"
+    return f"{op_name(op)} takes all of {buffer_name(buffer)}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class CacheRead(MovingPrimitive):
             writes = buffer in buffers_stored_by(user)
             if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
                 self.refuse(
-                    3, f"{user.name} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject
+                    3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject
                 )
             if any(is_inside(user, reader) for reader in readers):
                 self.require(3, why_not_redirected(user, buffer), user, subject)

@@ -37,6 +37,7 @@ from weft.analysis.structure import (
 )
 from weft.analysis.threads import is_shared
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AssumeShapeOp
@@ -129,7 +130,7 @@ class ComputeAt(Move):
                 if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
                     continue
                 around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
-                name = user.name if around is None else f'block "{around.label}"'
+                name = op_name(user) if around is None else f'block "{around.label}"'
                 if not is_inside(user, self.loop):
                     detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
                     self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user, subject)

@@ -33,6 +33,7 @@ from weft.analysis.structure import (
     why_not_complete,
 )
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
@@ -196,7 +197,7 @@ def require_uses_inside(
         if isinstance(use.operation, AccessPtrOp):
             primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
         if not any(is_inside(use.operation, block) for block in blocks):
-            detail = f"{use.operation.name} outside of the blocks of its scope uses {buffer_name(buffer)}"
+            detail = f"{op_name(use.operation)} outside of the blocks of its scope uses {buffer_name(buffer)}"
             primitive.refuse(requirement, detail, use.operation, subject)
 
 

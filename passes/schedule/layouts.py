@@ -31,6 +31,7 @@ from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, buffers_read, buffers_written, function_of, stored_buffer
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
@@ -332,11 +333,11 @@ class TransformLayout(MovingPrimitive):
         for use in buffer.uses:
             user = use.operation
             if isinstance(user, memref.DimOp) and not Index.of(user.index).is_constant:
-                self.refuse(6, f"{user.name} asks for an extent that is known at run time", user, subject)
+                self.refuse(6, f"{op_name(user)} asks for an extent that is known at run time", user, subject)
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):
-                self.refuse(6, f"{user.name} works on {name} as it lies", user, subject)
+                self.refuse(6, f"{op_name(user)} works on {name} as it lies", user, subject)
         if is_temporary(buffer):
             return
         for at, extent in enumerate(layout.old_extents):

@@ -32,6 +32,7 @@ from weft.analysis.structure import (
     writers_of,
 )
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -197,7 +198,7 @@ class Reindex(MovingPrimitive):
             if not is_inside(op, block) or isinstance(op, AccessRegionOp):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
-                self.refuse(2, f"{op.name} works on {name} as it lies", op, subject)
+                self.refuse(2, f"{op_name(op)} works on {name} as it lies", op, subject)
             found.setdefault(tuple(Index.of(index) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))
@@ -241,7 +242,7 @@ class Reindex(MovingPrimitive):
         for use in buffer.uses:
             op = use.operation
             if is_inside(op, place) and buffer in buffers_stored_by(op):
-                self.refuse(4, f"{op.name} writes {buffer_name(buffer)} there", op, block_text(self.block))
+                self.refuse(4, f"{op_name(op)} writes {buffer_name(buffer)} there", op, block_text(self.block))
         self.require(4, disturbed_by_opaque((place,), buffer, writes=True), self.block, block_text(self.block))
 
     def _require_own(self, buffer: SSAValue, place: Operation, iterators: Sequence[int]) -> None:
@@ -251,7 +252,7 @@ class Reindex(MovingPrimitive):
             self.refuse(5, f'block "{others[0].label}" writes {name} too', others[0], subject)
         for use in buffer.uses:
             if is_inside(use.operation, place) and not is_inside(use.operation, block):
-                self.refuse(5, f"{use.operation.name} accesses {name} in the nest", use.operation, subject)
+                self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation, subject)
         self.require(5, disturbed_by_opaque((place,), buffer), block, subject)
         if reads_earlier(block, buffer):
             self.refuse(5, f"it reads {name} as it was before", block, subject)

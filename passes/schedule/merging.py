@@ -19,7 +19,7 @@ from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
 from weft.dialects import sched
-from weft.dialects.effects import is_pure
+from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_structure import require_loops, why_not_serial
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
@@ -141,7 +141,7 @@ def _home(loop: ForOp) -> Block | None:
 
 def _what(op: Operation) -> str:
     """How a message names an op between loops."""
-    return f"{op.name} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op.name
+    return f"{op_name(op)} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op_name(op)
 
 
 def _extent_text(loop: ForOp) -> str:

@@ -18,7 +18,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, loops_around, why_not_complete
 from weft.dialects import sched
-from weft.dialects.effects import only_computes
+from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
@@ -276,7 +276,7 @@ class DecomposePadding(Primitive):
         store = single_store(self, 3, block)
         for op in block.body.block.ops:
             if op is not store and not isinstance(op, scf.IfOp | AccessRegionOp) and not only_computes(op):
-                self.refuse(3, f"{op.name} stands in it", op, subject)
+                self.refuse(3, f"{op_name(op)} stands in it", op, subject)
         choice = store.value.owner
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
             self.refuse(3, "what it stores is no choice between two values", store, subject)

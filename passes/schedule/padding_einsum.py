@@ -19,7 +19,7 @@ from weft.analysis.index import Index
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
 from weft.dialects import sched
-from weft.dialects.effects import is_pure
+from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -153,9 +153,9 @@ class PadEinsum(MovingPrimitive):
         self.require(2, shared_element(block), block, subject)
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
-                self.refuse(2, f"{op.name} stands in it", op, subject)
+                self.refuse(2, f"{op_name(op)} stands in it", op, subject)
             if op.name in _NOT_TOTAL and not _has_safe_divisor(op):
-                self.refuse(2, f"{op.name} is not defined for all operands", op, subject)
+                self.refuse(2, f"{op_name(op)} is not defined for all operands", op, subject)
 
     def _grown(self, subject: str) -> dict[int, Index]:
         """The extents that change."""

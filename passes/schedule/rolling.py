@@ -29,6 +29,7 @@ from weft.analysis.structure import (
     why_not_reduction,
 )
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -188,7 +189,7 @@ class RollingBuffer(MovingPrimitive):
         for use in buffer.uses:
             user = use.operation
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
-                self.refuse(2, f"{user.name} uses {buffer_name(buffer)}", user, subject)
+                self.refuse(2, f"{op_name(user)} uses {buffer_name(buffer)}", user, subject)
             if not is_inside(user, block) and not precedes(block, user):
                 self.refuse(2, f"{_owner_text(user)} reads {buffer_name(buffer)} before", user, subject)
         return owner

@@ -347,30 +347,36 @@ TOUCH = {
     "opaque op": ("", '"other.touch"(%T) : (memref<8x6xf32>) -> ()'),
     "op that writes": ("", '"other.op"(%T) : (memref<8x6xf32>) -> ()'),
 }
-PASSED: dict[str, tuple[Steps, bool]] = {
-    "compute_inline": (lambda s: s.compute_inline("T"), False),
-    "compute_at": (lambda s: s.compute_at("T", loop(s, "D")), False),
-    "reverse_compute_at": (lambda s: s.reverse_compute_at("D", loop(s, "T")), False),
-    "reverse_compute_inline": (lambda s: s.reverse_compute_inline("D"), False),
-    "cache_read": (lambda s: s.cache_read("D", 0, "local"), False),
-    "set_scope": (lambda s: s.set_scope("T", 0, "local"), False),
-    "storage_align": (lambda s: s.storage_align("T", 0, 0, 4, 1), False),
-    "transform_layout": (lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)), False),
-    "parallel": (lambda s: s.parallel(loop(s, "D")), True),
-    "cache_write": (lambda s: s.cache_write("E", 0, "local"), True),
+PASSED: dict[str, tuple[Steps, str | None]] = {
+    "compute_inline": (lambda s: s.compute_inline("T"), "OP outside of the blocks of its scope uses T"),
+    "compute_at": (lambda s: s.compute_at("T", loop(s, "D")), "OP reads T and is not under the loop"),
+    "reverse_compute_at": (
+        lambda s: s.reverse_compute_at("D", loop(s, "T")),
+        "effects|writes T, which may be the same element, and would change places",
+    ),
+    "reverse_compute_inline": (lambda s: s.reverse_compute_inline("D"), "OP outside of the blocks of its scope uses T"),
+    "cache_read": (lambda s: s.cache_read("D", 0, "local"), "OP outside of the blocks of the scope writes T"),
+    "set_scope": (lambda s: s.set_scope("T", 0, "local"), "OP takes all of T"),
+    "storage_align": (lambda s: s.storage_align("T", 0, 0, 4, 1), "without gaps\n  OP may"),
+    "transform_layout": (
+        lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)),
+        "OP works on T as it lies",
+    ),
+    "parallel": (lambda s: s.parallel(loop(s, "D")), None),
+    "cache_write": (lambda s: s.cache_write("E", 0, "local"), None),
 }
 
 
 @pytest.mark.parametrize("name", PASSED)
 def test_an_op_that_takes_a_buffer_touches_all_of_it(name: str) -> None:
-    step, legal = PASSED[name]
+    step, message = PASSED[name]
     weft.register_operation("other.op", levels=("tir",), effects=("write",), override=True)
     for pure, touch in TOUCH.values():
         sch = Schedule(parse(TOUCHED.replace("PURE", pure).replace("TOUCH", touch)))
-        if legal:
+        if message is None:
             step(sch)
         else:
-            with pytest.raises(ScheduleError):
+            with pytest.raises(ScheduleError, match=message.replace("OP", r"(func\.call|other\.op|other\.touch)")):
                 step(sch)
 
 
