@@ -438,7 +438,7 @@ def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
         left = as_expr(left)
         return left, number_as(right_number, left.dtype, str(left))
     left, right = as_expr(left), as_expr(right)
-    if left.is_index != right.is_index and "int32" in (left.dtype, right.dtype):
+    if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
         # An index beside an int32 is one.
         left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
         right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
