@@ -19,7 +19,6 @@
 func.func @f(%B: memref<32xf32>, %m: index)
     attributes {tir.threads_in_step, low.params = [#low.param<"B", memref<32xf32>, write, []>, #low.param<"m", index, read, []>], low.symbols = []} {
   %zero = arith.constant 0.0 : f32
-  tir.assume [%m] <= [8]
   tir.for %b in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
     tir.for %t in 1 thread_binding<"threadIdx.x"> {
       %Small = memref.alloca() {alignment = 16 : i64} : memref<8xf32, "local">

@@ -84,7 +84,7 @@ func.func @scatter(%P: memref<8x2xindex>, %B: memref<?x4xf32>) {
   }
   func.return
 }
-func.func @caller(%P: memref<8x2xindex>, %B: memref<?x4xf32>) {
+func.func @caller(%P: memref<8x2xindex>, %B: memref<?x4xf32>) attributes {tir.function} {
   func.call @scatter(%P, %B) : (memref<8x2xindex>, memref<?x4xf32>) -> ()
   func.return
 }

@@ -80,6 +80,8 @@ func.func @stay(%A: memref<4096xf32>, %C: memref<64xf32>, %x: f32, %n: index) {
 
 // What only the outermost of the loops repeats.
 func.func @scalar(%A: memref<4096xf32>, %C: memref<4096xf32>, %n: index) {
+  tir.assume [0] <= [%n]
+  tir.assume [%n] < [4096]
   tir.for %i in 8 unrolled {
     %p = affine.apply affine_map<(d0) -> (d0 * 16)> (%n)
     low.prefetch %A[%p] {lanes = 1} : memref<4096xf32>

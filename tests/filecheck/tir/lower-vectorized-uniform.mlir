@@ -2,6 +2,7 @@
 
 // The sides of the comparison differ between lanes, its outcome does not: one condition for all, and no mask.
 func.func @uniform(%A: memref<?xf32>, %n: index, %o: index) {
+  tir.assume [0] <= [%o]
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 vectorized {
     %x = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%o, %i)
@@ -23,6 +24,7 @@ func.func @uniform(%A: memref<?xf32>, %n: index, %o: index) {
 
 // The other way round, and from the side: at least 8 * %n of them are there.
 func.func @at_least(%A: memref<?xf32>, %n: index, %o: index) {
+  tir.assume [0] <= [%o]
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 vectorized {
     %x = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1 + 16)> (%o, %i)
@@ -43,6 +45,7 @@ func.func @at_least(%A: memref<?xf32>, %n: index, %o: index) {
 
 // A vector lies across the end: the bound is no multiple of the lanes,
 func.func @across(%A: memref<?xf32>, %n: index, %o: index) {
+  tir.assume [0] <= [%o]
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 vectorized {
     %x = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%o, %i)
@@ -61,6 +64,7 @@ func.func @across(%A: memref<?xf32>, %n: index, %o: index) {
 
 // or lanes begin between multiples of it,
 func.func @shifted(%A: memref<?xf32>, %n: index, %o: index) {
+  tir.assume [0] <= [%o]
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 vectorized {
     %x = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1 + 1)> (%o, %i)
@@ -80,6 +84,7 @@ func.func @shifted(%A: memref<?xf32>, %n: index, %o: index) {
 
 // and equality holds for one lane only.
 func.func @equal(%A: memref<?xf32>, %n: index, %o: index) {
+  tir.assume [0] <= [%o]
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 vectorized {
     %x = affine.apply affine_map<(d0, d1) -> (d0 * 8 + d1)> (%o, %i)

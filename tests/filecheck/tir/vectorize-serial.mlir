@@ -73,6 +73,8 @@ func.func @long(%A: memref<1000xf32>) {
 
 // What is computed, what is transposed, what may be overwritten before it is read, what is looked up: these stay.
 func.func @others(%A: memref<32xf32>, %N: memref<32xindex>, %B: memref<32xf32>, %T: memref<32x32xf32>, %k: index) {
+  tir.assume [0] <= [%k]
+  tir.assume [%k] < [32]
   tir.for %i in 32 {
     %a = memref.load %A[%i] : memref<32xf32>
     %b = arith.addf %a, %a : f32
