@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 
 import weft
-from weft import Schedule
+from weft import Schedule, te
 from weft.analysis.accesses import WORLD, accesses
 from weft.dialects.effects import effects_of, op_name
 from weft.dialects.levels import unregister_operation
@@ -542,3 +542,14 @@ def test_default_schedules(target: str) -> None:
             before = module.clone()
             DefaultSchedulePass(target).apply(Context(), module)
             assert compare_modules(before, module) is None
+
+
+def test_a_reduction_within_an_expression_is_not_split_off() -> None:
+    A, k = te.placeholder((4, 8), name="A"), te.reduce_axis((0, 8), name="k")
+    S = te.compute((4,), lambda i: te.sum(te.call_intrin("float32", "seen", A[i, k]), axis=k), name="S")
+    te.create_func([A, S])
+    B = te.compute((4,), lambda i: te.sum(te.call_intrin("float32", "seen", A[i, k]), axis=k) * 2.0, name="B")
+    with pytest.raises(
+        weft.CompileError, match=r'te\.compute "B" calls @seen, which may have effects.* tensor of its own'
+    ):
+        te.create_func([A, B])
