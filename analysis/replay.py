@@ -312,6 +312,24 @@ def runs_twice(domain: Domain, fixed: Sequence[ForOp], first: Point, second: Poi
     return tried(question, otherwise)
 
 
+def starts_late(domain: Domain, steps: Sequence[int], first: Point, second: Point) -> bool:
+    """Whether the second point of the loops of a domain runs later than the first one, and starts the reduction over
+    the iterators at the positions `steps` that the first one is a step of."""
+
+    def question() -> bool:
+        one, other = Instance(_values(first)), Instance(_values(second))
+        same = (index for at, index in enumerate(domain.bindings) if at not in steps)
+        order = [[instance.value(loop.induction_variable) for loop in domain.loops] for instance in (one, other)]
+        return (
+            order[0] < order[1]
+            and all(one.number(index) == other.number(index) for index in same)
+            and all(other.number(domain.bindings[at]) == 0 for at in steps)
+            and all(_holds(domain, instance) for instance in (one, other))
+        )
+
+    return tried(question)
+
+
 def run_one(first: Domain, at: Point, second: Domain, other_at: Point) -> bool:
     """Whether a point of the loops of each of two domains run one instance; True where that cannot be tried out."""
 

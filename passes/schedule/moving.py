@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product, takewhile
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from weft.analysis.dependence import conflict_between, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import loops_around_both, shared_element
-from weft.analysis.replay import runs_twice
+from weft.analysis.replay import runs_twice, starts_late
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
@@ -360,7 +361,8 @@ class Move(MovingPrimitive):
             }
             texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
             detail = f"iteration {texts[0]} would update an element that iteration {texts[1]} starts"
-            self.refuse(requirement, Violation(detail, counterexample=points), block, block_text(block))
+            replay = partial(starts_late, question, steps, *found)
+            self.refuse(requirement, Violation(detail, counterexample=points, replay=replay), block, block_text(block))
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
         """The outer loops each of whose iterations starts the accumulations of the block again."""
