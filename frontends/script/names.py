@@ -46,6 +46,11 @@ class Names:
         self._scopes[0].add(word)
         return word
 
+    def release(self, name: str) -> None:
+        """Make a name free again that was taken for what could not be printed so."""
+        for scope in self._scopes:
+            scope.discard(name)
+
     @contextmanager
     def scope(self) -> Generator[None]:
         """Names taken inside are free again after it."""

@@ -163,6 +163,7 @@ class StatementPrinter:
 
         extents = self._shadow.attempt(ops, raised, produce)
         if extents is None:
+            self._shadow.words.release(name)
             return False
         rest = iter(extents)
         shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
