@@ -150,6 +150,9 @@ class Reference:
     def _record(self, interpreter_of: InterpreterOf, function: FuncOp, seed: int, tries: int, max_work: int) -> None:
         name = function.sym_name.data
         interpreter = interpreter_of("forward")
+        if len(function.body.blocks) != 1:
+            self.skipped[name] = f"the interpreter runs functions of one block, it has {len(function.body.blocks)}"
+            return
         try:
             signature = Signature.of(function)
             dynamic = any(DYNAMIC_INDEX in _shape_of(p.type) for p in signature.parameters)

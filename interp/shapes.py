@@ -217,7 +217,8 @@ class ConcreteShapes:
         for op in ops:
             if isinstance(op, CallOp | CallTirOp):
                 callee = find(op.callee.string_value())
-                total += 0 if callee is None else ConcreteShapes(callee, self.extents).work(find)
+                if callee is not None and len(callee.body.blocks) == 1:
+                    total += ConcreteShapes(callee, self.extents).work(find)
                 continue
             inner = sum(self._work(block.ops, find) for region in op.regions for block in region.blocks)
             total += 1 + (max(inner, 1) * self._iterations(op) if op.regions else 0)

@@ -79,7 +79,7 @@ def parameter_names(function: FuncOp) -> list[str]:
     """The names of a function's parameters: the hints of its arguments."""
     if function.is_declaration:
         return [f"arg{position}" for position in range(len(function.function_type.inputs))]
-    return [a.name_hint or f"arg{a.index}" for a in function.body.block.args]
+    return [a.name_hint or f"arg{a.index}" for a in function.body.blocks[0].args]
 
 
 def _extent_names(name: str, type_: Attribute) -> tuple[str, ...]:

@@ -28,6 +28,15 @@ func.func @iterations() {
 
 // -----
 
+// CHECK: note: --validate did not compare @branches: the interpreter runs functions of one block, it has 2
+func.func @branches() {
+  cf.br ^bb1
+^bb1:
+  func.return
+}
+
+// -----
+
 func.func @number() -> f80 {
   // expected-error@+1 {{'arith.constant' holds a number that has no text here, such as f80}}
   %x = arith.constant 1.0 : f80
