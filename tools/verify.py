@@ -6,13 +6,14 @@ operation is verified by itself, innermost first, after its operands were checke
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.memref import DimOp
+from xdsl.dialects.memref import DimOp, GlobalOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
@@ -60,6 +61,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_function(operation)
         elif isinstance(operation, DimOp | TensorDimOp):
             _verify_dimension(operation)
+        elif isinstance(operation, GlobalOp) and prod(operation.type.get_shape()) >= 1 << 31:
+            raise VerifyException(f"'{operation.name}' has less than 2^31 elements, got {operation.type}")
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
         operation.verify(verify_nested_ops=False)

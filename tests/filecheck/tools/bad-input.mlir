@@ -132,3 +132,8 @@ func.func @binding(%A: memref<?xf32>) {
 // expected-error@+1 {{@nothing has 0 blocks, functions at the levels of weft have one}}
 func.func @nothing() attributes {low.kernel = #low.kernel<[32, 1, 1], source = "x">} {
 }
+
+// -----
+
+// expected-error@+1 {{'memref.global' has less than 2^31 elements, got memref<4294967296xf32>}}
+"memref.global"() <{sym_name = "g", sym_visibility = "private", type = memref<4294967296xf32>, initial_value}> : () -> ()
