@@ -27,7 +27,7 @@ func.func @loops(%A: memref<4xf32>) {
 // -----
 
 // CHECK: a loop that is marked low.unroll needs constant bounds and a constant step
-func.func @unrolled(%n: index) attributes {low.params = [], low.symbols = ["n"]} {
+func.func @unrolled(%n: index) attributes {low.params = [#low.param<"n", index, read, []>], low.symbols = []} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %n step %c1 {
