@@ -75,7 +75,7 @@ def _without_leftovers(method: Callable[..., R]) -> Callable[..., R]:
             return method(self, *args, **keywords)
         except Exception:
             while (step := steps.last_op) is not last and isinstance(step, GetBlockOp):
-                steps.erase_op(step)
+                steps.erase_op(step, safe_erase=False)  # the refused step, which is in no trace, may still use it
             raise
 
     return call

@@ -146,6 +146,14 @@ def full_domain(extent: int | SSAValue) -> IterDomain:
     return IterDomain(Index({}), extent, clipped=False)
 
 
+def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
+    """The dimension whose index is an iterator of a block plus what is fixed in an instance of it."""
+    for at, index in enumerate(indices):
+        if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
+            return at
+    return None
+
+
 def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
     """The domain of an iterator of which `span` is needed.
 
@@ -209,13 +217,16 @@ class Move(MovingPrimitive):
         if isinstance(inverse, Violation):
             self.refuse(requirement, inverse, own.op, subject)
         variables = [variable for variable in domain if variable in block.iter_vars]
+        # An iterator of one value takes it in iterations where guards let the element be, and in no others.
+        units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, own.indices, block)) is not None}
         moved: list[Access] = []
         for other in others:
             if other.indices is None:
-                return dict.fromkeys(variables)
-            moved.append(replace(other, indices=inverse.instance(other.indices)[: len(variables)]))
+                return dict.fromkeys([*variables, *units])
+            shifts = [other.indices[at] - own.indices[at] + Index({v: 1}) for v, at in units.items()]
+            moved.append(replace(other, indices=(*inverse.instance(other.indices)[: len(variables)], *shifts)))
         box = box_of(moved, self.loop, by_all_threads=by_all_threads)
-        return dict(zip(variables, box, strict=True))
+        return dict(zip([*variables, *units], box, strict=True))
 
     def require_block_kind(self, requirement: int) -> None:
         """Complete or reduction blocks can be cut into pieces."""

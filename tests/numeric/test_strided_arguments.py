@@ -137,7 +137,7 @@ def test_calls_between_functions_hand_strides_on() -> None:
         } } }
       func.return
     }
-    func.func @outer(%A: memref<4x8xf32, strided<[24, 1]>>) {
+    func.func @outer(%A: memref<4x8xf32, strided<[24, 1]>>) attributes {tir.function} {
       %X = "memref.cast"(%A) : (memref<4x8xf32, strided<[24, 1]>>) -> memref<4x8xf32, strided<[?, 1]>>
       func.call @fill(%X) : (memref<4x8xf32, strided<[?, 1]>>) -> ()
       func.return

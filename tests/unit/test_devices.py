@@ -169,7 +169,9 @@ def test_host_code_reads_well() -> None:
 
 HOST = """
 builtin.module {
-  func.func @main(%x: index, %y: index, %w: i32) attributes {low.params = [], low.symbols = []} {
+  func.func @main(%x: index, %y: index, %w: i32) attributes {
+    low.params = [#low.param<"x", index, read, []>, #low.param<"y", index, read, []>, #low.param<"w", i32, read, []>],
+    low.symbols = []} {
     BODY
     low.launch @k blocks(%r, %c1, %c1) threads(%c1, %c1, %c1) ()
     func.return
