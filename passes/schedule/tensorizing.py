@@ -16,7 +16,14 @@ from weft.analysis.combiners import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, Mismatch, match_body
-from weft.analysis.structure import buffers_written, copy_with_callees, function_of, why_named_twice, why_opaque
+from weft.analysis.structure import (
+    buffers_written,
+    copy_with_callees,
+    function_of,
+    is_inside,
+    why_named_twice,
+    why_opaque,
+)
 from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -235,9 +242,15 @@ class Tensorize(MovingPrimitive):
                 subject,
             )
         try:
-            return match_body(content, block.body.block)
+            boxes = match_body(content, block.body.block)
         except Mismatch as mismatch:
             self.refuse(2 if mismatch.about_buffers else 1, mismatch.message, mismatch.found, subject)
+        for box in boxes.values():
+            for value in (value for index in box.corner for value in index.values()):
+                if isinstance(value.owner, Operation) and is_inside(value.owner, block):
+                    detail = f"where the box of {buffer_name(box.buffer)} begins is computed in the block"
+                    self.refuse(2, Violation(detail, "not proved"), value.owner, subject)
+        return boxes
 
     def _require_distinct(self, block: BlockOp, intrinsic: TensorIntrinsic, boxes: Mapping[SSAValue, Box]) -> None:
         written = set(buffers_written(block))

@@ -60,8 +60,9 @@ class Bind(Primitive):
        memory; blocks of threads, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
        the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
-    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times, or the extents
-       are static, and guards keep the further iterations of those that run less often from running a block
+    5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times, or the axis is
+       threadIdx.x|y|z, the extents are static, and guards keep the further iterations of those that run less often from
+       running a block
     6. the loop is not inside a vectorized loop
     7. what is combined by atomic operations are sums, minima, maxima, bitwise and, or of elements of 32 or 64 bits in
        memory of the device
@@ -126,7 +127,8 @@ class Bind(Primitive):
         if all(Index.of(other.extent) == Index.of(loop.extent) for other in found):
             return (), 0
         for other in found[1:]:
-            if not isinstance(loop.extent, int) or not isinstance(other.extent, int):
+            # Blocks of threads do not wait for each other, as the threads of one do between such loops.
+            if axis not in THREAD_AXES or not isinstance(loop.extent, int) or not isinstance(other.extent, int):
                 detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
                 self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
         extent = max(other.extent for other in found if isinstance(other.extent, int))

@@ -265,7 +265,7 @@ sched.func @steps {
 }"""
     )
     assert "requirement 4, what is copied was written" in message
-    assert 'the copy would hold P[8], which "P" never writes' in message
+    assert "the copy would hold P[8], which nothing writes" in message
 
 
 def test_the_init_of_a_blockized_reduction_keeps_guards_on_loops_of_both_kinds() -> None:
