@@ -120,12 +120,6 @@ def _is_combined(element: Attribute) -> bool:
     return isinstance(element, Float32Type | Float64Type)
 
 
-def kernel_around(loop: ForOp) -> ForOp:
-    """The outermost bound loop around `loop`, or itself: what becomes a kernel."""
-    bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
-    return bound[-1] if bound else loop
-
-
 def why_not_atomic(block: BlockOp, loop: ForOp, kernel: ForOp) -> tuple[int, Violation] | None:
     """Why `block` may not combine over `loop` by atomic operations, by requirement of `bind`; None when it may."""
     updates = atomic_updates(block)

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from weft.analysis.accesses import Access, Context, accesses, range_of
 from weft.analysis.coverage import Domain, instance_of_both, missed_instance, repeated_instance
 from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
-from weft.analysis.independence import carried_conflict
+from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import read_is_covered, uncovered_element
 from weft.analysis.replay import is_outside, run_one, runs_twice
@@ -35,7 +35,7 @@ from weft.analysis.structure import (
     precedes,
     stored_buffer,
 )
-from weft.analysis.threads import axis_of, nested_binding
+from weft.analysis.threads import axis_of, block_conflict, kernel_around, nested_binding
 from weft.dialects.effects import opaque_op
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessPtrOp
@@ -74,6 +74,8 @@ def check_function(function: FuncOp) -> None:
         if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
             check_independence(op)
             check_thread_axis(op)
+            if axis_of(op) is not None and kernel_around(op) is op:
+                check_blocks(op)
 
 
 def check_independence(loop: ForOp) -> None:
@@ -90,6 +92,16 @@ def check_independence(loop: ForOp) -> None:
     if conflict is not None and conflict.exact and conflict.may_happen():
         kind = loop.kind.data.value
         raise CompileError.at(loop, f"the loop is {kind}, but {conflict.describe()} at the same time")
+
+
+def check_blocks(kernel: ForOp) -> None:
+    """Blocks of threads pass nothing to each other from one loop over them to another one in the kernel."""
+    try:
+        conflict = block_conflict(kernel)
+    except NotProved:
+        return
+    if conflict is not None and conflict.exact and conflict.may_happen():
+        raise CompileError.at(conflict.second.op, f"{conflict.describe()} in another block of threads: {NO_WAIT}")
 
 
 def check_thread_axis(loop: ForOp) -> None:

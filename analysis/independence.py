@@ -20,6 +20,7 @@ from weft.analysis.motion import shared_element
 from weft.analysis.privacy import has_own
 from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
+from weft.analysis.threads import block_conflict
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
@@ -89,6 +90,23 @@ def dependent_iterations(
     if conflict is None:
         return None
     return conflict.violation(consequence, _reduction_advice(conflict))
+
+
+def dependent_blocks(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Violation | None:
+    """Why loops of a kernel over the blocks of threads may not run as one, or None when they are proved to pass nothing
+    to each other. `bound` is taken to be bound to `axis`."""
+    try:
+        conflict = block_conflict(kernel, bound, axis)
+    except NotProved as error:
+        return undecided(error)
+    if conflict is None:
+        return None
+    return conflict.violation(
+        f"in another block of threads: {NO_WAIT}", "another axis, or a kernel of its own for each"
+    )
+
+
+NO_WAIT = "these do not wait for each other"
 
 
 def _reduction_advice(conflict: Conflict) -> str | None:

@@ -9,12 +9,13 @@ iteration t of the inner loop (*cooperative fetching*).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, product
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from weft.analysis.accesses import Access
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict, conflict_between
 from weft.analysis.replay import Order
 from weft.analysis.structure import ancestors, stored_buffer
@@ -178,3 +179,47 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
             if conflict is not None:
                 return conflict
     return None
+
+
+def kernel_around(loop: ForOp) -> ForOp:
+    """The outermost bound loop around `loop`, or itself: what becomes a kernel."""
+    bound = [op for op in ancestors(loop) if isinstance(op, ForOp) and axis_of(op) is not None]
+    return bound[-1] if bound else loop
+
+
+def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Conflict | None:
+    """An element that a block of threads touches in one loop of `kernel` over a block axis, and another block of
+    threads in another loop over that axis, one of them writing. `bound` is taken to be bound to `axis`.
+
+    The loops become one: what an iteration of the first leaves for another iteration of the second would have to pass
+    from one block of threads to another, and these do not wait for each other. Of memory that each block of threads
+    has of its own, only what one writes and the other one reads counts. Raises `NotProved`.
+    """
+    loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
+    axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops if loop.extent != 1}
+    over_blocks = [loop for loop, axis in axes.items() if axis in BLOCK_AXES]
+    outside = [op for op in ancestors(kernel) if isinstance(op, ForOp)]
+    for one, other in combinations(over_blocks, 2):
+        if axes[one] != axes[other] or one.is_ancestor(other):
+            continue
+        for first, second in product(accesses(one), accesses(other)):
+            writes = first.is_write + second.is_write
+            if first.buffer is not second.buffer or not writes:
+                continue
+            if writes == 2 and _is_of_each_block(first.buffer):
+                continue
+            for backwards in (False, True):
+
+                def ordered(order: Order, one: ForOp = one, other: ForOp = other, backwards: bool = backwards) -> None:
+                    (order.later if backwards else order.earlier)(one, other)
+
+                conflict = conflict_between(first, second, outside, ordered)
+                if conflict is not None:
+                    return conflict
+    return None
+
+
+def _is_of_each_block(buffer: SSAValue) -> bool:
+    """Whether each block of threads has a buffer of its own: it is in memory of the threads."""
+    space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
+    return isinstance(space, StringAttr) and space.data.partition(".")[0] != "global"

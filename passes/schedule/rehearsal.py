@@ -28,7 +28,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.loop_kinds import reduces_in_lanes
 from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
-from weft.support.errors import InternalError
+from weft.support.errors import InternalError, Violation
 
 KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
@@ -81,20 +81,20 @@ class MovingPrimitive(Primitive):
             if not isinstance(op, ForOp) or not _runs_in_parallel(op):
                 continue
             loop = originals.get(op)
-            inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
-            together = axis_of(op) in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(op)
-            reductions = not together
-            consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
-            violation = dependent_iterations(op, consequence, reductions=reductions, inits=inits)
-            if violation is None:
-                continue
-            if (
-                isinstance(loop, ForOp)
-                and dependent_iterations(loop, "", reductions=reductions, inits=inits) is not None
-            ):
-                continue  # it was so before
+            violation = _dependent(op)
+            if violation is None or (isinstance(loop, ForOp) and _dependent(loop) is not None):
+                continue  # or it was so before
             legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
             self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)
+
+
+def _dependent(loop: ForOp) -> Violation | None:
+    """Why the iterations of a loop may not run at once, as it says."""
+    axis = axis_of(loop)
+    together = axis in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(loop)
+    inits = axis not in THREAD_AXES  # threads reduce together, as bind allows
+    consequence = f"and %{loop.induction_variable.name_hint} is {loop.kind.data.value}"
+    return dependent_iterations(loop, consequence, reductions=not together, inits=inits)
 
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:

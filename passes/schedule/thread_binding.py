@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from weft.analysis.atomics import combining_loop, kernel_around, why_not_atomic
-from weft.analysis.independence import dependent_iterations
+from weft.analysis.atomics import combining_loop, why_not_atomic
+from weft.analysis.independence import dependent_blocks, dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of
-from weft.analysis.threads import VIRTUAL, loops_of_axis, nested_binding
+from weft.analysis.threads import VIRTUAL, kernel_around, loops_of_axis, nested_binding
 from weft.dialects import sched
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
@@ -61,14 +61,16 @@ class Bind(Primitive):
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
        the inner one fills shared memory in the same way whatever the outer one is at: then the threads do it together
     5. an axis has one extent in a nest: other loops of the nest that are bound to it run as many times, or the axis is
-       threadIdx.x|y|z, the extents are static, and guards keep the further iterations of those that run less often from
-       running a block
+       blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards keep the further iterations of those that
+       run less often from running a block
     6. the loop is not inside a vectorized loop
     7. what is combined by atomic operations are sums, minima, maxima, bitwise and, or of elements of 32 or 64 bits in
        memory of the device
     8. it starts in an earlier kernel: the block has no init (`decompose_reduction`), and no other block in the same
        nest of bound loops writes the element
     9. no other block in that nest reads the element
+    10. on `blockIdx`: where another loop of the nest is bound to the axis, no iteration of the one touches what another
+        iteration of the other writes. The loops run as one, and blocks of threads do not wait for each other
 
     To bind a reduction over floats asks for sums in another order, and by atomic operations for another one in each
     run: results differ by rounding. Each iteration is an atomic operation on memory of the device; with `rfactor`
@@ -95,6 +97,7 @@ class Bind(Primitive):
         "what blocks of threads combine has atomic operations",
         "what blocks of threads combine into starts in an earlier kernel",
         "nothing else in the kernel reads what blocks of threads combine into",
+        "blocks of threads pass nothing to each other",
     )
 
     loop: ForOp
@@ -116,7 +119,9 @@ class Bind(Primitive):
         for parent in ancestors(loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
                 self.refuse(6, f"loop {operation_text(parent)} around it is vectorized", parent)
-        self._require_atomic_updates(kernel_around(loop))
+        kernel = kernel_around(loop)
+        self._require_atomic_updates(kernel)
+        self.require(10, dependent_blocks(kernel, loop, axis), loop)
         return BindPlan(loop, loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
@@ -127,8 +132,11 @@ class Bind(Primitive):
         if all(Index.of(other.extent) == Index.of(loop.extent) for other in found):
             return (), 0
         for other in found[1:]:
-            # Blocks of threads do not wait for each other, as the threads of one do between such loops.
-            if axis not in THREAD_AXES or not isinstance(loop.extent, int) or not isinstance(other.extent, int):
+            if (
+                axis not in (*THREAD_AXES, *BLOCK_AXES)
+                or not isinstance(loop.extent, int)
+                or not isinstance(other.extent, int)
+            ):
                 detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
                 self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
         extent = max(other.extent for other in found if isinstance(other.extent, int))

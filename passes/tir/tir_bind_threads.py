@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from xdsl.context import Context
 from xdsl.dialects import memref, scf
@@ -13,8 +14,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from weft.analysis.accesses import accesses
+from weft.analysis.dependence import conflict_between
+from weft.analysis.independence import NO_WAIT
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import ancestors, buffers_stored_by, stored_buffer
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import ancestors, buffers_stored_by, is_inside, stored_buffer
 from weft.analysis.threads import (
     VIRTUAL_AXES,
     axis_of,
@@ -161,6 +166,7 @@ class _Binder:
         self.root = root
         self.target = target
         self.loops = {axis: list(loops_of_axis(root, axis)) for axis in AXES}
+        self.outside = [op for op in ancestors(root) if isinstance(op, ForOp)]
 
     def run(self) -> None:
         self.check_stores()
@@ -287,6 +293,8 @@ class _Binder:
                 _require_no_reduction(block, around[-1])
             if not around:
                 if _writes_own_memory_only(block):
+                    if axis in BLOCK_AXES:
+                        self.require_no_values_of_others(block, axis)
                     continue
                 if axis in BLOCK_AXES:
                     raise CompileError.at(
@@ -304,6 +312,20 @@ class _Binder:
                 added.append((Index.of(variable), Index({}, own)))
         if added:
             add_guards(block, added)
+
+    def require_no_values_of_others(self, block: BlockOp, axis: str) -> None:
+        """What all blocks of threads run reads nothing that one of them writes."""
+        writes = [access for loop in self.loops[axis] for access in accesses(loop) if access.is_write]
+        for read, write in product(accesses(block), writes):
+            if read.buffer is not write.buffer or is_inside(write.op, block):
+                continue
+            try:
+                conflict = conflict_between(write, read, self.outside, lambda order: None)
+            except NotProved:
+                continue
+            if conflict is not None and conflict.exact:
+                detail = f"{conflict.describe()}, in each block of threads along {axis}: {NO_WAIT}"
+                raise CompileError.at(read.op, detail)
 
 
 def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import OpResult
 from xdsl.passes import ModulePass
 
-from weft.analysis.atomics import AtomicUpdate, atomic_updates, combining_loop, kernel_around, why_not_atomic
+from weft.analysis.atomics import AtomicUpdate, atomic_updates, combining_loop, why_not_atomic
 from weft.analysis.structure import ancestors
-from weft.analysis.threads import axis_of
+from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind

@@ -67,6 +67,26 @@ func.func @f(%A: memref<4x?xf32>, %E: memref<4x3xf32>, %F: memref<4x5xf32>) {
   }
   func.return
 }"""
+PASSED_ON = """
+func.func @f(%A: memref<2x4xf32>, %C: memref<2x4xf32>) {
+  %T = memref.alloc() : memref<2x4xf32>
+  %last = arith.constant 3 : index
+  tir.for %z in 2 {
+    tir.for %j in 4 {
+      tir.block "T" iters(%v: spatial<2>, %w: spatial<4>) = [%z, %j] {
+        %a = memref.load %A[%v, %w] : memref<2x4xf32>
+        memref.store %a, %T[%v, %w] : memref<2x4xf32>
+      } }
+    tir.for %p in 4 {
+      tir.block "C" iters(%v: spatial<2>, %w: spatial<4>) = [%z, %p] {
+        %x = arith.subi %last, %w : index
+        %a = memref.load %T[%v, %x] : memref<2x4xf32>
+        memref.store %a, %C[%v, %w] : memref<2x4xf32>
+      } }
+  }
+  func.return
+}"""
+"""The second loop reads what other iterations of the first write."""
 LOOP_SHAPES = [
     Refusal(
         "bind", 1, PLAIN, lambda s: s.bind(loop(s, "X"), "threadIdx.w"), r"'threadIdx.w' is not one\n(.*\n)+.*vthread"
@@ -125,6 +145,25 @@ LOOP_SHAPES = [
         lambda s: s.bind(loop(s, "X", 1), "threadIdx.x"),
         "loop %i around it is vectorized",
         prepare=lambda s: s.vectorize(loop(s, "X")),
+    ),
+    Refusal(
+        "bind",
+        10,
+        PASSED_ON,
+        lambda s: s.bind(loop(s, "C", 1), "blockIdx.y"),
+        r"\(z=0, j=0\) of block \"T\" writes T\[0, 0\]; iteration \(z=0, p=3\) of block \"C\" reads T\[0, 0\] "
+        "in another block of threads: these do not wait for each other",
+        ...,
+        prepare=lambda s: (s.bind(loop(s, "T"), "blockIdx.x"), s.bind(loop(s, "T", 1), "blockIdx.y")),
+    ),
+    Refusal(
+        "bind",
+        10,
+        PASSED_ON,
+        lambda s: s.bind(loop(s, "T"), "blockIdx.x"),
+        r"block \"C\" reads T\[0, 0\] in another block of threads",
+        ...,
+        prepare=lambda s: [s.bind(loop(s, name, 1), "blockIdx.y") for name in ("T", "C")],
     ),
     Refusal("merge", 1, PRODUCER_CONSUMER, lambda s: s.merge(loop(s, "C"), loop(s, "B")), "does not come after loop"),
     Refusal("merge", 1, PRODUCER_CONSUMER, lambda s: s.merge(loop(s, "C"), loop(s, "C")), "a loop is named twice"),

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 from index_map_programs import chain, stage
-from loop_shape_refusals import TWO_LENGTHS
+from loop_shape_refusals import PASSED_ON, TWO_LENGTHS
 from schedule_checks import check_schedule, refused
 from schedule_programs import PROGRAMS
 
@@ -63,18 +63,20 @@ def test_the_rest_is_a_part(factors: list[int]) -> None:
     check_schedule(module, sch, run=False)
 
 
+@pytest.mark.parametrize("axis", ["threadIdx.x", "blockIdx.y"])
 @pytest.mark.parametrize("order", ["short first", "long first"])
-def test_loops_of_several_extents_on_one_axis(order: str) -> None:
+def test_loops_of_several_extents_on_one_axis(order: str, axis: str) -> None:
     """The shorter one runs as often as the longer one, under a guard."""
     module = weft.parse(TWO_LENGTHS.replace("      memref.store %x, %E[%i, %j] : memref<4x3xf32>\n", ""))
     sch = weft.Schedule(module)
     sch.bind(sch.get_loops("X")[0], "blockIdx.x")
     for block in ("X", "Z") if order == "short first" else ("Z", "X"):
-        sch.bind(sch.get_loops(block)[1], "threadIdx.x")
+        sch.bind(sch.get_loops(block)[1], axis)
     assert [sch.get(sch.get_loops(block)[1]).extent for block in ("X", "Z")] == [5, 5]
     assert "where [%j] < [3]" in str(sch.mod)
     check_schedule(module, sch)
-    assert weft.build(sch.mod, target="opencl").get_source("opencl")
+    if axis == "threadIdx.x":  # "Y" is in no loop over blockIdx.y
+        assert weft.build(sch.mod, target="opencl").get_source("opencl")
 
 
 @pytest.mark.parametrize("axis", [0, -1])
@@ -98,3 +100,14 @@ def test_the_reduction_of_an_outer_block_is_decomposed_there() -> None:
     refused(lambda: sch.decompose_reduction("Y", sch.get_loops("Y")[2]), 1, 'block "Y" has no init', legal)
     sch.decompose_reduction(outer, k0)
     check_schedule(module, sch)
+
+
+def test_blocks_of_threads_that_pass_nothing_on_share_an_axis() -> None:
+    """Each reads what it wrote itself: the loops become one."""
+    module = weft.parse(PASSED_ON.replace("%T[%v, %x]", "%T[%v, %w]"))
+    sch = weft.Schedule(module)
+    sch.bind(sch.get_loops("T")[0], "blockIdx.x")
+    for block in ("T", "C"):
+        sch.bind(sch.get_loops(block)[1], "blockIdx.y")
+    check_schedule(module, sch)
+    assert weft.build(sch.mod, target="opencl").get_source("opencl").count("__kernel") == 1

@@ -88,3 +88,33 @@ func.func @grid(%B: memref<70000xf32>) {
   }
   func.return
 }
+
+// -----
+
+// What all blocks of threads run cannot wait for one of them.
+// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0]; iteration (z=0, j=0) of block "L" reads T[0], in each block of threads along blockIdx.y: these do not wait for each other
+func.func @wait(%A: memref<8xf32>, %C: memref<8xf32>) {
+  %T = memref.alloc() : memref<8xf32>
+  %L = memref.alloc() : memref<8xf32, "local">
+  tir.for %z in 1 thread_binding<"blockIdx.x"> {
+    tir.for %j in 8 thread_binding<"blockIdx.y"> {
+      tir.block "T" iters(%v: spatial<8>) = [%j] {
+        %a = memref.load %A[%v] : memref<8xf32>
+        memref.store %a, %T[%v] : memref<8xf32>
+      }
+    }
+    tir.for %j in 8 {
+      tir.block "L" iters(%v: spatial<8>) = [%j] {
+        %a = memref.load %T[%v] : memref<8xf32>
+        memref.store %a, %L[%v] : memref<8xf32, "local">
+      }
+    }
+    tir.for %j in 8 thread_binding<"blockIdx.y"> {
+      tir.block "C" iters(%v: spatial<8>) = [%j] {
+        %a = memref.load %L[%v] : memref<8xf32, "local">
+        memref.store %a, %C[%v] : memref<8xf32>
+      }
+    }
+  }
+  func.return
+}

@@ -136,3 +136,28 @@ func.func @loop_without_blocks(%A: memref<4xf32>) {
   }
   func.return
 }
+
+// -----
+
+// The loops over blocks of threads become one.
+// CHECK: error: iteration (z=0, j=0) of block "T" writes T[0, 0]; iteration (z=0, p=3) of block "C" reads T[0, 0] in another block of threads: these do not wait for each other
+func.func @passed_on(%A: memref<2x4xf32>, %C: memref<2x4xf32>) {
+  %T = memref.alloc() : memref<2x4xf32>
+  %last = arith.constant 3 : index
+  tir.for %z in 2 thread_binding<"blockIdx.x"> {
+    tir.for %j in 4 thread_binding<"blockIdx.y"> {
+      tir.block "T" iters(%v: spatial<2>, %w: spatial<4>) = [%z, %j] {
+        %a = memref.load %A[%v, %w] : memref<2x4xf32>
+        memref.store %a, %T[%v, %w] : memref<2x4xf32>
+      }
+    }
+    tir.for %p in 4 thread_binding<"blockIdx.y"> {
+      tir.block "C" iters(%v: spatial<2>, %w: spatial<4>) = [%z, %p] {
+        %x = arith.subi %last, %w : index
+        %a = memref.load %T[%v, %x] : memref<2x4xf32>
+        memref.store %a, %C[%v, %w] : memref<2x4xf32>
+      }
+    }
+  }
+  func.return
+}
