@@ -1,27 +1,18 @@
-"""The tables and the page of schedule primitives, from their definitions.
+"""The page of schedule primitives, from their definitions: `python -m weft.tools.primitive_docs > docs/primitives.md`.
 
-    python -m weft.tools.primitive_docs > docs/primitives.md      # the page
-    python -m weft.tools.primitive_docs --table                   # the short table
-    python -m weft.tools.primitive_docs --write                   # both: docs/primitives.md, README.md between marks
-
-Tests compare the files with what this prints, so they cannot fall behind.
+A test compares the page with the output.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 from weft.dialects import sched
 from weft.passes.schedule.primitive_passes import pass_name, primitive_pass
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
 from weft.passes.schedule.sampling import SampleCategorical, SampleComputeLocation, SamplePerfectTile
 from weft.schedule.schedule import Schedule
-from weft.support.errors import CompileError
-
-START, END = "<!-- primitives: made by weft.tools.primitive_docs -->", "<!-- end of primitives -->"
 
 SAMPLERS = {cls.NAME: cls for cls in (SamplePerfectTile, SampleCategorical, SampleComputeLocation)}
 QUERIES = {
@@ -39,45 +30,30 @@ _HEAD = """# Schedule primitives
 
 Generated from the definitions in `passes/schedule/` by `python -m weft.tools.primitive_docs`.
 
-Each primitive has one definition and four faces: a method of `weft.Schedule`, a step in a `sched.func`, a pass of
-`weft-opt`, and what a tuner draws. A refusal names the number of the requirement that does not hold; the IR is then as
-it was. Steps that look or draw have no pass: they change nothing.
+Each primitive `p` is a method of `weft.Schedule`, a step `sched.p` of a `sched.func`, and a pass of `weft-opt`.
+A refusal names the requirement that does not hold, by its number, and leaves the IR as it was. Queries and sampling
+steps have no pass, because they change nothing.
 
-| method | step | pass |
+| method | effect | pass |
 |---|---|---|
 """
 
 
 def primitives_markdown() -> str:
-    """The page: a table of faces, then what looks, each primitive with its requirements and an example, what draws."""
-    rows = [f"| `sch.{name}` | `sched.{name}` | {_pass_text(name)} |" for name in (*QUERIES, *PRIMITIVES, *SAMPLERS)]
+    """The page: a table of all steps, then the queries, each primitive with its requirements and an example, the
+    sampling steps."""
+    documented = {
+        **{name: getattr(Schedule, name) for name in QUERIES},
+        **{name: primitive_class(name) for name in PRIMITIVES},
+        **SAMPLERS,
+    }
+    rows = [f"| {_call(name)} | {_summary(of)} | {_pass_text(name)} |" for name, of in documented.items()]
     sections = [
         *(f"## {name}\n\n{_query_text(name)}\n" for name in QUERIES),
         *(f"## {name}\n\n{inspect.getdoc(primitive_class(name))}\n" for name in PRIMITIVES),
         *(f"## {name}\n\n{_sampler_text(name)}\n" for name in SAMPLERS),
     ]
     return _HEAD + "\n".join(rows) + "\n\n" + "\n".join(sections)
-
-
-def primitives_table() -> str:
-    """The short table: how each method is called, and what it does."""
-    lines = ["| method | what it does |", "|---|---|"]
-    for name in QUERIES:
-        lines.append(f"| {_call(name)} | {_summary(getattr(Schedule, name))} |")
-    for name in PRIMITIVES:
-        lines.append(f"| {_call(name)} | {_summary(primitive_class(name))} |")
-    for name, sampler in SAMPLERS.items():
-        lines.append(f"| {_call(name)} | {_summary(sampler)} |")
-    return "\n".join(lines) + "\n"
-
-
-def with_table(text: str, name: str) -> str:
-    """A text with the table between its marks. Raises `CompileError` when it has none."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise CompileError(f"{name} has no lines '{START}' and '{END}' for the table of primitives")
-    return f"{before}{start}\n{primitives_table()}{end}{after}"
 
 
 def _call(name: str) -> str:
@@ -112,18 +88,5 @@ def _sampler_text(name: str) -> str:
     return f"{inspect.getdoc(SAMPLERS[name])}\n\nThe step: {inspect.getdoc(step)}"
 
 
-def main(arguments: list[str]) -> None:
-    """Print the page or the table, or write both where they belong."""
-    if arguments == ["--write"]:
-        root = Path(__file__).parent.parent
-        (root / "docs" / "primitives.md").write_text(primitives_markdown())
-        readme = root / "README.md"
-        readme.write_text(with_table(readme.read_text(), "README.md"))
-    elif arguments in ([], ["--table"]):
-        print(primitives_table() if arguments else primitives_markdown(), end="")
-    else:
-        sys.exit("usage: python -m weft.tools.primitive_docs [--table | --write]")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(primitives_markdown(), end="")
