@@ -1,15 +1,17 @@
 # `make run` shows what weft does, `make test` runs every check, `make test-all` the second tier too: tests as other hosts
-# would see them, and code for other architectures under qemu. All set up .venv first, once per pyproject.toml.
+# would see them, and code for other architectures under qemu. All set up .venv first, once per pyproject.toml: `make run`
+# with what weft needs, the others with the tools of developers too.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
 .NOTPARALLEL:
 .PHONY: run test test-all host-cpus emulated setup types lint ruff imports typecheck lit pytest wheel bench
 
-run: setup
+run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
 
 test: lint lit pytest
@@ -21,9 +23,13 @@ setup: $(STAMP)
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+$(CORE): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
 $(STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@
+	@touch $(CORE) $@
 
 # Tools that read imports without running them cannot follow the editable install: they see this folder of links.
 types:
