@@ -4,16 +4,17 @@ import os
 import sys
 from pathlib import Path
 
-from lit.formats import ShTest
+sys.path.insert(0, str(Path(__file__).parent))
+from forked import ForkedTest
 
 config.name = "weft"
-config.test_format = ShTest(execute_external=False)
+config.test_format = ForkedTest()
 config.suffixes = [".mlir", ".py"]
-config.excludes = ["lit.cfg.py"]
+config.excludes = ["lit.cfg.py", "forked.py"]
 config.test_source_root = str(Path(__file__).parent)
 config.test_exec_root = str(Path(__file__).parents[2] / "build" / "lit")
 
-# weft-opt, weft, xdsl-opt, filecheck and python come from one folder; `not` is lit's own.
+# Programs that are no tools of weft's are found beside them first.
 tools = Path(sys.executable).parent
 if not (tools / "weft-opt").exists():
     lit_config.fatal(f"no weft-opt in {tools}: run `make setup`")
