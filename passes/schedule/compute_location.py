@@ -111,6 +111,7 @@ class ComputeAt(Move):
         domains = self._domains(subject)
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):
             self.require_all_instances(3, domains, subject)
+        kept = self.former_only(2, domains, kept)
         same = self.loops_kept(domains, kept)
         passed = actions_passed(block, self.loop)
         self.require(6, passing_conflict(block, passed, same, flow_to=True), block, subject)
@@ -237,6 +238,7 @@ class ReverseComputeAt(Move):
         if not producers:
             self.refuse(3, "all that write what it reads run before the loop", block, subject)
         domains = self._domains(producers, subject)
+        kept = self.former_only(2, domains, kept)
         self._require_final(domains, producers, subject)
         self.require_all_instances(6, domains, subject)
         self.require_once(6, domains, kept)

@@ -212,12 +212,11 @@ def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Viol
     """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
     out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
     (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
-    runs_all = writer.guard is None or instance_left_out(writer) is None
     for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
         if not (is_exact(load) and is_exact(store)):
-            if runs_all:
+            if instance_left_out(writer) is None:
                 continue
-            return Violation("guards leave out elements, and the subscripts are not affine", "not proved")
+            return Violation("loops or guards leave out elements, and the subscripts are not affine", "not proved")
         if fills_box_around(store, load):
             continue
         try:
@@ -370,7 +369,7 @@ class ReverseComputeInline(MovingPrimitive):
     def draft(self) -> ReverseComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
         self.require(1, why_not_complete(block), block, subject)
-        self.require(1, instance_left_out(block) if block.guard is not None else None, block, subject)
+        self.require(1, instance_left_out(block), block, subject)
         self.require(1, shared_element(block), block, subject)
         buffer, producer = self._producer(subject)
         moved = "reverse_compute_at moves the block to its producer" if producer.init is not None else None
@@ -427,7 +426,7 @@ class ReverseComputeInline(MovingPrimitive):
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
             self.refuse(5, Violation(detail, "not proved"), producer, subject)
-        if producer.guard is not None and not all(is_temporary(written) for written in buffers_written(self.block)):
+        if not all(is_temporary(written) for written in buffers_written(self.block)):
             # The domain of a block that writes a parameter is what it runs.
             self.require(5, instance_left_out(producer), producer, subject)
         self.require(5, unstored_element(self.block, producer, buffer), self.block, subject)

@@ -125,7 +125,7 @@ def loops_over(
 
 
 def instance_left_out(block: BlockOp) -> Violation | None:
-    """An instance that the guards of a block keep from running, or None when every instance runs."""
+    """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
     domain = domain_of(block)
     try:
         missed = missed_instance(domain, loops_run=True)
@@ -136,7 +136,7 @@ def instance_left_out(block: BlockOp) -> Violation | None:
     point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(block.iter_vars)}
     text = ", ".join(f"{name}={value}" for name, value in point.items())
     return Violation(
-        f"its guards leave out instance ({text})",
+        f"its loops or guards leave out instance ({text})",
         counterexample={"instance": point},
         replay=lambda: is_missed(domain, missed),
     )
@@ -319,6 +319,36 @@ class Move(MovingPrimitive):
                 except NotProved:
                     continue
         return []
+
+    def former_only(
+        self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> tuple[IterGuard, ...]:
+        """`kept`, and guards by which no instance of a writer of temporaries runs that did not run before: what it
+        would read is not written, perhaps. Other blocks run all of their instances."""
+        block = self.block
+        if not all(is_temporary(buffer) for buffer in buffers_written(block)) or self._runs_former(domains, kept):
+            return tuple(kept)
+        bounds: list[IterGuard] = []
+        for at, (index, extent) in enumerate(zip(domain_of(block).bindings, block.extents, strict=True)):
+            low, high = index.range(range_of)
+            if low is not None and low > 0:
+                bounds.append(IterGuard(at, 1, Index({}, -low)))
+            if high is not None and not (isinstance(extent, int) and high >= extent - 1):
+                bounds.append(IterGuard(at, -1, Index({}, high)))
+        if not bounds or not self._runs_former(domains, (*kept, *bounds)):
+            reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
+            self.refuse(requirement, reason, block, block_text(block))
+        return (*kept, *bounds)
+
+    def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
+        """Whether only instances that ran before the move run afterwards, as far as is proved."""
+        if instance_left_out(self.block) is None:
+            return True
+        with self._domain_afterwards(domains, kept) as (after, _):
+            try:
+                return runs_only(after, domain_of(self.block), ())
+            except NotProved:
+                return False
 
     def require_order(
         self,

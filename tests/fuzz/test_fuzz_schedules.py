@@ -28,9 +28,6 @@ from weft.passes.schedule.reduction import DecomposeReduction
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 
 CASES = 300
-OPEN = {299}
-"""Seeds whose finding is not mended yet. 299: a copy of a copy, laid out with padding and moved by compute_at, reads an
-element that nothing wrote and nobody uses; the verifier refuses the program, which compute_at should have."""
 LEAST_SHARE = 0.03
 LEAST_ACCEPTED = 3
 
@@ -44,10 +41,8 @@ def campaign() -> Totals:
 @pytest.mark.slow
 def test_random_schedules_keep_the_meaning() -> None:
     totals = campaign()
-    new = [finding for finding in totals.findings if int(finding[0]) not in OPEN]
-    if new:
-        pytest.fail(new[0][2])
-    assert {int(finding[0]) for finding in totals.findings} == OPEN
+    if totals.findings:
+        pytest.fail(totals.findings[0][2])
     assert totals.cases == CASES
     assert totals.statistics.accepted.total() > 5 * CASES
     assert set(totals.families) == {"random", "memory", *FAMILIES}

@@ -218,6 +218,26 @@ READ_WHERE_WRITTEN = function(
     parameters="%A: memref<12xf32>, %C: memref<12xf32>",
     temporaries=TEMPORARY,
 )
+STORED_IN_PART = function(
+    block("B", copy("A", "B"), "%i in 11"),
+    block("C", copy("B", "C"), "%i in 11", "%v: spatial<11>"),
+    parameters="%A: memref<12xf32>, %C: memref<12xf32>",
+    temporaries=TEMPORARY,
+)
+IF_EVEN = """%r = affine.apply affine_map<(d0) -> (d0 mod 2)>(%v)
+%even = arith.cmpi eq, %r, %c0 : index
+scf.if %even {
+{}
+}"""
+# Instances 0, 2, ... 10 of each block store to B and to E.
+EVENLY = function(
+    block("B", copy("A", "B"), "%i in 6", at="%i * 2"),
+    block("C", copy("B", "E"), "%i in 6", at="%i * 2"),
+    block("D", IF_EVEN.replace("{}", copy("E", "D"), 1)),
+    parameters="%A: memref<12xf32>, %D: memref<12xf32>",
+    temporaries=TEMPORARY + "\n  %E = memref.alloc() : memref<12xf32>",
+)
+FILLED_EVENLY = EVENLY.replace("%i in 6", "%i in 12", 1).replace("[%i * 2]", "[%i]", 1)
 AS_MANY_AS_LOADED = function(
     block("B", copy("A", "B"), "%i in %m", "%v: spatial<%m>"),
     block("C", copy("B", "C"), "%i in %m", "%v: spatial<%m>"),
@@ -339,7 +359,9 @@ MOVES = [
             "the loop is already around the block"),
     Refusal("compute_at", 2, TWO_WRITERS, lambda s: s.compute_at("B", loop(s, "C")),
             'block "B" is not the only writer of B: block "B2" writes it too'),
-    Refusal("compute_at", 2, CORNER, lambda s: s.compute_at("B", loop(s, "C")), "its guards leave out instance", ...),
+    Refusal("compute_at", 2, CORNER, lambda s: s.compute_at("B", loop(s, "C")), "its loops or guards leave out instance", ...),
+    Refusal("compute_at", 2, EVENLY, lambda s: s.compute_at("C", loop(s, "D")),
+            "it would also run instances that it leaves out where it is now", proved=False),
     Refusal("compute_at", 3, READ_IN_PART, lambda s: s.compute_at("C", loop(s, "D")),
             r"instance \(v=\d+\) would run in none", ...),
     Refusal("compute_at", 4, TWO_CONSUMERS, lambda s: s.compute_at("B", loop(s, "C")),
@@ -365,6 +387,8 @@ MOVES = [
     Refusal("reverse_compute_at", 2, TO_ONE_ELEMENT, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             "store to the same element of C, so their order matters",
             {"first instance": {"v": 0}, "second instance": {"v": 1}}),
+    Refusal("reverse_compute_at", 2, FILLED_EVENLY, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+            "it would also run instances that it leaves out where it is now", proved=False),
     Refusal("reverse_compute_at", 3, TWO_WRITERS, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             'block "B2" writes what it reads and is not under the loop'),
     Refusal("reverse_compute_at", 3, PRODUCER_CONSUMER, lambda s: s.reverse_compute_at("B", loop(s, "C")),
@@ -416,6 +440,8 @@ INLINES = [
     Refusal("reverse_compute_inline", 1, SUM_OF_B, lambda s: s.reverse_compute_inline("C"), "has an init"),
     Refusal("reverse_compute_inline", 1, TO_ONE_ELEMENT, lambda s: s.reverse_compute_inline("C"),
             "store to the same element of C", {"first instance": {"v": 0}, "second instance": {"v": 1}}),
+    Refusal("reverse_compute_inline", 1, FILLED_EVENLY, lambda s: s.reverse_compute_inline("C"),
+            r"its loops or guards leave out instance \(v=\d+\)", ...),
     Refusal("reverse_compute_inline", 2, TWO_WRITERS, lambda s: s.reverse_compute_inline("C"), "2 blocks write B"),
     Refusal("reverse_compute_inline", 2, TWO_CONSUMERS, lambda s: s.reverse_compute_inline("C"),
             'block "D" reads B too'),
@@ -434,7 +460,9 @@ INLINES = [
     Refusal("reverse_compute_inline", 5, ROW_REPEATED, lambda s: s.reverse_compute_inline("C"),
             "store to the same element of B, so their order matters", ...),
     Refusal("reverse_compute_inline", 5, READ_WHERE_WRITTEN, lambda s: s.reverse_compute_inline("C"),
-            r"its guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
+            r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
+    Refusal("reverse_compute_inline", 5, STORED_IN_PART, lambda s: s.reverse_compute_inline("C"),
+            r"its loops or guards leave out instance \(v=11\)", {"instance": {"v": 11}}),
     Refusal("reverse_compute_inline", 5, AS_MANY_AS_LOADED, lambda s: s.reverse_compute_inline("C"),
             "the subscripts of B or the conditions around it are not affine", proved=False),
     Refusal("reverse_compute_inline", 6, BETWEEN, lambda s: s.reverse_compute_inline("C"),

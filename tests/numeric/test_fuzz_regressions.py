@@ -738,3 +738,44 @@ def test_parts_of_a_block_may_each_compute_their_extents() -> None:
     verify_level(scheduled, "tir")
     assert compare_modules(module, scheduled) is None
     assert str(scheduled).count('tir.part_of = "S0"') == 2
+
+
+def test_a_copy_of_part_of_a_copy_runs_no_more_instances_after_a_move() -> None:
+    """Only element 1 is in the first copy: the second one, which is moved, still copies nothing else."""
+    check("""
+    func.func @main(%C: memref<2x2x2xf32>, %A: memref<2xf32>) {
+      %B = memref.alloc() : memref<3x3x2xf32>
+      tir.for %i in 3 { tir.for %j in 3 { tir.for %k in 2 {
+        tir.block "S1" iters(%vi: spatial<3>, %vj: spatial<3>, %vk: spatial<2>) = [%i, %j, %k] {
+          %c0 = arith.constant 0 : index
+          %first = arith.cmpi sle, %vi, %c0 : index
+          %b = scf.if %first -> (f32) {
+            %x = affine.apply affine_map<(d0) -> (d0 + 1)> (%vi)
+            %a = memref.load %A[%x] : memref<2xf32>
+            scf.yield %a : f32
+          } else {
+            %zero = arith.constant 0.0 : f32
+            scf.yield %zero : f32
+          }
+          memref.store %b, %B[%vi, %vj, %vk] : memref<3x3x2xf32>
+        } } } }
+      tir.for %i in 2 { tir.for %j in 2 { tir.for %k in 2 {
+        tir.block "S2" iters(%vi: spatial<2>, %vj: spatial<2>, %vk: spatial<2>) = [%i, %j, %k] {
+          %x = affine.apply affine_map<(d0) -> (d0 + 1)> (%vk)
+          %b = memref.load %B[%vk, %x, %vj] : memref<3x3x2xf32>
+          memref.store %b, %C[%vi, %vj, %vk] : memref<2x2x2xf32>
+        } } } }
+      func.return
+    }
+    sched.func @trace {
+      %s1 = sched.get_block "S1" : block
+      %s2 = sched.get_block "S2" : block
+      %i, %j, %k = sched.get_loops %s2 : loop, loop, loop
+      sched.compute_at %s1, %k
+      %first = sched.cache_read %s1 {index = 0, scope = "shared"} : block
+      %second = sched.cache_read %s1 {index = 0, scope = "global"} : block
+      sched.transform_layout %second {buffer = ["write", 0],
+          index_map = affine_map<(d0) -> (d0 floordiv 2, d0 mod 2)>, pad_value = affine_map<(d0, d1) -> (d0 mod 50)>}
+      %i_1, %j_1, %k_1 = sched.get_loops %s2 : loop, loop, loop
+      sched.compute_at %second, %k_1
+    }""")

@@ -22,7 +22,7 @@ SAME = {
     "instances (v=0) and (v=1) store to the same element": "the element is never read",
     "instances (vi=0, v=0) and (vi=1, v=0) store to the same element": "all of them store the same value",
     "it never writes B[1]": "the element is copied, and its copy not read",
-    "its guards leave out instance": "what is left out, and would run, is not read",
+    "its loops or guards leave out instance": "what is left out, and would run, is not read",
     "the copy would hold": "the element is copied, and its copy not read",
     "writes C[0] at the same time": "both write one value",
     "iteration k=0 would read an element of Y": "the last iteration does it again, with the final value",
