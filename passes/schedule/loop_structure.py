@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -100,28 +100,30 @@ class SplitPlan(Plan):
                 extents.append(value)
         loops = [new_loop(extent, f"{hint}{at}", loop) for at, extent in enumerate(extents)]
         loops[0].attributes.update(loop.attributes)
-        body = take_operations(loop.body.block)
-        outermost = nest(loops, body)
+        operations = take_operations(loop.body.block)
+        outermost = nest(loops, operations)
+        body = loops[-1].body.block
+        first = body.first_op
         index = Index.of(loops[0].induction_variable)
         for new, extent in zip(loops[1:], extents[1:], strict=True):
-            index = self._scaled(index, extent, loops[-1]) + Index.of(new.induction_variable)
+            index = self._scaled(index, extent, body, first) + Index.of(new.induction_variable)
         bound = Index.of(loop.extent)
         if outermost is not None:
             rewriter.insert([outermost], InsertPoint.before(loop))
-        replace_loop_value(loop.induction_variable, index, loops[-1].body.block)
+        replace_loop_value(loop.induction_variable, index, body, first)
         if self.guarded:
             for block in child_blocks(loops[0]):
                 set_guards(block, [*guards_of(block), (index.simplified(range_of), bound)])
         rewriter.erase(loop)
         return tuple(loops)
 
-    def _scaled(self, index: Index, extent: int | SSAValue, innermost: ForOp) -> Index:
-        """`index * extent`: an operation of the innermost body where the extent is a value."""
+    def _scaled(self, index: Index, extent: int | SSAValue, body: Block, before: Operation | None) -> Index:
+        """`index * extent`: an operation in `body` where the extent is a value."""
         if isinstance(extent, int):
             return index * extent
         value, operations = materialize(index)
         product = arith.MuliOp(value, extent)
-        insert_in(innermost.body.block, [*operations, product], innermost.body.block.first_op)
+        insert_in(body, [*operations, product], before)
         return Index.of(product.result)
 
 

@@ -779,3 +779,32 @@ def test_a_copy_of_part_of_a_copy_runs_no_more_instances_after_a_move() -> None:
       %i_1, %j_1, %k_1 = sched.get_loops %s2 : loop, loop, loop
       sched.compute_at %second, %k_1
     }""")
+
+
+@pytest.mark.parametrize("factors", ["7, 0", "2, 0, 3"])
+def test_a_fused_dynamic_loop_is_split_with_an_inner_factor_inferred(factors: str) -> None:
+    """Quotient and remainder of the fused value come after the products that the new value is computed from."""
+    loops = ", ".join("loop" for _ in factors.split(","))
+    names = ", ".join(f"%f{at}" for at, _ in enumerate(factors.split(",")))
+    module, steps = parsed(f"""
+    func.func @main(%A: memref<?xf32>, %C: memref<?x?xf32>) {{
+      %c0 = arith.constant 0 : index
+      %n = memref.dim %A, %c0 : memref<?xf32>
+      tir.assume_shape %C[%n, %n] : memref<?x?xf32>
+      tir.for %i in %n {{ tir.for %j in %n {{
+        tir.block "S" iters(%vi: spatial<%n>, %vj: spatial<%n>) = [%i, %j] {{
+          %a = memref.load %A[%vi] : memref<?xf32>
+          memref.store %a, %C[%vi, %vj] : memref<?x?xf32>
+        }} }} }}
+      func.return
+    }}
+    sched.func @trace {{
+      %s = sched.get_block "S" : block
+      %i, %j = sched.get_loops %s : loop, loop
+      %f = sched.fuse %i, %j : loop
+      {names} = sched.split %f {{factors = [{factors}]}} : {loops}
+    }}""")
+    scheduled = module.clone()
+    apply_schedule(scheduled, steps)
+    verify_level(scheduled, "tir")
+    assert compare_modules(module, scheduled) is None
