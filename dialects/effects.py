@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from xdsl.dialects import affine, arith, func, memref, scf, tensor, vector
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
 from xdsl.dialects.ptr import PtrType
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import (
     EffectInstance,
     MemoryEffect,
@@ -233,11 +233,15 @@ def callee_of(call: func.CallOp) -> func.FuncOp | None:
 
 def _function_called(name: str, place: Operation) -> func.FuncOp | None:
     # Not xDSL's look-up, which raises outside of modules and takes a while in one of thousands of functions.
+    functions = _module_ops(place)
+    return next((op for op in functions if type(op) is func.FuncOp and op.sym_name.data == name), None)
+
+
+def _module_ops(place: Operation) -> Iterable[Operation]:
     module: Operation | None = place
     while module is not None and not isinstance(module, ModuleOp):
         module = module.parent_op()
-    functions = () if module is None else module.body.block.ops
-    return next((op for op in functions if type(op) is func.FuncOp and op.sym_name.data == name), None)
+    return () if module is None else module.body.block.ops
 
 
 def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
@@ -275,14 +279,34 @@ def _is_pure_function(name: str, function: func.FuncOp | None, around: set[str])
     if name in around:
         return False
     for op in operations_in(function):
-        if isinstance(op, func.CallOp):
-            if not _is_pure_function(op.callee.string_value(), callee_of(op), {*around, name}):
-                return False
-        elif not _silent(type(op)):
+        if isinstance(op, func.CallOp) and not _is_pure_function(
+            op.callee.string_value(), callee_of(op), {*around, name}
+        ):
+            return False
+        if not _silent(type(op)):
             effects = effects_of(op)
             if effects.is_opaque or effects.reads_all:
                 return False
+            if not all(_is_own(memory) for memory in (*effects.reads, *effects.writes)):
+                return False
     return True
+
+
+def _is_own(memory: SSAValue) -> bool:
+    """Whether a function that touches this memory takes it, allocates it, or finds constants in it."""
+    memory = underlying(memory)
+    if not isinstance(memory, OpResult):
+        return True
+    if isinstance(memory.op, memref.GetGlobalOp):
+        return _is_constant(memory.op)
+    is_pointer = isinstance(memory.type, PtrType) and touches_memory(memory.op)
+    return is_pointer or isinstance(memory.op, memref.AllocOp | memref.AllocaOp)
+
+
+def _is_constant(get: memref.GetGlobalOp) -> bool:
+    name = get.name_.string_value()
+    found = (op for op in _module_ops(get) if isinstance(op, memref.GlobalOp) and op.sym_name.data == name)
+    return any(op.constant is not None for op in found)
 
 
 # Questions
@@ -351,10 +375,10 @@ _VIEWS = (memref.CastOp, memref.MemorySpaceCastOp, memref.ReinterpretCastOp, mem
 
 
 def underlying(buffer: SSAValue) -> SSAValue:
-    """The buffer that `buffer` is a view of."""
+    """The buffer that `buffer` is a view of; of the names that a function gives to a global, the first."""
     while isinstance(buffer, OpResult) and isinstance(buffer.op, _VIEWS):
         buffer = buffer.op.source
-    return buffer
+    return _names_of_global(buffer.op)[0] if _is_global(buffer) else buffer
 
 
 def is_same_elements(buffer: SSAValue) -> bool:
@@ -368,10 +392,29 @@ def is_same_elements(buffer: SSAValue) -> bool:
 
 def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
     """The other names of a buffer, those of these too."""
+    if _is_global(buffer):
+        first, *others = _names_of_global(buffer.op)
+        if first is buffer:
+            for other in others:
+                yield other
+                yield from views_of(other)
     for use in buffer.uses:
         if isinstance(use.operation, _VIEWS):
             yield use.operation.results[0]
             yield from views_of(use.operation.results[0])
+
+
+def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:
+    return isinstance(buffer, OpResult) and isinstance(buffer.op, memref.GetGlobalOp)
+
+
+def _names_of_global(get: Operation) -> list[SSAValue]:
+    """The results of all ops that give a function the global which `get` gives it, in order."""
+    function = get
+    while isinstance(parent := function.parent_op(), Operation) and not isinstance(parent, ModuleOp):
+        function = parent
+    gets = (op for op in function.walk() if isinstance(op, memref.GetGlobalOp))
+    return [op.memref for op in gets if op.name_ == get.properties["name"]]
 
 
 def reachable_buffers(function: Operation) -> list[SSAValue]:

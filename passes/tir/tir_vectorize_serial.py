@@ -14,6 +14,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
+from weft.dialects.effects import underlying
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
@@ -151,6 +152,8 @@ def _are_moves(loop: ForOp, accesses: Sequence[_Access]) -> bool:
 
 def _is_apart(access: _Access) -> bool:
     """Whether an access is to a parameter or an allocation: a view may be of another buffer."""
+    if underlying(access.memref) is not access.memref:
+        return False
     return isinstance(access.memref, BlockArgument) or isinstance(access.memref.owner, _ALLOCATIONS)
 
 

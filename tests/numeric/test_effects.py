@@ -553,3 +553,62 @@ def test_a_reduction_within_an_expression_is_not_split_off() -> None:
         weft.CompileError, match=r'te\.compute "B" calls @seen, which may have effects.* tensor of its own'
     ):
         te.create_func([A, B])
+
+
+# Globals
+
+VARIABLE = """
+"memref.global"() <{
+  sym_name = "g", sym_visibility = "private", type = memref<4xf32>, initial_value = dense<0.0> : tensor<4xf32>
+}> : () -> ()
+func.func @count() -> f32 {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %g = memref.get_global @g : memref<4xf32>
+  %old = memref.load %g[%c0] : memref<4xf32>
+  %new = arith.addf %old, %one : f32
+  memref.store %new, %g[%c0] : memref<4xf32>
+  func.return %new : f32
+}
+func.func @f(%A: memref<4xf32>, %B: memref<4xf32>) {
+  %T = memref.alloc() : memref<4xf32>
+  %g = memref.get_global @g : memref<4xf32>
+  %h = memref.get_global @g : memref<4xf32>
+  tir.for %i in 4 {
+    tir.block "T" iters(%v: spatial<4>) = [%i] {
+      %x = func.call @count() : () -> f32
+      memref.store %x, %T[%v] : memref<4xf32>
+    } }
+  tir.for %i in 4 {
+    tir.block "G" iters(%v: spatial<4>) = [%i] {
+      %a = memref.load %A[%v] : memref<4xf32>
+      memref.store %a, %g[%v] : memref<4xf32>
+    } }
+  tir.for %i in 4 {
+    tir.block "B" iters(%v: spatial<4>) = [%i] {
+      %w = affine.apply affine_map<(d0) -> (3 - d0)>(%v)
+      %t = memref.load %T[%w] : memref<4xf32>
+      %a = memref.load %h[%w] : memref<4xf32>
+      %s = arith.addf %a, %t : f32
+      memref.store %s, %B[%v] : memref<4xf32>
+    } }
+  func.return
+}"""
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (lambda s: s.compute_inline("T"), r"calls @count, in which not all ops are known to be free of effects"),
+        (lambda s: s.parallel(loop(s, "T")), r"calls @count, in which not all ops are known to be free of effects"),
+        (lambda s: s.merge(loop(s, "G"), loop(s, "B")), r'"G" writes g\[2\].*"B" reads g\[2\]'),
+        (lambda s: s.compute_inline("G"), 'block "G"'),
+    ],
+    ids=["inline", "parallel", "merge", "inline the writer"],
+)
+def test_variables_of_the_module_are_memory_that_functions_share(step: Steps, message: str) -> None:
+    with pytest.raises(ScheduleError, match=message):
+        step(Schedule(weft.parse(VARIABLE)))
+    constant = VARIABLE.replace("\n}> :", ", constant}> :").replace("memref.store %new, %g", "memref.store %new, %o")
+    constant = constant.replace("%one = arith", "%o = memref.alloc() : memref<4xf32>\n  %one = arith", 1)
+    Schedule(weft.parse(constant)).compute_inline("T")
