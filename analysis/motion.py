@@ -23,10 +23,13 @@ from weft.support.errors import Violation
 
 def actions_of(root: Operation) -> list[Operation]:
     """The blocks in the body of `root` that are in no other block there, and what has effects outside of them."""
-    return [action for region in root.regions for block in region.blocks for op in block.ops for action in _actions(op)]
+    return [
+        action for region in root.regions for block in region.blocks for op in block.ops for action in actions_in(op)
+    ]
 
 
-def _actions(op: Operation) -> list[Operation]:
+def actions_in(op: Operation) -> list[Operation]:
+    """The op itself where it is a block or has effects outside of one, else the `actions_of` it."""
     if isinstance(op, BlockOp) or touches_memory(op):
         return [op]
     return actions_of(op) if op.regions else []
@@ -49,7 +52,7 @@ def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Op
     nests = [first]
     while nests[-1] is not last and (following := nests[-1].next_op) is not None:
         nests.append(following)
-    return [action for nest in nests for action in _actions(nest) if action is not block]
+    return [action for nest in nests for action in actions_in(nest) if action is not block]
 
 
 def disturbed_by_opaque(ops: Iterable[Operation], buffer: SSAValue, *, writes: bool = False) -> Violation | None:

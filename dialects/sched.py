@@ -187,6 +187,8 @@ class _MoveOp(StepOp):
     block = operand_def(BLOCK)
     loop = operand_def(LOOP)
     preserve_unit_loops = opt_prop_def(BoolAttr)
+    index = opt_prop_def(IntegerAttr)
+    """The place in the body of the loop; -1 is the last, -2 the first."""
 
 
 @irdl_op_definition

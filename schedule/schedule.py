@@ -45,15 +45,19 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """The blocks inside the body of a block or loop that are in no other block there, in order."""
         return self._blocks(sched.GetChildBlocksOp, [self._target(block_or_loop)])
 
-    @accepts(index=-1)
-    def compute_at(self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False) -> None:
-        """Move a producer under a loop of its consumers. See `ComputeAt`."""
-        self._run(sched.ComputeAtOp, [self._block(block), loop], _unit_loops(preserve_unit_loops))
+    def compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place,
+        -2 the first. See `ComputeAt`."""
+        self._run(sched.ComputeAtOp, [self._block(block), loop], _move_properties(preserve_unit_loops, index))
 
-    @accepts(index=-1)
-    def reverse_compute_at(self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False) -> None:
-        """Move a consumer under a loop of its producers. See `ReverseComputeAt`."""
-        self._run(sched.ReverseComputeAtOp, [self._block(block), loop], _unit_loops(preserve_unit_loops))
+    def reverse_compute_at(
+        self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
+    ) -> None:
+        """Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place,
+        -2 the first. See `ReverseComputeAt`."""
+        self._run(sched.ReverseComputeAtOp, [self._block(block), loop], _move_properties(preserve_unit_loops, index))
 
     def compute_inline(self, block: BlockHandle | str) -> None:
         """Make a producer part of every block that reads it. See `ComputeInline`."""
@@ -146,8 +150,9 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         return f"Schedule of {names} after {len(list(self.trace.body.block.ops))} steps"
 
 
-def _unit_loops(kept: bool) -> dict[str, Attribute]:
-    return {"preserve_unit_loops": IntegerAttr(1, i1)} if kept else {}
+def _move_properties(unit_loops: bool, index: int) -> dict[str, Attribute]:
+    properties: dict[str, Attribute] = {"preserve_unit_loops": IntegerAttr(1, i1)} if unit_loops else {}
+    return properties if index == -1 else {**properties, "index": IntegerAttr(index, i64)}
 
 
 def _cache_properties(index: int, scope: str) -> dict[str, Attribute]:

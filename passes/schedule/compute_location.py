@@ -67,7 +67,11 @@ class ComputeAt(Move):
     6. no block it changes places with writes what it reads or writes
     7. what the block uses is known at its new place
     8. parallel and vectorized loops have independent iterations afterwards too
+    9. `index`, if given, is -1, -2 or the place of an op in the loop that no consumer stands before
 
+    The block goes right before its first consumer: the last place there is, -1. An `index` of n is the place before
+    the n-th loop or block (or other op on memory) in the body of the loop, -2 the first place where what the block uses
+    is known.
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
     gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values.
     Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
@@ -94,6 +98,7 @@ class ComputeAt(Move):
         "no block it changes places with writes what it reads or writes",
         "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
+        "the index is a place before every consumer",
     )
     INDEPENDENCE: ClassVar[int] = 8
     RECOMPUTES: ClassVar[bool] = True
@@ -101,6 +106,7 @@ class ComputeAt(Move):
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None = None
+    index: Attribute | None = None
 
     def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
@@ -118,8 +124,9 @@ class ComputeAt(Move):
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same, subject)
         first = min((child_towards(self.loop, user) for user in users), key=self._position)
-        self.require_visible(7, domains, first)
-        return MovePlan(block, block, self.loop, first, domains, kept, self.keeps_unit_loops)
+        # Requirement 6 holds of every place before it: it is asked of all that stands under the loop.
+        before = self.place(9, 7, domains, last=first)
+        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _users(self, subject: str) -> list[Operation]:
         """What uses the buffers that the block writes: all of it is under the loop."""
@@ -180,7 +187,10 @@ class ReverseComputeAt(Move):
     7. no block it changes places with touches what it writes, or writes what it reads
     8. what the block uses is known at its new place
     9. parallel and vectorized loops have independent iterations afterwards too
+    10. `index`, if given, is -1, -2 or the place of an op in the loop, or its end, that no producer stands behind
 
+    The block goes to the end of the loop's body: the last place there is, -1. An `index` of n is the place before the
+    n-th loop or block (or other op on memory) in that body, -2 the first place behind all producers.
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
     gets none, unless `preserve_unit_loops` is given.
 
@@ -206,6 +216,7 @@ class ReverseComputeAt(Move):
         "no block it changes places with touches what it writes, or writes what it reads",
         "what it uses is known at its new place",
         KEEPS_INDEPENDENCE,
+        "the index is a place after every producer",
     )
     INDEPENDENCE: ClassVar[int] = 9
     RECOMPUTES: ClassVar[bool] = False
@@ -213,6 +224,7 @@ class ReverseComputeAt(Move):
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None = None
+    index: Attribute | None = None
 
     def draft(self) -> MovePlan:
         block, subject = self.block, block_text(self.block)
@@ -249,8 +261,9 @@ class ReverseComputeAt(Move):
         violation = passing_conflict(block, passed, same, flow_to=False)
         self.require(7, violation or passing_conflict(block, passed, same, flow_to=True), block, subject)
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
-        self.require_visible(8, domains, last.next_op)
-        return MovePlan(block, block, self.loop, last.next_op, domains, kept, self.keeps_unit_loops)
+        # Requirement 7 holds of every place behind it: it is asked of all that stands under the loop.
+        before = self.place(10, 8, domains, behind=last)
+        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _ran_before(self, producer: BlockOp) -> bool:
         """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""

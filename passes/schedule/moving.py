@@ -22,7 +22,7 @@ from weft.analysis.coverage import Domain, late_start, missed_instance, repeated
 from weft.analysis.dependence import conflict_between, is_temporary, undecided
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import loops_around_both, shared_element
+from weft.analysis.motion import actions_in, loops_around_both, shared_element
 from weft.analysis.replay import runs_twice, starts_late
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
@@ -183,6 +183,7 @@ class Move(MovingPrimitive):
     block: BlockOp
     loop: ForOp
     preserve_unit_loops: Attribute | None
+    index: Attribute | None
 
     @property
     def keeps_unit_loops(self) -> bool:
@@ -432,15 +433,38 @@ class Move(MovingPrimitive):
             )
             self.refuse(requirement, violation, block, subject)
 
-    def require_visible(self, requirement: int, domains: Sequence[IterDomain], before: Operation | None) -> None:
-        """What the block uses is known at its new place."""
-        used = values_of_block(self.block)
+    def place(
+        self,
+        wanted: int,
+        visible: int,
+        domains: Sequence[IterDomain],
+        *,
+        behind: Operation | None = None,
+        last: Operation | None = None,
+    ) -> Operation | None:
+        """The op that the block goes before, None for the end: `index` says which of the places in the loop's body that
+        are behind one op, or up to another. `wanted` and `visible` are the requirements of `index`, and that what the
+        block uses is known there."""
+        block, subject = self.block, block_text(self.block)
+        used = values_of_block(block)
         for domain in domains:
             used.extend(domain.lower.values())
             if not isinstance(domain.extent, int):
                 used.append(domain.extent)
-        reason = why_not_visible(used, Place(self.loop.body.block, before))
-        self.require(requirement, reason, self.block, block_text(self.block))
+        acting = [op for op in self.loop.body.block.ops if op is behind or op is last or actions_in(op)]
+        low = 0 if behind is None else acting.index(behind) + 1
+        high = len(acting) if last is None else acting.index(last)
+        places = {at: Place(self.loop.body.block, before) for at, before in enumerate([*acting[low:], None], low)}
+        at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
+        if at == -2:
+            at = next((n for n in range(low, high) if why_not_visible(used, places[n]) is None), high)
+        elif at == -1:
+            at = high
+        if not low <= at <= high:
+            legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
+            self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop, subject)
+        self.require(visible, why_not_visible(used, places[at]), block, subject)
+        return places[at].before
 
 
 def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:

@@ -405,14 +405,20 @@ class Fuzzer:
         if self.chance(0.2):
             return lambda: self.sch.compute_at(block, self.sch.sample_compute_location(block))
         loop = self._loop_of_all(block, consumers_of(self.block_op(block)))
-        return None if loop is None else lambda: self.sch.compute_at(block, loop)
+        index = self.place()
+        return None if loop is None else lambda: self.sch.compute_at(block, loop, index=index)
 
     def reverse_compute_at(self) -> Callable[[], object] | None:
         block = self.block(lambda op: bool(producers_of(op)))
         if block is None:
             return None
         loop = self._loop_of_all(block, producers_of(self.block_op(block)))
-        return None if loop is None else lambda: self.sch.reverse_compute_at(block, loop)
+        index = self.place()
+        return None if loop is None else lambda: self.sch.reverse_compute_at(block, loop, index=index)
+
+    def place(self) -> int:
+        """An `index` of `compute_at`: mostly the last place."""
+        return self.choose((-2, -1, 0, 1, 2)) if self.chance(0.3) else -1
 
     def _loop_of_all(self, block: BlockHandle, others: Sequence[BlockOp]) -> LoopHandle | None:
         """A loop around all of some blocks that is not around `block`; any loop when the draw is wild."""

@@ -64,6 +64,16 @@ BETWEEN = function(
     parameters=THREE_BUFFERS,
     temporaries=TEMPORARY,
 )
+# C reads B, and stands behind X in one loop; D reads what X writes
+BEHIND = function(
+    block("B", copy("A", "B")),
+    f"""tir.for %i in 12 {{
+      tir.block "X" iters(%v: spatial<12>) = [%i] {{ {copy("A", "E")} }}
+      tir.block "C" iters(%v: spatial<12>) = [%i] {{ {copy("B", "C")} }} }}""",
+    block("D", copy("E", "D")),
+    parameters=THREE_BUFFERS,
+    temporaries=TEMPORARY + "\n  %E = memref.alloc() : memref<12xf32>",
+)
 EVEN = function(
     block("B", DOUBLED + copy("A", "B", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
     block("C", DOUBLED + copy("B", "C2", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
@@ -383,6 +393,8 @@ MOVES = [
     Refusal("compute_at", 8, GATHER_FROM_RESULT, lambda s: s.compute_at("B", loop(s, "C")),
             r'block "B" writes B\[0\]; iteration .* writes B\[0\] and %i is parallel',
             ..., prepare=lambda s: s.parallel(loop(s, "C"))),
+    Refusal("compute_at", 9, BEHIND, lambda s: s.compute_at("B", loop(s, "C"), index=2),
+            r"2 is not(.|\n)*legal: -1, -2 or 0 \.\. 1"),
     Refusal("reverse_compute_at", 1, TWO_FUNCTIONS, lambda s: s.reverse_compute_at("C", loop(s, "X")),
             "the loop is in another function or block"),
     Refusal("reverse_compute_at", 2, TO_ONE_ELEMENT, lambda s: s.reverse_compute_at("C", loop(s, "B")),
@@ -417,6 +429,8 @@ MOVES = [
             r'block "C" writes C\[0\](.|\n)*%j is parallel',
             {"first iteration": {"i": 0, "j": 0}, "second iteration": {"i": 0, "j": 1}},
             prepare=lambda s: s.parallel(loop(s, "B", 1))),
+    Refusal("reverse_compute_at", 10, BEHIND, lambda s: s.reverse_compute_at("D", loop(s, "X"), index=0),
+            r"0 is not(.|\n)*legal: -1, -2 or 1 \.\. 2"),
 ]
 
 INLINES = [

@@ -6,6 +6,8 @@ import inspect
 
 import numpy as np
 import pytest
+from block_refusals import BEHIND
+from schedule_checks import check_schedule
 
 import weft
 from weft import te
@@ -110,13 +112,28 @@ def test_unit_loops_are_preserved_on_request(kept: bool, count: int) -> None:
     weft.assert_structural_equal(again.mod, sch.mod)
 
 
+@pytest.mark.parametrize(
+    ("name", "index", "order"),
+    [
+        *(("B", -1, "XBC"), ("B", 1, "XBC"), ("B", 0, "BXC"), ("B", -2, "BXC")),
+        *(("D", -1, "XCD"), ("D", 2, "XCD"), ("D", 1, "XDC"), ("D", -2, "XDC")),
+    ],
+)
+def test_index_is_the_place_in_the_loop(name: str, index: int, order: str) -> None:
+    module = weft.parse(BEHIND)
+    sch = weft.Schedule(module)
+    loop = sch.get_loops("X")[0]
+    (sch.compute_at if name == "B" else sch.reverse_compute_at)(name, loop, index=index)
+    assert [sch.get(child).label for child in sch.get_child_blocks(loop)] == list(order)
+    assert (f"index={index}" in weft.trace_as_python(sch.trace)) == (index != -1)
+    check_schedule(module, sch)
+
+
 def test_options_with_another_meaning_are_refused() -> None:
     sch = weft.Schedule(matmul())
     i, _, _ = sch.get_loops("C")
     with pytest.raises(weft.CompileError, match=r"unsafe_set_dtype.*would change what the program computes"):
         sch.unsafe_set_dtype("C", 0, "float16")
-    with pytest.raises(weft.CompileError, match="compute_at: index is -1 here, got 0"):
-        sch.compute_at("C", i, preserve_unit_loops=True, index=0)
     with pytest.raises(TypeError, match="preserve_units"):
         sch.split(i, [None, 4], preserve_units=True)
     assert len(sch.split(i, [None, 4], preserve_unit_iters=False)) == 2
