@@ -121,7 +121,7 @@ def conflict_of(mine: Access, theirs: Access, shared: Collection[ForOp]) -> Viol
     return None if conflict is None else conflict.violation("and would change places")
 
 
-def why_not_started_before(block: BlockOp, loop: ForOp) -> Violation | None:
+def why_not_started_before(block: BlockOp, loop: Operation) -> Violation | None:
     """Why the init of a reduction block cannot run before `loop`, for all that is started in there.
 
     Several instances must not start one element again, and the init must find there what it would find in the loop.

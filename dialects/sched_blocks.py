@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr
-from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from weft.dialects.sched_base import BLOCK, LOOP, StepOp
 
 
 @irdl_op_definition
 class BlockizeOp(StepOp):
-    """A loop with everything in it becomes one block."""
+    """A loop with everything in it, or several blocks with their loops, become one block."""
 
     name = "sched.blockize"
-    HANDLE_TYPES: ClassVar = (LOOP,)
+    HANDLE_TYPES: ClassVar = ((LOOP, BLOCK),)
 
-    loop = operand_def(LOOP)
+    target = var_operand_def(EqAttrConstraint(LOOP) | EqAttrConstraint(BLOCK))
     block = result_def(BLOCK)
 
 

@@ -127,9 +127,10 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         return self._blocks(sched.RfactorOp, [loop], properties)[0]
 
     @accepts(preserve_unit_iters=ANY)
-    def blockize(self, target: LoopHandle) -> BlockHandle:
-        """Make one block of a loop and all in it. Returns that block. See `Blockize`."""
-        return self._blocks(sched.BlockizeOp, [target])[0]
+    def blockize(self, target: LoopHandle | BlockHandle | Sequence[BlockHandle | str]) -> BlockHandle:
+        """Make one block of a loop and all in it, or of several blocks. Returns that block. See `Blockize`."""
+        targets = [target] if isinstance(target, LoopHandle | BlockHandle) else [self._block(block) for block in target]
+        return self._blocks(sched.BlockizeOp, targets)[0]
 
     def storage_align(
         self, block: BlockHandle | str, buffer_index: int | str, axis: int, factor: int, offset: int

@@ -23,7 +23,7 @@ from xdsl.irdl import VarResultDef
 from weft.dialects import sched
 from weft.passes.schedule.annotations import note_of
 from weft.passes.schedule.layouts_functions import function_text, parse_function
-from weft.passes.schedule.registry import INTS, OPTIONAL, PRIMITIVES, is_handle, parameters
+from weft.passes.schedule.registry import INTS, LOOP_OR_BLOCKS, OPTIONAL, PRIMITIVES, is_handle, parameters
 from weft.schedule.neutral_options import neutral_options
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
@@ -93,6 +93,9 @@ def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
     for (parameter, kind), spelling in zip(parameters(name), _parameters_of_method(name), strict=True):
         if spelling.kind is inspect.Parameter.VAR_POSITIONAL:
             yield from (names[handle] for handle in handles)
+        elif kind == LOOP_OR_BLOCKS:
+            given = [names[handle] for handle in handles]
+            yield given[0] if len(given) == 1 else f"[{', '.join(given)}]"
         elif is_handle(kind):
             yield names[next(handles)]
         elif kind == OPTIONAL and parameter not in step.properties:

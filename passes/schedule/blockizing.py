@@ -1,4 +1,4 @@
-"""blockize: the loops inside a loop, with their block, become one block."""
+"""blockize: the loops inside a loop, with their block, or several blocks with their loops, become one block."""
 
 from __future__ import annotations
 
@@ -15,26 +15,31 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import why_not_started_before
+from weft.analysis.motion import actions_in, why_not_started_before
 from weft.analysis.structure import (
+    ancestors,
     buffers_written,
+    child_towards,
     function_of,
+    is_inside,
     loops_around,
     parts_of,
+    scope_of,
     takes_pointers,
     why_named_twice,
     why_opaque,
 )
 from weft.dialects import sched
+from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.lone_block import lone_block
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
-from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards
+from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards, take_operations
 from weft.passes.schedule.visibility import Place, lift, outermost_place, values_used_by, why_not_visible
 from weft.passes.tir.nest import detached_ops, erase_if_unused
 from weft.support.errors import Violation
@@ -71,20 +76,20 @@ class InnerGuard:
 
 @dataclass(frozen=True)
 class BlockizePlan(Plan):
-    """The loop, its block, the parts of each iterator, and the guards of both blocks."""
+    """A loop, or the block alone, its block, the parts of each iterator, and the guards of both blocks."""
 
     block: BlockOp
-    loop: ForOp
+    nest: ForOp | BlockOp
     divisions: tuple[Division, ...]
     outer_guards: tuple[tuple[Index, Index], ...]
     inner_guards: tuple[InnerGuard, ...]
     used_by_init: tuple[SSAValue, ...]
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        block, loop = self.block, self.loop
+        block, root = self.block, self.nest
         outer = self._outer_block()
-        rewriter.insert([outer], InsertPoint.before(loop))
-        set_guards(outer, self._outer_guards())
+        rewriter.insert([outer], InsertPoint.before(root))
+        set_guards(outer, self.guards_outside())
         lift(self.used_by_init, Place.before_op(outer))
         parts = iter(outer.iter_vars)
         outer_values = [next(parts) if division.outer is not None else None for division in self.divisions]
@@ -96,10 +101,18 @@ class BlockizePlan(Plan):
         init = block.init
         if init is not None:
             outer.body.block.add_op(self._init(init, outer_values, renamed))
-        loop.detach()
-        outer.body.block.add_op(loop)
+        root.detach()
+        outer.body.block.add_op(root)
         self._rewrite_inner(outer_values, renamed)
         return (outer,)
+
+    def outer_iterators(self) -> dict[Index, set[tuple[int | Index, IterKind]]]:
+        """What the outer iterators are bound to that have several values, with their extents and kinds."""
+        found: dict[Index, set[tuple[int | Index, IterKind]]] = {}
+        for division, kind in zip(self.divisions, self.block.kinds, strict=True):
+            if division.outer is not None and not division.outer.is_constant:
+                found.setdefault(division.outer, set()).add((division.outer_extent, kind))
+        return found
 
     def _outer_block(self) -> BlockOp:
         kept = [at for at, division in enumerate(self.divisions) if division.outer is not None]
@@ -126,11 +139,11 @@ class BlockizePlan(Plan):
         if extent.is_constant:
             return extent.constant
         value, operations = materialize(extent)
-        place = outermost_place(self.loop, extent)
+        place = outermost_place(self.nest, extent)
         insert_in(place.block, operations, place.before)
         return value
 
-    def _outer_guards(self) -> list[tuple[Index, Index]]:
+    def guards_outside(self) -> list[tuple[Index, Index]]:
         """The guards on outer loops, and those that keep the outer iterators in their domains."""
         inside: list[tuple[Index, Index]] = []
         for division in self.divisions:
@@ -196,10 +209,10 @@ class BlockizePlan(Plan):
         bound = {v for at in spatial for v in (self.divisions[at].inner or Index({})).values()}
         copies: dict[SSAValue, ForOp] = {}
         holder = Block()
-        for loop in _inner_loops(self.loop, block):
+        for loop in _inner_loops(self.nest, block):
             if loop.induction_variable in bound:
                 extent = loop.extent
-                if isinstance(extent, OpResult) and self.loop.is_ancestor(extent.op):
+                if isinstance(extent, OpResult) and self.nest.is_ancestor(extent.op):
                     extent, operations = materialize(Index.of(extent))
                     holder.add_ops(operations)
                 copies[loop.induction_variable] = empty_copy(loop, extent, f"{_hint(loop)}_init")
@@ -240,7 +253,7 @@ class BlockizePlan(Plan):
         body.add_ops(operations)
         erase_if_unused([op for op in body.ops if op.name in ("affine.apply", "arith.constant")])
         inner.attributes.update(block.attributes)
-        between = [op for loop in _inner_loops(self.loop, block) for op in loop.body.block.ops if op is not block]
+        between = [op for loop in _inner_loops(self.nest, block) for op in loop.body.block.ops if op is not block]
         guards = self._guards_over(self.inner_guards, outer_values, renamed)
         become(block, inner)
         set_guards(block, guards)
@@ -248,11 +261,54 @@ class BlockizePlan(Plan):
 
 
 @dataclass(frozen=True)
+class JoinPlan(Plan):
+    """Nests that become blocks, which then become one."""
+
+    plans: tuple[BlockizePlan, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        outers = [block for plan in self.plans for block in plan.rewrite(rewriter) if isinstance(block, BlockOp)]
+        iterators: dict[Index, tuple[IterKind, int | SSAValue, str | None]] = {}
+        for outer in outers:
+            bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
+            for index, kind, extent, variable in zip(
+                bindings, outer.kinds, outer.extents, outer.iter_vars, strict=True
+            ):
+                iterators.setdefault(index, (kind, extent, variable.name_hint))
+        body = Block(arg_types=[IndexType()] * len(iterators))
+        values = dict(zip(iterators, body.args, strict=True))
+        for argument, (_, _, hint) in zip(body.args, iterators.values(), strict=True):
+            argument.name_hint = hint
+        wanted = "_".join([*(plan.block.label for plan in self.plans), "o"])
+        label = free_label(function_of(self.anchor), wanted)
+        exprs, operands = exprs_of(list(iterators))
+        kinds, extents = [kind for kind, _, _ in iterators.values()], [extent for _, extent, _ in iterators.values()]
+        joined = BlockOp(label, [IterKindAttr(kind) for kind in kinds], extents, exprs, operands, Region(body))
+        joined.location = outers[0].location
+        guards = guards_of(outers[0])
+        rewriter.insert([joined], InsertPoint.after(outers[-1]))
+        for outer in outers:
+            bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
+            for index, variable in zip(bindings, outer.iter_vars, strict=True):
+                variable.replace_all_uses_with(values[index])
+            # An init that each instance runs, before its loops, is part of what it runs.
+            init = outer.init
+            body.add_ops([*(take_operations(init.body.block) if init is not None else ())])
+            body.add_ops([op for op in take_operations(outer.body.block) if op is not init])
+            outer.detach()
+            outer.erase()
+        set_guards(joined, guards)
+        return (joined,)
+
+
+@dataclass(frozen=True)
 class Blockize(MovingPrimitive):
-    """A loop with everything in it becomes the body of one block, over the loops outside.
+    """A loop with everything in it, or several blocks with their loops, become the body of one block, over the loops
+    outside.
 
     Requirements:
-    1. the loop holds one whole block, in a chain of loops that hold nothing else
+    1. the loop holds one whole block, in a chain of loops that hold nothing else; so do the nests of several blocks,
+       which follow each other in one body
     2. no extent of these loops depends on a loop outside
     3. each iterator that is bound to loops outside and inside falls apart as `outer * extent + inner`: a multiple of
        `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
@@ -260,9 +316,12 @@ class Blockize(MovingPrimitive):
     5. an instance of a block with init loads from what it stores to only where it stores, and no other stores there
     6. what the init uses is known outside of the loop
     7. parallel and vectorized loops have independent iterations afterwards too
+    8. several blocks have the same outer iterators and guards, and no reduction with an init goes on over the loops
+       outside (`decompose_reduction` first)
 
     The outer block is called `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
-    `<iterator>_i`. The init becomes one of the outer block: a nest around a block `<block>_init`.
+    `<iterator>_i`. The init becomes one of the outer block: a nest around a block `<block>_init`. Blocks "B" and "C"
+    become "B_C_o". A single block becomes the body of another.
 
     ```mlir
     tir.for %i0 in 8 { tir.for %k0 in 8 { tir.for %i1 in 16 { tir.for %k1 in 16 {
@@ -282,28 +341,78 @@ class Blockize(MovingPrimitive):
     NAME: ClassVar[str] = "blockize"
     STEP: ClassVar[type[sched.StepOp]] = sched.BlockizeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop holds one whole block in a chain of loops",
+        "the loop holds one whole block in a chain of loops; nests of several blocks follow each other",
         "no extent inside depends on a loop outside",
         "each iterator falls apart as outer * extent + inner",
         "guards are on loops outside or on iterators",
         "an instance loads from what it stores to only where it stores, and no other stores there",
         "what the init uses is known outside of the loop",
         KEEPS_INDEPENDENCE,
+        "several blocks have the same outer iterators and guards, and no init over these",
     )
     INDEPENDENCE: ClassVar[int] = 7
 
-    loop: ForOp
+    target: tuple[ForOp | BlockOp, ...]
 
-    def draft(self) -> BlockizePlan:
-        block = self._block()
+    def draft(self) -> BlockizePlan | JoinPlan:
+        first, *others = plans = tuple(self._plan_of(root) for root in self._nests())
+        if not others:
+            return first
+        for plan in plans:
+            self._require_joinable(plan, first)
+        return JoinPlan(first.anchor, plans)
+
+    def _nests(self) -> list[ForOp | BlockOp]:
+        """The loop; or the nests of the blocks in the innermost body that holds them all, in their order."""
+        first, *others = self.target
+        if not others:
+            return [first]
+        scope, subject = scope_of(first), operation_text(first)
+        for at, op in enumerate(self.target):
+            if not isinstance(op, BlockOp) or op in self.target[:at] or scope_of(op) is not scope:
+                detail = f"{operation_text(op)} is not another block of the scope of {subject}"
+                self.refuse(1, Violation(detail, legal="one loop, or different blocks of a scope"), op, subject)
+        common = next(op for op in ancestors(first) if all(is_inside(other, op) for other in others))
+        chosen = [child_towards(common, op) for op in self.target]
+        found: list[ForOp | BlockOp] = []
+        for op in (op for region in common.regions for body in region.blocks for op in body.ops if actions_in(op)):
+            if op in chosen and isinstance(op, ForOp | BlockOp):
+                found.append(op)
+            elif 0 < len(found) < len(chosen):
+                self.refuse(1, f"{_text(op)} stands between them", op, subject)
+        if len(found) < len(chosen):
+            self.refuse(1, "some of them are in one nest, or in no nest of loops", first, subject)
+        return found
+
+    def _require_joinable(self, plan: BlockizePlan, first: BlockizePlan) -> None:
+        """Its outer iterators are those of the first, but for iterators of one value, and its init runs in each
+        instance."""
+        block, subject = plan.block, block_text(plan.block)
+        own, wanted = plan.outer_iterators(), first.outer_iterators()
+        if own != wanted or any(len(extents) > 1 for extents in own.values()):
+            texts = [
+                ", ".join(f"{i!r} below {e!r} is {k.value}" for i, found in part.items() for e, k in found) or "none"
+                for part in (own, wanted)
+            ]
+            detail = f"of its outer iterators, {texts[0]}; those of {block_text(first.block)} are {texts[1]}"
+            self.refuse(8, detail, block, subject)
+        if set(plan.guards_outside()) != set(first.guards_outside()):
+            self.refuse(8, f"its guards on loops outside are not those of {block_text(first.block)}", block, subject)
+        steps = zip(plan.divisions, block.kinds, strict=True)
+        if block.init is not None and any(d.outer for d, kind in steps if kind is IterKind.REDUCE):
+            legal = "decompose_reduction first"
+            self.refuse(8, Violation("its reduction goes on over the loops outside", legal=legal), block, subject)
+
+    def _plan_of(self, root: ForOp | BlockOp) -> BlockizePlan:
+        block = self._block(root)
         subject = block_text(block)
-        outside: set[SSAValue] = {loop.induction_variable for loop in loops_around(self.loop)}
-        inside: set[SSAValue] = {loop.induction_variable for loop in _inner_loops(self.loop, block)}
-        for loop in _inner_loops(self.loop, block):
+        outside: set[SSAValue] = {loop.induction_variable for loop in loops_around(root)}
+        inside: set[SSAValue] = {loop.induction_variable for loop in _inner_loops(root, block)}
+        for loop in _inner_loops(root, block):
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outside | inside):
                 self.refuse(2, f"the extent of %{_hint(loop)} does", loop, subject)
         bindings = Index.of_map(block.bindings.data, block.binding_operands)
-        inside |= self._computed_inside(block, bindings, outside)
+        inside |= self._computed_inside(block, root, bindings, outside)
         divisions = tuple(self._divide(block, at, index, outside, inside) for at, index in enumerate(bindings))
         bound: dict[IterKind, set[SSAValue]] = {kind: set() for kind in IterKind}
         for index, kind in zip(bindings, block.kinds, strict=True):
@@ -311,19 +420,21 @@ class Blockize(MovingPrimitive):
         # A fused loop may be bound to both: the init has it, and its guards.
         reduced = (bound[IterKind.REDUCE] | inside) - bound[IterKind.SPATIAL]
         outer_guards, inner_guards = self._guards(block, bindings, divisions, outside, inside, reduced)
-        self._require_own_element(block)
+        self._require_own_element(block, root)
         init = block.init
         used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
-        self.require(6, why_not_visible(used, Place.before_op(self.loop)), block, subject)
-        return BlockizePlan(self.loop, block, self.loop, divisions, outer_guards, inner_guards, used)
+        self.require(6, why_not_visible(used, Place.before_op(root)), block, subject)
+        return BlockizePlan(root, block, root, divisions, outer_guards, inner_guards, used)
 
-    def _computed_inside(self, block: BlockOp, bindings: Sequence[Index], outside: set[SSAValue]) -> set[SSAValue]:
+    def _computed_inside(
+        self, block: BlockOp, root: Operation, bindings: Sequence[Index], outside: set[SSAValue]
+    ) -> set[SSAValue]:
         """Values that are computed in the loop and are no index expressions, such as the digits of a loop that was
         fused with an extent known at run time."""
         guards = (value for left, right in guards_of(block) for value in (*left.values(), *right.values()))
-        extents = (Index.of(loop.extent) for loop in _inner_loops(self.loop, block))
+        extents = (Index.of(loop.extent) for loop in _inner_loops(root, block))
         values = {*(value for index in (*bindings, *extents) for value in index.values()), *guards}
-        found: set[SSAValue] = {v for v in values if isinstance(v, OpResult) and self.loop.is_ancestor(v.op)}
+        found: set[SSAValue] = {v for v in values if isinstance(v, OpResult) and root.is_ancestor(v.op)}
         for value in found:
             if block.init is not None:
                 detail = f"the init would need {_named(value)}, which is computed in the loop"
@@ -333,8 +444,8 @@ class Blockize(MovingPrimitive):
                 self.refuse(3, Violation(detail, "not proved"), block, block_text(block))
         return found
 
-    def _block(self) -> BlockOp:
-        inner = lone_block(self, self.loop)
+    def _block(self, root: ForOp | BlockOp) -> BlockOp:
+        inner = lone_block(self, root)
         if len(parts_of(inner)) > 1:
             self.refuse(1, "loop_partition made it one of several parts of a block", inner, block_text(inner))
         return inner
@@ -408,7 +519,7 @@ class Blockize(MovingPrimitive):
             inner.append(InnerGuard(*guard, on_reduction))
         return tuple(outer), tuple(inner)
 
-    def _require_own_element(self, block: BlockOp) -> None:
+    def _require_own_element(self, block: BlockOp, root: Operation) -> None:
         """The init of the whole tile runs before its updates: no update may look at the init of another element."""
         if block.init is None:
             return
@@ -426,7 +537,7 @@ class Blockize(MovingPrimitive):
             place = stored.get(op.memref, [])
             if block.init.is_ancestor(op) or [Index.of(i) for i in op.indices] != [Index.of(i) for i in place]:
                 self.refuse(5, f"it loads another element of {buffer_name(op.memref)}", op, block_text(block))
-        self.require(5, why_not_started_before(block, self.loop), block, block_text(block))
+        self.require(5, why_not_started_before(block, root), block, block_text(block))
 
 
 def _named(value: SSAValue) -> str:
@@ -451,10 +562,13 @@ def _hint(loop: ForOp) -> str:
     return loop.induction_variable.name_hint or "i"
 
 
-def _inner_loops(loop: ForOp, block: BlockOp) -> list[ForOp]:
-    """`loop` and the loops in it around the block, outermost first."""
-    around = loops_around(block)
-    return around[around.index(loop) :]
+def _inner_loops(root: Operation, block: BlockOp) -> list[ForOp]:
+    """The loops around the block in its nest, outermost first."""
+    return [loop for loop in loops_around(block) if is_inside(loop, root)]
+
+
+def _text(op: Operation) -> str:
+    return operation_text(op) if isinstance(op, ForOp | BlockOp) else op_name(op)
 
 
 def _loops_of(values: set[SSAValue]) -> list[ForOp]:

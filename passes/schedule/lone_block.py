@@ -9,9 +9,9 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive
 
 
-def lone_block(primitive: Primitive, loop: ForOp) -> BlockOp:
-    """The only thing with an effect below a loop, through the loops in it. Refuses, as requirement 1 of `primitive`,
-    when there is more or it is no block."""
+def lone_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
+    """The only thing with an effect below a loop, through the loops in it; a block itself. Refuses, as requirement 1 of
+    `primitive`, when there is more or it is no block."""
     inner: Operation = loop
     while isinstance(inner, ForOp):
         effects = [op for op in inner.body.block.ops if not only_computes(op)]

@@ -3,7 +3,8 @@
 The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
 block by `at`; where each loop belongs to a block of its own, `blocks` names one for each of `loops`. Where a loop or a
-block can be given, it is the block unless there is an option `loop`. A buffer is given by its name, an index map as
+block can be given, it is the block unless there is an option `loop`; where several blocks can, `blocks` names the
+others. A buffer is given by its name, an index map as
 `"lambda n, c: (n, c // 4, c % 4)"`.
 """
 
@@ -25,6 +26,7 @@ from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.passes.schedule.registry import (
     INTS,
     LOOP_OR_BLOCK,
+    LOOP_OR_BLOCKS,
     LOOPS,
     OPTIONAL,
     PRIMITIVES,
@@ -69,6 +71,10 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
             arguments[parameter] = tuple(_loop_at(owner, at) for at in _positions(options[parameter]))
         elif kind == LOOP_OR_BLOCK:
             arguments[parameter] = block if options["loop"] is None else _loop_at(block, options["loop"])
+        elif kind == LOOP_OR_BLOCKS:
+            others = [find_block(module, str(name), func_name) for name in _positions(options["blocks"])]
+            first = block if options["loop"] is None else _loop_at(block, options["loop"])
+            arguments[parameter] = (first, *others)
         elif kind is Attribute:
             arguments[parameter] = attribute_of(options[parameter])
         elif kind == OPTIONAL:
@@ -122,8 +128,10 @@ def primitive_pass(name: str) -> type[ModulePass]:
             required.append((parameter, _NOTE))
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
     optional.extend((p, _OPTIONAL, field(default=None)) for p, kind in parameters(name) if kind == OPTIONAL)
-    if any(kind == LOOP_OR_BLOCK for _, kind in parameters(name)):
+    if any(kind in (LOOP_OR_BLOCK, LOOP_OR_BLOCKS) for _, kind in parameters(name)):
         optional.append(("loop", int | None, field(default=None)))
+    if any(kind == LOOP_OR_BLOCKS for _, kind in parameters(name)):
+        optional.append(("blocks", tuple[str, ...] | None, field(default=None)))
     cls = primitive_class(name)
     generated = make_dataclass(
         f"{cls.__name__}Pass",

@@ -74,6 +74,7 @@ def parameters(name: str) -> tuple[tuple[str, object], ...]:
 LOOPS = tuple[ForOp, ...]
 INTS = tuple[int, ...]
 LOOP_OR_BLOCK = BlockOp | ForOp
+LOOP_OR_BLOCKS = tuple[ForOp | BlockOp, ...]
 OPTIONAL = Attribute | None
 
 
@@ -88,5 +89,5 @@ def takes_loops_of_several_blocks(name: str) -> bool:
 
 
 def is_handle(kind: object) -> bool:
-    """Whether a parameter is a loop, a block, or several loops: a handle of a schedule."""
-    return kind is ForOp or kind is BlockOp or kind in (LOOPS, LOOP_OR_BLOCK)
+    """Whether a parameter is a loop, a block, or several of them: a handle of a schedule."""
+    return kind is ForOp or kind is BlockOp or kind in (LOOPS, LOOP_OR_BLOCK, LOOP_OR_BLOCKS)

@@ -16,6 +16,7 @@ from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.registry import (
     INTS,
     LOOP_OR_BLOCK,
+    LOOP_OR_BLOCKS,
     LOOPS,
     OPTIONAL,
     PRIMITIVES,
@@ -146,6 +147,10 @@ class Replay:
         for parameter, kind in parameters(name):
             if kind == LOOPS:
                 arguments[parameter] = tuple(self.loop(operand) for operand in operands)
+            elif kind == LOOP_OR_BLOCKS:
+                if not step.operands:
+                    raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
+                arguments[parameter] = tuple(self.resolve(operand) for operand in operands)
             elif is_handle(kind):
                 handle = next(operands, None)
                 if handle is None:

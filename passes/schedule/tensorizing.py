@@ -152,7 +152,7 @@ class TensorizeLoopPlan(Plan):
     intrinsic: str
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        (block,) = Blockize(self.loop).apply()
+        (block,) = Blockize((self.loop,)).apply()
         if not isinstance(block, BlockOp):
             raise InternalError("blockize gives a block")
         return Tensorize(block, self.intrinsic).draft().rewrite(rewriter)
@@ -221,13 +221,13 @@ class Tensorize(MovingPrimitive):
         """Asked of a copy of the function in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
-        Blockize(loop).draft()
+        Blockize((loop,)).draft()
         copy = copy_with_callees(function)
         twins = dict(zip(function.walk(), copy.walk(), strict=True))
         twin = twins[loop]
         if not isinstance(twin, ForOp):
             raise InternalError("the copy of a loop is a loop")
-        (block,) = Blockize(twin).apply()
+        (block,) = Blockize((twin,)).apply()
         if isinstance(block, BlockOp):
             replace(self, target=block).draft()
 

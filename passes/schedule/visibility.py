@@ -108,8 +108,8 @@ def lift(values: Iterable[SSAValue], place: Place) -> None:
                 entry.insert_op_before(owner, first)
 
 
-def outermost_place(loop: ForOp, index: Index) -> Place:
-    """As far outside of `loop`, in its scope, as `index` can be computed: the nest of loops stays perfect."""
+def outermost_place(loop: Operation, index: Index) -> Place:
+    """As far outside of a loop or block, in its scope, as `index` can be computed: the nest of loops stays perfect."""
     place = Place.before_op(loop)
     for parent in ancestors(loop):
         if not isinstance(parent, ForOp):

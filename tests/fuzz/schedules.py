@@ -584,6 +584,12 @@ class Fuzzer:
         if not loops:
             return None
         loop = self.choose(loops[-2:]) if self.chance(0.8) else self.choose(loops)
+        if self.chance(0.3):
+            blocks = self.live_blocks()
+            op = self.op(loop)
+            inside = [block for block in blocks if op is not None and is_inside(self.block_op(block), op)]
+            neighbours = (inside if len(inside) > 1 else blocks)[: self.number(1, 3)]
+            return lambda: self.blocks.append(self.sch.blockize(neighbours))
         return lambda: self.blocks.append(self.sch.blockize(loop))
 
     def tensorize(self) -> Callable[[], object] | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from schedule_checks import refused
+from block_refusals import BEHIND
+from schedule_checks import check_schedule, refused
 
 import weft
 
@@ -112,3 +113,71 @@ def test_6_known_outside() -> None:
     text = text.replace("memref.store %zero, %C[%vi]", "memref.store %w, %C[%vi]")
     sch = weft.Schedule(weft.parse(text, "f.mlir"))
     refused(lambda: sch.blockize(sch.get_loops("C")[0]), 6, "it uses %w, which is not known there")
+
+
+SUM_AFTER_COPY = ROWS.replace(
+    "  tir.for %i in 8 { tir.for",
+    """
+  tir.for %i in 8 { tir.block "T" iters(%vi: spatial<8>) = [%i] {
+    %d = memref.load %D[%vi] : memref<8xf32>
+    memref.store %d, %T[%vi] : memref<8xf32>
+  } }
+  tir.for %i in 8 { tir.for""",
+)
+
+
+def test_several_blocks_follow_each_other() -> None:
+    sch = weft.Schedule(weft.parse(BEHIND, "f.mlir"))
+    refused(lambda: sch.blockize(["B", "D"]), 1, "%i stands between them")
+    refused(lambda: sch.blockize(["B", "B"]), 1, '"B" is not another block of the scope', "legal: one loop, or")
+    loop = sch.get_loops("X")[0]
+    sch.compute_at("B", loop)
+    sch.reverse_compute_at("D", loop)
+    refused(lambda: sch.blockize(["X", "D"]), 1, '"B" stands between them')
+    outer = sch.blockize(["B", "X"])
+    refused(lambda: sch.blockize(["X", "D"]), 1, '"D" is not another block of the scope of "X"')
+    assert sch.get(outer).label == "X_B_o"
+    check_schedule(weft.parse(BEHIND), sch)
+    sch.blockize([outer, sch.get_block("C"), sch.get_block("D")])
+    check_schedule(weft.parse(BEHIND), sch)
+
+
+def test_a_reduction_that_ends_inside_starts_there() -> None:
+    sch = weft.Schedule(weft.parse(SUM_AFTER_COPY, "f.mlir"))
+    sch.merge(sch.get_loops("T")[0], sch.get_loops("C")[0])
+    outer = sch.blockize(["T", "C"])
+    assert [sch.get(child).label for child in sch.get_child_blocks(outer)] == ["T", "C_init", "C"]
+    check_schedule(weft.parse(SUM_AFTER_COPY), sch)
+
+
+def test_8_several_blocks_have_the_same_outer_iterators() -> None:
+    sch = weft.Schedule(weft.parse(SUM_AFTER_COPY, "f.mlir"))
+    sch.compute_at(sch.cache_read("C", "A", "local"), sch.get_loops("C")[1])
+    refused(lambda: sch.blockize(["A_local", "C"]), 8, "%k below 12 is reduce; those", "%k below 12 is spatial")
+
+
+def test_8_several_blocks_have_no_init_over_outer_loops() -> None:
+    text = ROWS.replace(
+        "      memref.store %s, %C[%vi] : memref<8xf32>\n    }",
+        """
+      memref.store %s, %C[%vi] : memref<8xf32>
+    }
+    tir.block "D" iters(%vi: spatial<8>, %vk: reduce<12>) = [%i, %k] {
+      %c = memref.load %D[%vi] : memref<8xf32>
+      %s = arith.addf %c, %c : f32
+      memref.store %s, %D[%vi] : memref<8xf32>
+    }""",
+    )
+    sch = weft.Schedule(weft.parse(text, "f.mlir"))
+    refused(lambda: sch.blockize(["C", "D"]), 8, "its reduction goes on over the loops outside", "decompose_reduction")
+    sch.decompose_reduction("C", sch.get_loops("D")[0])
+    sch.blockize(["C_update", "D"])
+    check_schedule(weft.parse(text), sch)
+
+
+def test_8_several_blocks_have_the_same_guards() -> None:
+    text = BEHIND.replace("tir.for %i in 12 {\n", "tir.for %i in 12 { tir.for %j in 2 {\n").replace(
+        '"X" iters(%v: spatial<12>) = [%i] {', '"X" iters(%v: spatial<12>) = [%i] where [%j] < [1] {'
+    )
+    sch = weft.Schedule(weft.parse(text.replace("%C[%v] : memref<12xf32> }", "%C[%v] : memref<12xf32> }}"), "f.mlir"))
+    refused(lambda: sch.blockize(["X", "C"]), 8, 'its guards on loops outside are not those of block "X"')
