@@ -43,7 +43,15 @@ from weft.dialects.sched_base import (
     integers_of,
 )
 from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, StorageAlignOp, TensorizeOp
-from weft.dialects.sched_layout import LAYOUT_STEPS, RecodeOp, ReindexOp, TransformBlockLayoutOp, TransformLayoutOp
+from weft.dialects.sched_layout import (
+    LAYOUT_STEPS,
+    RecodeOp,
+    ReindexCacheReadOp,
+    ReindexCacheWriteOp,
+    ReindexOp,
+    TransformBlockLayoutOp,
+    TransformLayoutOp,
+)
 from weft.dialects.sched_loops import (
     LOOP_STEPS,
     AddUnitLoopOp,
@@ -90,6 +98,8 @@ __all__ = [
     "PadEinsumOp",
     "ParallelOp",
     "RecodeOp",
+    "ReindexCacheReadOp",
+    "ReindexCacheWriteOp",
     "ReindexOp",
     "ReorderBlockIterVarOp",
     "ReorderOp",

@@ -49,6 +49,30 @@ class ReindexOp(StepOp):
     copy = result_def(BLOCK)
 
 
+class _ReindexCacheOp(StepOp):
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    scope = prop_def(StringAttr)
+    index_map = prop_def(AffineMapAttr)
+    copy = result_def(BLOCK)
+
+
+@irdl_op_definition
+class ReindexCacheReadOp(_ReindexCacheOp):
+    """A copy of the index-th buffer that the block reads, at indices that a map gives for the iterators."""
+
+    name = "sched.reindex_cache_read"
+
+
+@irdl_op_definition
+class ReindexCacheWriteOp(_ReindexCacheOp):
+    """A copy of the index-th buffer that the block writes, at indices that a map gives for the iterators."""
+
+    name = "sched.reindex_cache_write"
+
+
 @irdl_op_definition
 class RecodeOp(StepOp):
     """A copy of the index-th buffer that the block reads, which holds its numbers as other integers."""
@@ -62,4 +86,11 @@ class RecodeOp(StepOp):
     blocks = var_result_def(BLOCK)
 
 
-LAYOUT_STEPS: tuple[type[StepOp], ...] = (TransformLayoutOp, TransformBlockLayoutOp, ReindexOp, RecodeOp)
+LAYOUT_STEPS: tuple[type[StepOp], ...] = (
+    TransformLayoutOp,
+    TransformBlockLayoutOp,
+    ReindexOp,
+    ReindexCacheReadOp,
+    ReindexCacheWriteOp,
+    RecodeOp,
+)

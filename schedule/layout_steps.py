@@ -63,6 +63,32 @@ class LayoutSteps(Recorder):
         place = self._buffer_place(handle, buffer)
         return self._blocks(sched.ReindexOp, [handle], {"buffer": _place_attribute(place)})[0]
 
+    def reindex_cache_read(
+        self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str, index_map: IndexMap
+    ) -> BlockHandle:
+        """Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.
+        See `ReindexCacheRead`."""
+        properties = self._reindexed(block := self._block(block), read_buffer_index, storage_scope, index_map, True)
+        return self._blocks(sched.ReindexCacheReadOp, [block], properties)[0]
+
+    def reindex_cache_write(
+        self, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str, index_map: IndexMap
+    ) -> BlockHandle:
+        """Let a block write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that
+        copies it out. See `ReindexCacheWrite`."""
+        properties = self._reindexed(block := self._block(block), write_buffer_index, storage_scope, index_map, False)
+        return self._blocks(sched.ReindexCacheWriteOp, [block], properties)[0]
+
+    def _reindexed(
+        self, handle: BlockHandle, buffer: int | str, scope: str, index_map: IndexMap, reading: bool
+    ) -> dict[str, Attribute]:
+        rank = len(self._replay.block(handle.value).iter_vars)
+        return {
+            "index": IntegerAttr(self._buffer_index(handle, buffer, reading=reading), i64),
+            "scope": StringAttr(scope),
+            "index_map": AffineMapAttr(index_map_of(index_map, rank)),
+        }
+
     def recode(self, block: BlockHandle | str, read_buffer_index: int | str, encoding: str) -> list[BlockHandle]:
         """Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a
         wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the other

@@ -79,6 +79,8 @@ PASSES: Mapping[str, str] = {
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
     "tir-recode": "weft.passes.schedule.primitive_passes:RecodePass",
     "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
+    "tir-reindex-cache-read": "weft.passes.schedule.primitive_passes:ReindexCacheReadPass",
+    "tir-reindex-cache-write": "weft.passes.schedule.primitive_passes:ReindexCacheWritePass",
     "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
     "tir-reorder-block-iter-var": "weft.passes.schedule.primitive_passes:ReorderBlockIterVarPass",
     "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",

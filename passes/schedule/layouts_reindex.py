@@ -1,4 +1,5 @@
-"""reindex: a copy of a buffer with one dimension for each iterator that indexes it."""
+"""reindex: a copy of a buffer with one dimension for each iterator that indexes it; reindex_cache_read and
+reindex_cache_write: one in another memory scope, whose indices are a function of the iterators."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, IndexType, MemRefType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir.affine import AffineMap
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
@@ -22,7 +24,9 @@ from weft.analysis.motion import disturbed_by_opaque, shared_element
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
+    buffers_read,
     buffers_stored_by,
+    buffers_written,
     child_towards,
     function_of,
     is_inside,
@@ -37,47 +41,52 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
-from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type
+from weft.passes.schedule.caching import free_label, pick, why_not_scope
+from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type, with_scope
 from weft.passes.schedule.layouts import buffer_at
+from weft.passes.schedule.layouts_checks import Points, layout_of, meeting_points
 from weft.passes.schedule.primitive import BufferPlace, Plan, block_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import nest, new_loop
 from weft.passes.schedule.visibility import Place, why_not_visible
-from weft.passes.tir.nest import erase_if_unused
+from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
 class ReindexPlan(Plan):
-    """A buffer, how the block indexes it, by which iterators, and the nest before (or after) which the copy runs."""
+    """A buffer, how the block indexes it, by which iterators, how it indexes the copy, of which extents in which scope
+    (that of the buffer, where None), and the nest before (or after) which the copy runs."""
 
     block: BlockOp
     buffer: SSAValue
     indices: tuple[Index, ...]
     iterators: tuple[int, ...]
+    new_indices: tuple[Index, ...]
+    new_extents: tuple[int | SSAValue, ...]
+    scope: str | None
     reading: bool
     place: Operation
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         block, old = self.block, memref_type(self.buffer)
-        name = free_label(function_of(block), f"{self.buffer.name_hint or 'buffer'}_reindex")
-        extents = [block.extents[at] for at in self.iterators]
-        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
+        suffix = "reindex" if self.scope is None else self.scope.replace(".", "_")
+        name = free_label(function_of(block), f"{self.buffer.name_hint or 'buffer'}_{suffix}")
+        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in self.new_extents]
         type_ = MemRefType(old.element_type, shape, memory_space=old.memory_space)
-        alloc = alloc_like(type_, [extent for extent in extents if not isinstance(extent, int)], name)
+        type_ = type_ if self.scope is None else with_scope(type_, self.scope)
+        alloc = alloc_like(type_, [extent for extent in self.new_extents if not isinstance(extent, int)], name)
         alloc.location = block.location
         insert_alloc(rewriter, self.buffer, alloc, ())
         self._redirect(alloc.memref)
-        copy, outermost = self._copy(name, alloc.memref, extents)
+        copy, outermost = self._copy(name, alloc.memref)
         before, after = InsertPoint.before(self.place), InsertPoint.after(self.place)
         rewriter.insert([outermost], before if self.reading else after)
         return (copy,)
 
     def _redirect(self, new: SSAValue) -> None:
-        """The block accesses the copy, by its iterators."""
-        variables = [self.block.iter_vars[at] for at in self.iterators]
-        exprs, operands = exprs_of([Index.of(variable) for variable in variables])
+        """The block accesses the copy."""
+        exprs, operands = exprs_of(self.new_indices)
         for use in list(self.buffer.uses):
             op = use.operation
             if not is_inside(op, self.block):
@@ -88,10 +97,11 @@ class ReindexPlan(Plan):
                 stated.drop_all_references()
             else:
                 old = list(op.operands[use.index + 1 :])
-                op.operands = [*op.operands[: use.index], new, *variables]
+                op.operands = [*op.operands[: use.index], new, *(index_before(i, op) for i in self.new_indices)]
                 erase_if_unused([operand.op for operand in old if isinstance(operand, OpResult)])
 
-    def _copy(self, name: str, new: SSAValue, extents: Sequence[int | SSAValue]) -> tuple[BlockOp, Operation]:
+    def _copy(self, name: str, new: SSAValue) -> tuple[BlockOp, Operation]:
+        extents = [self.block.extents[at] for at in self.iterators]
         loops = [new_loop(extent, f"ax{at}", self.block) for at, extent in enumerate(extents)]
         body = Block(arg_types=[IndexType()] * len(extents))
         variables = [self.block.iter_vars[at] for at in self.iterators]
@@ -101,13 +111,13 @@ class ReindexPlan(Plan):
             mapping[variable] = Index.of(argument)
         exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
         copy = BlockOp(name, [SPATIAL] * len(extents), extents, exprs, operands, Region(body))
-        places: list[SSAValue] = []
-        for index in self.indices:
-            value, operations = materialize(index.substitute(mapping))
-            body.add_ops(operations)
-            places.append(value)
-        own = list(body.args)
-        source, target = ((self.buffer, places), (new, own)) if self.reading else ((new, own), (self.buffer, places))
+        places: dict[SSAValue, list[SSAValue]] = {}
+        for buffer, indices in ((self.buffer, self.indices), (new, self.new_indices)):
+            for index in indices:
+                value, operations = materialize(index.substitute(mapping))
+                body.add_ops(operations)
+                places.setdefault(buffer, []).append(value)
+        source, target = ((b, places[b]) for b in ((self.buffer, new) if self.reading else (new, self.buffer)))
         load = memref.LoadOp.get(*source)
         body.add_ops([load, memref.StoreOp.get(load.res, *target)])
         outermost = nest(loops, [copy]) or copy
@@ -116,65 +126,38 @@ class ReindexPlan(Plan):
         return copy, outermost
 
 
-@dataclass(frozen=True)
-class Reindex(MovingPrimitive):
-    """A block reads or writes a copy of a buffer that has a dimension for each iterator in its indices, in the order of
-    the iterators, and that is indexed by just these.
+_REQUIREMENTS = (
+    "the block reads or writes that many buffers",
+    "all accesses have the same indices, over iterators of the block",
+    "every instance accesses the buffer",
+    "nothing in the nest writes what is read",
+    "what is written is the block's alone",
+    "the extents of the iterators are known at the top of the function",
+    KEEPS_INDEPENDENCE,
+)
+_OF_CACHES = (*_REQUIREMENTS, "the scope is a memory scope", "the index map keeps instances apart")
 
-    Requirements:
-    1. the block reads or writes that many buffers
-    2. all that the block does with the buffer are loads and stores with the same indices, over its iterators and values
-       that are known outside of its nest
-    3. every instance of these iterators accesses it: no guard or condition leaves elements out
-    4. reading: nothing in the nest of the block writes the buffer
-    5. writing: the block is the only writer of the buffer in its scope, does not read what was there before, and stores
-       to different elements in different instances; nothing else in its nest accesses the buffer
-    6. the extents of the iterators are known at the top of the function
-    7. parallel and vectorized loops have independent iterations afterwards too
 
-    An iterator that no index depends on over its domain, as `%v floordiv 64` below 64, has no dimension.
-    The copy runs right before the nest of the block when reading, else right after it. Its block is called
-    `<buffer>_reindex`, its loops ax0, ax1, ...
-
-    ```mlir
-    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A[%vj, %vi * 2 + 1] ... }
-    // reindex "C" {buffer = ["read", 0]}
-    tir.for %ax0 in 8 { tir.for %ax1 in 4 {
-      tir.block "A_reindex" iters(%vi: spatial<8>, %vj: spatial<4>) = [%ax0, %ax1] {
-        A_reindex[%vi, %vj] = A[%vj, %vi * 2 + 1] } } }
-    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A_reindex[%vi, %vj] ... }
-    ```
-    """
-
-    NAME: ClassVar[str] = "reindex"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexOp
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads or writes that many buffers",
-        "all accesses have the same indices, over iterators of the block",
-        "every instance accesses the buffer",
-        "nothing in the nest writes what is read",
-        "what is written is the block's alone",
-        "the extents of the iterators are known at the top of the function",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 7
+class Reindexing(MovingPrimitive):
+    """What the primitives share whose copy has an instance for each of the iterators that index a buffer."""
 
     block: BlockOp
-    buffer: BufferPlace
 
-    def draft(self) -> ReindexPlan:
+    def draft_of(
+        self, buffer: SSAValue, *, reading: bool, scope: str | None = None, index_map: AffineMap | None = None
+    ) -> ReindexPlan:
+        """The plan; with an index map, that maps the iterators to the indices of the copy, else they are these."""
         block, subject = self.block, block_text(self.block)
-        buffer = buffer_at(self, block, self.buffer)
-        reading = self.buffer[0] == "read"
         if len(parts_of(block)) > 1:
             self.refuse(3, "loop_partition made it one of several parts of a block", block, subject)
         place = child_towards(scope_of(block), block)
         indices = self._indices(buffer, place)
         simpler = tuple(index.simplified(range_of) for index in indices)
+        mapped: set[int] = set() if index_map is None else index_map.used_dims()
         iterators = tuple(
             at
             for at, (v, extent) in enumerate(zip(block.iter_vars, block.extents, strict=True))
-            if any(i.depends_on([v]) for i in (indices if extent == 1 else simpler))
+            if at in mapped or any(i.depends_on([v]) for i in (indices if extent == 1 else simpler))
         )
         if not iterators:
             self.refuse(2, f"no iterator is in the indices of {buffer_name(buffer)}", block, subject)
@@ -187,7 +170,38 @@ class Reindex(MovingPrimitive):
             extent = block.extents[at]
             if not isinstance(extent, int) and not is_fixed(extent):
                 self.refuse(6, f"the extent of %{block.iter_vars[at].name_hint or at} is not", block, subject)
-        return ReindexPlan(block, block, buffer, simpler, iterators, reading, place)
+        new_indices = tuple(Index.of(block.iter_vars[at]) for at in iterators)
+        new_extents = tuple(block.extents[at] for at in iterators)
+        if index_map is not None:
+            new_indices, new_extents = self._layout(index_map, iterators)
+        return ReindexPlan(block, block, buffer, simpler, iterators, new_indices, new_extents, scope, reading, place)
+
+    def _layout(
+        self, index_map: AffineMap, iterators: Sequence[int]
+    ) -> tuple[tuple[Index, ...], tuple[int | SSAValue, ...]]:
+        """The indices of the copy and its extents, by a map of all iterators; those not in `iterators` make no
+        difference."""
+        block, subject = self.block, block_text(self.block)
+        names = tuple(variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars))
+        points = Points(
+            names,
+            lambda point: f"instance ({', '.join(f'{n}={v}' for n, v in zip(names, point, strict=True))})",
+            "would both use",
+            "instance",
+            f"the iterators are {', '.join(names)}",
+        )
+        extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]
+        layout = layout_of(index_map, extents, points)
+        if isinstance(layout, Violation):
+            self.refuse(9, layout, block, subject)
+        self.require(9, meeting_points(layout, points), block, subject)
+        found: list[int | SSAValue] = []
+        for extent in layout.new_extents or ():
+            value = extent.constant if extent.is_constant else extent.single_value
+            if value is None:
+                self.refuse(6, f"an extent of the copy would be {extent!r}", block, subject)
+            found.append(value)
+        return tuple(layout.applied(list(map(Index.of, block.iter_vars)))), tuple(found)
 
     def _indices(self, buffer: SSAValue, place: Operation) -> tuple[Index, ...]:
         """The indices of all accesses of the block."""
@@ -262,3 +276,141 @@ class Reindex(MovingPrimitive):
                     5, f"reduce iterator %{block.iter_vars[at].name_hint or at} is in its indices", block, subject
                 )
         self.require(5, shared_element(block), block, subject)
+
+
+@dataclass(frozen=True)
+class Reindex(Reindexing):
+    """A block reads or writes a copy of a buffer that has a dimension for each iterator in its indices, in the order of
+    the iterators, and that is indexed by just these.
+
+    Requirements:
+    1. the block reads or writes that many buffers
+    2. all that the block does with the buffer are loads and stores with the same indices, over its iterators and values
+       that are known outside of its nest
+    3. every instance of these iterators accesses it: no guard or condition leaves elements out
+    4. reading: nothing in the nest of the block writes the buffer
+    5. writing: the block is the only writer of the buffer in its scope, does not read what was there before, and stores
+       to different elements in different instances; nothing else in its nest accesses the buffer
+    6. the extents of the iterators are known at the top of the function
+    7. parallel and vectorized loops have independent iterations afterwards too
+
+    An iterator that no index depends on over its domain, as `%v floordiv 64` below 64, has no dimension.
+    The copy runs right before the nest of the block when reading, else right after it. Its block is called
+    `<buffer>_reindex`, its loops ax0, ax1, ...
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A[%vj, %vi * 2 + 1] ... }
+    // reindex "C" {buffer = ["read", 0]}
+    tir.for %ax0 in 8 { tir.for %ax1 in 4 {
+      tir.block "A_reindex" iters(%vi: spatial<8>, %vj: spatial<4>) = [%ax0, %ax1] {
+        A_reindex[%vi, %vj] = A[%vj, %vi * 2 + 1] } } }
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A_reindex[%vi, %vj] ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "reindex"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = _REQUIREMENTS
+    INDEPENDENCE: ClassVar[int] = 7
+
+    block: BlockOp
+    buffer: BufferPlace
+
+    def draft(self) -> ReindexPlan:
+        buffer = buffer_at(self, self.block, self.buffer)
+        return self.draft_of(buffer, reading=self.buffer[0] == "read")
+
+
+@dataclass(frozen=True)
+class ReindexCacheRead(Reindexing):
+    """A block reads a copy of a buffer in another memory scope, at indices that an index map gives for its iterators.
+
+    Requirements:
+    1. the block reads that many buffers
+    2. all that the block does with the buffer are loads with the same indices, over its iterators and values that are
+       known outside of its nest
+    3. every instance of these iterators accesses it: no guard or condition leaves elements out
+    4. nothing in the nest of the block writes the buffer
+    5. applies to `reindex_cache_write` alone
+    6. the extents of the iterators, and of the copy, are known at the top of the function
+    7. parallel and vectorized loops have independent iterations afterwards too
+    8. the scope is a memory scope
+    9. the index map takes all iterators of the block to indices that are not negative, in a box whose extents follow
+       from theirs; no two instances of the iterators in use share a place
+
+    Iterators that neither the indices of the buffer nor the index map depend on have no loop in the copy. Other blocks
+    read the buffer as before. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the
+    iterators.
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A[%vj, %vi * 2 + 1] ... }
+    // reindex_cache_read "C" {index = 0, scope = "local", index_map = (i, j) -> (j, i)}
+    tir.for %ax0 in 8 { tir.for %ax1 in 4 {
+      tir.block "A_local" iters(%vi: spatial<8>, %vj: spatial<4>) = [%ax0, %ax1] {
+        A_local[%vj, %vi] = A[%vj, %vi * 2 + 1] } } }
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.load %A_local[%vj, %vi] ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "reindex_cache_read"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheReadOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
+    INDEPENDENCE: ClassVar[int] = 7
+
+    block: BlockOp
+    index: int
+    scope: str
+    index_map: AffineMapAttr
+
+    def draft(self) -> ReindexPlan:
+        buffer = pick(self, self.block, buffers_read(self.block), self.index, "reads")
+        self.require(8, why_not_scope(self.scope), self.block, block_text(self.block))
+        return self.draft_of(buffer, reading=True, scope=self.scope, index_map=self.index_map.data)
+
+
+@dataclass(frozen=True)
+class ReindexCacheWrite(Reindexing):
+    """A block computes into a copy of the buffer it writes, in another memory scope, at indices that an index map gives
+    for its iterators; a new block copies it out.
+
+    Requirements:
+    1. the block writes that many buffers
+    2. all that the block does with the buffer are loads and stores with the same indices, over its iterators and values
+       that are known outside of its nest
+    3. every instance of these iterators accesses it: no guard or condition leaves elements out
+    4. applies to `reindex_cache_read` alone
+    5. the block is the only writer of the buffer in its scope, does not read what was there before, and stores to
+       different elements in different instances; nothing else in its nest accesses the buffer; the index map depends on
+       spatial iterators only
+    6. the extents of the iterators, and of the copy, are known at the top of the function
+    7. parallel and vectorized loops have independent iterations afterwards too
+    8. the scope is a memory scope
+    9. the index map takes all iterators of the block to indices that are not negative, in a box whose extents follow
+       from theirs; no two instances of the iterators in use share a place
+
+    The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the iterators.
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.store %x, %C[%vi, %vj] }
+    // reindex_cache_write "C" {index = 0, scope = "local", index_map = (i, j) -> (j, i)}
+    tir.block "C" iters(%vi: spatial<8>, %vj: spatial<4>) = [%i, %j] { memref.store %x, %C_local[%vj, %vi] }
+    tir.for %ax0 in 8 { tir.for %ax1 in 4 {
+      tir.block "C_local" iters(%vi: spatial<8>, %vj: spatial<4>) = [%ax0, %ax1] {
+        C[%vi, %vj] = C_local[%vj, %vi] } } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "reindex_cache_write"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheWriteOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
+    INDEPENDENCE: ClassVar[int] = 7
+
+    block: BlockOp
+    index: int
+    scope: str
+    index_map: AffineMapAttr
+
+    def draft(self) -> ReindexPlan:
+        buffer = pick(self, self.block, buffers_written(self.block), self.index, "writes")
+        self.require(8, why_not_scope(self.scope), self.block, block_text(self.block))
+        return self.draft_of(buffer, reading=False, scope=self.scope, index_map=self.index_map.data)

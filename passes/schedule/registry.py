@@ -42,6 +42,8 @@ PRIMITIVES: Mapping[str, str] = {
     "tensorize": "tensorizing:Tensorize",
     "storage_align": "alignment:StorageAlign",
     "reindex": "layouts_reindex:Reindex",
+    "reindex_cache_read": "layouts_reindex:ReindexCacheRead",
+    "reindex_cache_write": "layouts_reindex:ReindexCacheWrite",
     "transform_layout": "layouts:TransformLayout",
     "transform_block_layout": "layouts_blocks:TransformBlockLayout",
     "recode": "recoding:Recode",

@@ -16,7 +16,7 @@ from index_maps import random_index_map, random_iterator_map
 from intrinsics import copy_intrinsic
 from programs import Program
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from weft import CompileError, Schedule, ScheduleError
@@ -613,22 +613,28 @@ class Fuzzer:
     def anything(self, name: str) -> Callable[[], object] | None:
         """A primitive that is not drawn in a way of its own: a random value for each of its parameters."""
         arguments: list[object] = []
+        block = self.block()
         for _, kind in registry.parameters(name):
             if kind is BlockOp:
-                value: object = self.block()
+                value: object = block
             elif kind in (ForOp, registry.LOOP_OR_BLOCK):
                 loops = self.some_loops()
                 value = self.choose(loops) if loops else None
             elif kind == registry.LOOPS:
                 value = self.nest() or None
             elif kind is int:
-                value = self.number(0, 2)
+                value = self.choose((0, 0, 0, 1, 2))
             elif kind == registry.INTS:
                 value = [self.number(1, 4) for _ in range(self.number(1, 3))]
             elif kind == BufferPlace:
                 value = (self.choose(("read", "write")), self.number(0, 1))
             elif kind is str:
                 value = self.scope()
+            elif kind is AffineMapAttr:
+                extents = [] if block is None else self.block_op(block).extents
+                value = random_index_map(
+                    self.random, [e if isinstance(e, int) else None for e in extents], self.chance(WILD)
+                )
             elif kind == registry.OPTIONAL:
                 break
             else:

@@ -264,6 +264,18 @@ CASES = {
     "blockize": Case(SUM, lambda s: s.blockize(loop(s, "R", 1)), ("init", "update")),
     "tensorize": Case(CHAIN, tensorize, ("producer",)),
     "reindex": Case(CHAIN, lambda s: s.reindex("C", ("write", 0)), ("consumer",), ("producer", "between", "loop")),
+    "reindex_cache_read": Case(
+        CHAIN,
+        lambda s: s.reindex_cache_read("C", 0, "local", lambda i, j: (j, i)),
+        (),
+        ("producer", "between", "consumer"),
+    ),
+    "reindex_cache_write": Case(
+        CHAIN,
+        lambda s: s.reindex_cache_write("C", 0, "local", lambda i, j: (j, i)),
+        ("consumer",),
+        ("producer", "between", "loop"),
+    ),
     "transform_layout": Case(
         CHAIN,
         lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)),

@@ -50,6 +50,8 @@ KNOWN = {
     "transform_layout": "block buffer index_map pad_value",
     "transform_block_layout": "block index_map",
     "reindex": "block buffer",
+    "reindex_cache_read": "block read_buffer_index storage_scope index_map",
+    "reindex_cache_write": "block write_buffer_index storage_scope index_map",
     "recode": "block read_buffer_index encoding",
     "rolling_buffer": "block write_buffer_index",
     "pad_einsum": "block padding",

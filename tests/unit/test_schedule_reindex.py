@@ -230,3 +230,54 @@ def test_an_iterator_that_changes_no_index_has_no_dimension() -> None:
     sch.reindex("C", ("read", 0))
     assert "%A_reindex = memref.alloc() : memref<2xf32>" in str(sch.mod)
     check_schedule(weft.parse(text), sch)
+
+
+def test_caches_with_indices_of_their_own() -> None:
+    """A convolution whose image, filter and result are tiles; iterators that no index has are left out."""
+    module = conv(relu=True)
+    sch = weft.Schedule(module)
+    image = sch.reindex_cache_read(
+        "Y", "X", "global.A", lambda n, f, h, w, c, y, x: (n * 16 + h * 4 + w, c * 9 + y * 3 + x)
+    )
+    sch.reindex_cache_read(
+        "Y", "W", "local", lambda n, f, h, w, c, y, x: ((c * 9 + y * 3 + x) // 8, f, (c * 9 + y * 3 + x) % 8)
+    )
+    out = sch.reindex_cache_write("Y", 0, "local", lambda n, f, h, w, c, y, x: (n * 16 + h * 4 + w, f))
+    assert 'memref<32x27xf32, "global.A">' in str(sch.mod) and 'memref<4x4x8xf32, "local">' in str(sch.mod)
+    assert len(sch.get_loops(image)) == 6 and len(sch.get_loops(out)) == 4
+    sch.parallel(sch.get_loops(image)[0])
+    check_schedule(module, sch)
+
+
+def test_caches_over_dynamic_extents() -> None:
+    n, m = te.var("n"), te.var("m")
+    A = te.placeholder((n, m), name="A")
+    k = te.reduce_axis((0, m), name="k")
+    module = te.create_func([A, te.compute((n,), lambda i: te.sum(A[i, k], axis=k), name="C")])
+    sch = weft.Schedule(module)
+    sch.reindex_cache_read("C", 0, "local", lambda i, k: (k, i))
+    sch.reindex_cache_write("C", 0, "local", lambda i, k: (i,))
+    check_schedule(module, sch)
+    digits = lambda i, k: (i // 2, i % 2, k)  # noqa: E731
+    refused(lambda: sch.reindex_cache_read("C", 0, "local", digits), 6, "an extent of the copy would be")
+
+
+def test_requirements_of_the_caches() -> None:
+    sch = weft.Schedule(conv())
+    refused(lambda: sch.reindex_cache_read("Y", 4, "local", lambda *v: v), 1, "there is no buffer 4")
+    A = te.placeholder((14,), name="A")
+    twice = weft.Schedule(te.create_func([A, te.compute((12,), lambda i: A[i] + A[i + 2], name="C")]))
+    refused(lambda: twice.reindex_cache_read("C", 0, "local", lambda i: (i,)), 2, "it accesses A[%vi + 2] and A[%vi]")
+    C = te.compute((14,), lambda i: te.if_then_else(te.all(i >= 1, i < 13), A[i - 1], te.const(0.0)), name="C")
+    padded = weft.Schedule(te.create_func([A, C]))
+    refused(lambda: padded.reindex_cache_read("C", 0, "local", lambda i: (i,)), 3, "a condition decides whether A is")
+    place = schedule(function(block("C", copy("A", "A", at="%v", to="%v")), parameters="%A: memref<12xf32>"))
+    refused(lambda: place.reindex_cache_read("C", "A", "local", lambda i: (i,)), 4, "memref.store writes A there")
+    refused(lambda: place.reindex_cache_write("C", "A", "local", lambda i: (i,)), 5, "it reads A as it was before")
+    reduces = lambda n, f, h, w, c, y, x: (n, f, h, w, c)  # noqa: E731
+    refused(lambda: sch.reindex_cache_write("Y", 0, "local", reduces), 5, "reduce iterator %vrc is in its indices")
+    refused(lambda: sch.reindex_cache_read("Y", "X", "here", lambda *v: v), 8, "'here' is not a memory scope")
+    dropped = lambda n, f, h, w, c, y, x: (n, h, w, c, y)  # noqa: E731
+    refused(lambda: sch.reindex_cache_read("Y", "X", "local", dropped), 9, "would both use [0, 0, 0, 0, 0]")
+    below = lambda n, f, h, w, c, y, x: (n, h - 1, w, c, y, x)  # noqa: E731
+    refused(lambda: sch.reindex_cache_read("Y", "X", "local", below), 9, "below 0, in dimension 1")

@@ -1,5 +1,6 @@
 // RUN: weft-opt %s -p 'tir-reindex{block=C buffer=A}' | filecheck %s
 // RUN: weft-opt %s -p 'tir-reindex{block=C buffer=C}' | filecheck %s --check-prefix=WRITE
+// RUN: weft-opt %s -p 'tir-reindex-cache-read{block=C index=0 scope=local index_map="lambda i, j: (j // 2, i, j % 2)"},tir-reindex-cache-write{block=C index=0 scope="global.tiles" index_map="lambda i, j: (j, i)"}' | filecheck %s --check-prefix=CACHE
 
 func.func @turned(%A: memref<4x20xf32, "shared">, %C: memref<5x8x4xf32>) {
   %c3 = arith.constant 3 : index
@@ -35,3 +36,20 @@ func.func @turned(%A: memref<4x20xf32, "shared">, %C: memref<5x8x4xf32>) {
 // WRITE-NEXT:       %[[THREE:.*]] = arith.constant 3 : index
 // WRITE-NEXT:       %[[C:.*]] = memref.load %C_reindex[%[[VI]], %[[VJ]]] : memref<8x4xf32>
 // WRITE-NEXT:       memref.store %[[C]], %C[%[[THREE]], %[[VI]], %[[VJ]]] : memref<5x8x4xf32>
+
+// CACHE:      %C_global_tiles = memref.alloc() : memref<4x8xf32, "global.tiles">
+// CACHE:      %A_local = memref.alloc() : memref<2x8x2xf32, "local">
+// CACHE:      tir.for %ax0 in 8 {
+// CACHE-NEXT:   tir.for %ax1 in 4 {
+// CACHE-NEXT:     tir.block "A_local" iters(%vi: spatial<8>, %vj: spatial<4>) = [%ax0, %ax1] {
+// CACHE-NEXT:       %[[X:.*]] = affine.apply affine_map<(d0) -> (((d0 * 2) + 1))> (%vi)
+// CACHE-NEXT:       %[[Q:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 2))> (%vj)
+// CACHE-NEXT:       %[[R:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 2))> (%vj)
+// CACHE-NEXT:       %[[A:.*]] = memref.load %A[%vj, %[[X]]] : memref<4x20xf32, "shared">
+// CACHE-NEXT:       memref.store %[[A]], %A_local[%[[Q]], %vi, %[[R]]] : memref<2x8x2xf32, "local">
+// CACHE:      tir.block "C" iters(%[[VI:.*]]: spatial<8>, %[[VJ:.*]]: spatial<4>) = [%i, %j] {
+// CACHE-NEXT:   tir.reads %A_local[%[[VJ]] floordiv 2, %[[VI]], %[[VJ]] mod 2] : memref<2x8x2xf32, "local">
+// CACHE:        memref.store %a, %C_global_tiles[%[[VJ]], %[[VI]]] : memref<4x8xf32, "global.tiles">
+// CACHE:      tir.block "C_global_tiles" iters(%[[VI:.*]]: spatial<8>, %[[VJ:.*]]: spatial<4>)
+// CACHE:        %[[C:.*]] = memref.load %C_global_tiles[%[[VJ]], %[[VI]]] : memref<4x8xf32, "global.tiles">
+// CACHE-NEXT:   memref.store %[[C]], %C[%{{.*}}, %[[VI]], %[[VJ]]] : memref<5x8x4xf32>
