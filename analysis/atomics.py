@@ -1,4 +1,4 @@
-"""Reductions over blocks of threads: they combine into memory of the device, each by an atomic operation.
+"""Reductions over blocks of threads by atomic operations on device memory.
 
 The threads of a block wait for each other, and so reduce together. Blocks of threads do not: one of them may run when
 another one has ended, or while it runs. What they have in common is an element that each updates at once, whatever the

@@ -1,4 +1,4 @@
-"""A write that fills a box around what is read: the common case of a copy into a temporary, told without isl."""
+"""Writes that fill a box around a read: the common case of a copy, decided without isl."""
 
 from __future__ import annotations
 

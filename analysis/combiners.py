@@ -1,4 +1,4 @@
-"""Which reductions may run in another order? Those whose combiner is known, or declared, to be free of order."""
+"""Reductions that may be reordered: combiners that are, or are declared, associative and commutative."""
 
 from __future__ import annotations
 

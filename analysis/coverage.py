@@ -1,4 +1,4 @@
-"""Do the loops run every instance of a block, and each one once?
+"""Whether the loops around a block run every instance of it, and each only once.
 
 The bindings map loop points to iterator points. An iterator point without a loop point is *missed*; two loop points on
 one iterator point *repeat* it. Bindings that take every loop apart as digits of iterators (what split and fuse make)

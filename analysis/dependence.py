@@ -1,4 +1,4 @@
-"""Do two instances of a program touch the same place? The question behind parallel loops, reordering and code motion.
+"""Dependence analysis: do two instances access the same element?
 
 An instance of an access is a point in the loops around it. Two accesses *conflict* when at least one writes and some
 pair of their instances touches the same element. Loops that are equal in both instances are one variable of the

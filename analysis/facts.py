@@ -1,4 +1,4 @@
-"""What is known of the symbols of a function: `tir.assume`, and extents that `tir.assume_shape` ties together."""
+"""Assumptions about the symbols of a function: `tir.assume`, and extents related by `tir.assume_shape`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which box of a buffer does one iteration of a loop touch?
+"""The bounding box of the elements that one iteration of a loop accesses.
 
 Per dimension, an index is an outer part (values fixed in the iteration: loops down to the given one, symbols) plus an
 inner part whose range is known. Several accesses give one box when their outer parts agree up to a constant. Where that

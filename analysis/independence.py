@@ -1,4 +1,4 @@
-"""May the iterations of a loop run in any order, or at once? And may the loops of a nest change places?"""
+"""Loop-carried dependences: parallel loops and reordering."""
 
 from __future__ import annotations
 

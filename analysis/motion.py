@@ -1,4 +1,4 @@
-"""May a block run at another place of its scope? What it would change places with, and whether that matters."""
+"""Code motion of blocks in their scope: what a block would pass, and whether they depend on each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is a temporary private to each iteration of a loop? Are the reads of a program covered by what was written before?"""
+"""Privatization of temporaries, and coverage of reads by earlier writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points that refute, tried out: what the program itself does at them, operation by operation.
+"""Validates counterexamples by evaluating the IR at concrete iterations.
 
 A refusal names concrete iterations. Sets found them; here the index operations of the IR are carried out with these
 numbers, without sets and without the index algebra, to see whether both instances run and touch what is claimed. What

@@ -1,4 +1,4 @@
-"""Refutations that say "none": no loop point gives an instance, no write an element. Loop points are tried one by one.
+"""Validates refutations of existence, by evaluating the IR at one iteration after the other.
 
 Loops are fixed from the outermost one inwards; what ranges exclude is not looked at. No sets take part.
 """

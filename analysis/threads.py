@@ -1,4 +1,4 @@
-"""Which loops are bound to which thread axis, and which work do the threads of a block share?
+"""Loops bound to thread axes, and the work that the threads of a block share.
 
 Programs at tir level mean what their loops say, run in order. A loop that is bound to a thread axis may so stand inside
 another loop over the same axis: where a nest fills shared memory and does not depend on the outer loop, each iteration

@@ -1,4 +1,4 @@
-"""What every backend asks of a module at low level: what it holds, and how callers see a function."""
+"""Queries of backends on a low module: its functions, and their signatures as callers see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where threads of a kernel wait for others."""
+"""A synchronisation request that a kernel thread yields."""
 
 from __future__ import annotations
 

@@ -46,115 +46,116 @@ if TYPE_CHECKING:
 
 
 def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePass, ...]:
-    """From scheduled tir to low: for CPUs, with kernels (`kernels_to_low`), or for a registered kind of target, whose
-    memories keep their names. With `bounds`, accesses that may leave their buffers are guarded (CPUs only)."""
+    """The passes from scheduled tir to low: for CPUs, for GPUs (`kernels_to_low`), or for a registered kind of target,
+    whose memory spaces are kept. With `bounds`, accesses that are not proved in bounds are guarded (CPUs only)."""
     kind = target.partition(" ")[0]
     if kind in GPU_KINDS:
         return kernels_to_low(target)
     registered = registered_kind(kind)
     return (
-        # First, for it asks the question that schedule primitives asked (is a temporary private to an iteration?) in
-        # the form in which they asked it: with blocks, whose init is known to come first.
+        # First: privatization of temporaries is decided on blocks, as schedule primitives decided it; a block's init is
+        # known to run before its updates.
         PlaceBuffersPass(),
-        # While loops and blocks are there, which carry code along as annotations.
+        # While there are loops and blocks: imported code is attached to them as annotations.
         CollectImportsPass(),
-        # Behind temporaries, whose uses it puts under conditions; while accesses stand in their blocks, which the log
-        # names; before passes that copy accesses.
+        # After temporaries are placed, because it puts their uses under conditions; while accesses are in blocks, whose
+        # names the bounds log records; before passes that duplicate accesses.
         *((CheckBoundsPass(),) if bounds else ()),
-        # Before blocks go: it needs to know which iterators reduce.
+        # Before blocks are lowered: it reads which iterators reduce.
         LowerReductionsPass(),
-        # From here on there are loops, conditions, loads and stores only.
+        # Only loops, conditions, loads and stores remain after this pass.
         LowerBlocksPass(),
-        # After the blocks, so that indices speak of loops; before partition, which copies accesses.
+        # After blocks, so that indices are functions of loop variables; before partitioning, which duplicates accesses.
         CompactBuffersPass(),
-        # After temporaries have the size that is used; before partition, which copies accesses and no temporaries.
+        # After temporaries are compacted; before partitioning, which duplicates accesses but no temporaries.
         *(() if registered is None else (CheckScopesPass(kind),)),
-        # Before vectors: a condition that leaves the loop needs no mask.
+        # Before vectorization: a condition that is hoisted out of the loop needs no mask.
         PartitionLoopsPass(),
-        # Before vectors: with one index an access, strides are coefficients.
+        # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
-        # After it, which tells what is consecutive. C compilers do this by themselves.
+        # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.
         *((VectorizeSerialPass(target),) if kind == "llvm" else ()),
         # While loops still have kinds.
         LowerVectorizedPass(),
-        # After vectors, which ask for several elements at once; while loops tell which of them are unrolled.
+        # After vectorization, which merges the prefetches of lanes; while unrolled loops are marked.
         HoistPrefetchesPass(),
-        # Last: indices are read and simplified by the ranges of tir loops up to here.
+        # Last: the passes before simplify indices by the ranges of tir loops.
         LowerLoopsPass(),
-        # Emitters print what they get.
+        # Emitters print the module as it is.
         LowCanonicalizePass(),
-        # Where types are still those of the program, which rules are asked about.
+        # Before legalisation: lowering rules are selected by the types of the program.
         LowerIntrinsicsPass(kind),
-        # Behind the canonical form, which shares the places of what is loaded; before conversions are widened.
+        # After CSE, which makes equal addresses one value; before conversions are widened.
         LowerDotsPass(target),
-        # After rules of users, who may have better functions. C compilers are left to choose.
+        # After rules registered by users, which take precedence. C compilers expand functions themselves.
         *((LowExpandMathPass(target),) if kind == "llvm" else ()),
-        # Last, for what it widens is computed only where it was left.
+        # Last: it widens only the narrow operations that the passes before have left.
         *((LowLegalizePass(kind),) if kind in LEGALIZED else ()),
-        # Last, for they know the low level of the processor.
+        # Last: passes of a registered target are written for its low level.
         *(() if registered is None else registered.passes),
     )
 
 
 def kernels_to_low(target: str) -> tuple[ModulePass, ...]:
-    """From scheduled tir to low for targets whose programs are kernels: bound loops become functions of their own."""
+    """The passes from scheduled tir to low for GPUs: nests of bound loops are outlined as kernels."""
     return (
-        # First, for it says which reductions threads do not do together.
+        # First: marks the reductions that are combined across blocks.
         LowerAtomicReductionsPass(),
-        # Before the others, for what it makes are blocks and temporaries as others.
+        # Before buffers are placed: it creates blocks and temporaries, which the passes below lower like all others.
         FactorThreadReductionsPass(),
-        # As for CPUs: which temporaries are private is asked while loops say what the program means.
+        # As for CPUs: privatization of temporaries is decided on the sequential program.
         PlaceBuffersPass(),
-        # While loops and blocks are there, which carry code along as annotations.
+        # While there are loops and blocks: imported code is attached to them as annotations.
         CollectImportsPass(),
-        # After schedules asked what they ask; from here on threads run in step.
+        # After privatization; the program is SIMT from here on.
         BindThreadsPass(target),
-        # After it, for a temporary may belong to a thread, but be used in several nests over the threads.
+        # After loops of one axis are merged: a thread-private temporary may be used in several of them.
         AssignSpacesPass(),
-        # After it, which gives partial results to threads; before inits go their own ways.
+        # After spaces are assigned: partial results are thread-private. Before inits are split off.
         LowerThreadReductionsPass(target),
-        # Before blocks go: it needs to know which iterators reduce.
+        # Before blocks are lowered: it reads which iterators reduce.
         LowerReductionsPass(),
-        # From here on there are loops, conditions, loads and stores only.
+        # Only loops, conditions, loads and stores remain after this pass.
         LowerBlocksPass(),
-        # After the blocks, so that indices speak of loops; before barriers, for iterations reuse what is compacted.
+        # After blocks, so that indices are functions of loop variables; before barriers, because iterations share the
+        # storage of a compacted buffer.
         CompactBuffersPass(),
         # After temporaries have the size that one virtual thread needs.
         DistributeVirtualThreadsPass(),
         # Before loops are partitioned, so that both versions of the kernel are.
         PartitionBlocksPass(),
-        # Before barriers, which must not come to stand under a condition that threads part ways at.
+        # Before barriers, which must not be placed under a divergent condition.
         PartitionLoopsPass(),
-        # While accesses have an index a dimension, which integer sets like best.
+        # Before flattening: dependence tests are cheaper and more exact with one index per dimension.
         InsertBarriersPass(),
-        # Where barriers stand, they tell which part of a loop fetches for the other.
+        # After barriers, which separate the part of a loop that fetches from the part that computes.
         PipelineLoopsPass(target),
-        # After barriers and pipelines, which ask for whole tiles; before loops and indices are those of a thread.
+        # After barriers and pipelining, which analyse accesses to whole tiles; before indices are those of a thread.
         LowerTilesPass(),
-        # Before vectors: with one index an access, strides are coefficients.
+        # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
         FlattenPass(),
         # While loops still have kinds.
         LowerVectorizedPass(),
-        # After vectors, which are as wide as copies.
+        # After vectorization: the width of a vector is the size of an asynchronous copy.
         AsyncCopiesPass(),
-        # After vectors, which need no loop any more.
+        # After vectorization, which removes loops.
         UnrollRegistersPass(),
-        # After barriers, and what runs beside the threads; before kernels are checked for the memory that they need.
+        # After barriers and asynchronous copies, which delimit live ranges; before shared memory is checked to fit.
         ReuseSharedPass(),
-        # While loops tell which thread axis they are.
+        # While loops carry their thread axis.
         OutlineKernelsPass(target),
-        # Last: indices are read and simplified by the ranges of tir loops up to here.
+        # Last: the passes before simplify indices by the ranges of tir loops.
         LowerLoopsPass(),
-        # Emitters print what they get.
+        # Emitters print the module as it is.
         LowCanonicalizePass(),
-        # After it, which lets equal indices be one value. Compilers of kernels need not see through buffers then.
+        # After CSE, which makes equal indices one value. Kernel compilers do not have to promote buffers then.
         ForwardStoresPass(),
-        # Where types are still those of the program, which rules are asked about.
+        # Before legalisation: lowering rules are selected by the types of the program.
         LowerIntrinsicsPass(target.partition(" ")[0]),
         # Before conversions are widened.
         LowerDotsPass(target),
-        # After rules of users, which may have a function for it.
+        # After rules registered by users, which take precedence.
         LowExpandMathPass(target),
-        # Last, for what it widens is computed only where it was left.
+        # Last: it widens only the narrow operations that the passes before have left.
         LowLegalizePass(target.partition(" ")[0]),
     )

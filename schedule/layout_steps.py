@@ -1,4 +1,4 @@
-"""The methods of a schedule on layouts: of buffers, of what they hold, and of the iterators of blocks."""
+"""`Schedule` methods on layouts of buffers and block iterators."""
 
 from __future__ import annotations
 

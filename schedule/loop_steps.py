@@ -1,4 +1,4 @@
-"""The methods of a schedule that work on loops, and notes on loops and blocks."""
+"""`Schedule` methods on loops, and annotations."""
 
 from __future__ import annotations
 

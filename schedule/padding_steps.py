@@ -1,4 +1,4 @@
-"""The methods of a schedule on padding and windows."""
+"""`Schedule` methods on padding and windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every schedule is: a module, the trace of its steps, and handles that stand for loops, blocks and integers."""
+"""The recording of schedules: a module, the trace of its steps, and handles for loops, blocks and integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python face of schedules: each method runs one primitive on a module and records it as a `sched` step."""
+"""`Schedule`: each method runs one primitive on a module and records it as a `sched` step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be done with a trace: simplify it, and read its decisions."""
+"""Traces: simplification and decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts about the numbers of a call, as text: `n % 32 == 0`, `x_d0 == n * (m + 1)`.
+"""Call preconditions as text: `n % 32 == 0`, `x_d0 == n * (m + 1)`.
 
 Names, integers, `+ - * // %`, parentheses, and one `==`, `<=` or `<`, separated by spaces. Quotients round down and
 remainders have the sign of the divisor, as in Python.

@@ -1,4 +1,4 @@
-"""Functions of numbers that a user declares, and the rules that say what they become on a target.
+"""Scalar functions that a user declares, and their lowering rules by target.
 
     weft.register_intrinsic("mylog", meaning=np.log)
 

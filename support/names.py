@@ -1,4 +1,4 @@
-"""Names that nobody has yet."""
+"""Generates unused names."""
 
 from __future__ import annotations
 

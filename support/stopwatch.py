@@ -1,4 +1,4 @@
-"""Where time goes: milliseconds by stage, in the order of first use."""
+"""Milliseconds per stage, in the order of first use."""
 
 from __future__ import annotations
 

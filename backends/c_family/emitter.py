@@ -1,4 +1,4 @@
-"""What the rules for single ops build on: the text of one function as it grows, and what a module shares.
+"""Base of the emitters of single ops: the text of one function, and the declarations of a module.
 
 A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the
 expressions of its operands and binds one to each result. A value that is used once, later in the same block, goes into

@@ -1,4 +1,4 @@
-"""What the rules for single ops build on: the text of one function as it grows, and what a module shares.
+"""Base of the emitters of single ops: the text of one function, and the declarations of a module.
 
 A rule is a function `(emitter, op)` in a table `op class -> rule` (`RULES` of each `*_ops.py`). It reads the texts of
 its operands (names like `%x`, or literals), writes instructions, and binds a text to each result. Constants become

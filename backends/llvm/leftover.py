@@ -1,4 +1,4 @@
-"""What a schedule leaves to LLVM's optimiser, which is a large part of compile time.
+"""Pass selection: the LLVM passes that a schedule leaves work for, which determine most of the compile time.
 
 Most of its passes look for what a complete schedule has decided already: which loops become vectors, which are
 repeated, what stays in registers. A module that says so (`Leftover`) is compiled with fewer of them.

@@ -1,4 +1,4 @@
-"""low-canonicalize: shared constants and computations, invariants before their loops, nothing unused."""
+"""low-canonicalize: CSE, loop-invariant code motion and dead code elimination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""low-expand-math: elementary functions become polynomial code."""
+"""low-expand-math: expand elementary functions into polynomial approximations."""
 
 from __future__ import annotations
 

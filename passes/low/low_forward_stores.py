@@ -1,4 +1,4 @@
-"""low-forward-stores: what was just stored is not loaded again, and what is stored over was never stored."""
+"""low-forward-stores: forward stored values to loads, and remove dead stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""low-legalize: arithmetic on 16-bit floats as arithmetic on `f32` between conversions."""
+"""low-legalize: compute 16-bit float arithmetic in `f32`, between conversions."""
 
 from __future__ import annotations
 

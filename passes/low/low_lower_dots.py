@@ -1,4 +1,4 @@
-"""low-lower-dots: dot products as the instructions that a target has, or as products and sums."""
+"""low-lower-dots: lower dot products to instructions of the target, or to multiplications and additions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""low-lower-intrinsics: calls of declared intrinsics become calls of functions that the target has."""
+"""low-lower-intrinsics: lower calls of declared intrinsics by the rules of the target."""
 
 from __future__ import annotations
 

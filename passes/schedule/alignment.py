@@ -1,4 +1,4 @@
-"""storage_align: distances between the rows of a temporary."""
+"""storage_align: the row stride of a temporary."""
 
 from __future__ import annotations
 

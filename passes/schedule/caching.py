@@ -1,4 +1,4 @@
-"""cache_read, cache_write, set_scope: where the data of a block lives."""
+"""cache_read, cache_write, set_scope: copies of buffers in other memory scopes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""compute_at, reverse_compute_at: a block moves under a loop of its consumers, or of its producers."""
+"""compute_at, reverse_compute_at: move a block under a loop of its consumers or producers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of buffers: their types and extents, the nest that copies, and whether what is copied was written."""
+"""Copy blocks: types and extents of the copy, its loop nest, and whether the source is initialised."""
 
 from __future__ import annotations
 

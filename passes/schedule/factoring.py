@@ -1,4 +1,4 @@
-"""rfactor: a reduction in two steps, so that a loop of it becomes free to run in any order."""
+"""rfactor: factor a reduction into partial results and their combination, so that one of its loops is parallel."""
 
 from __future__ import annotations
 

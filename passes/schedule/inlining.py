@@ -1,4 +1,4 @@
-"""compute_inline, reverse_compute_inline: a block becomes part of those that read it, or of the one that it reads."""
+"""compute_inline, reverse_compute_inline: inline a block into its consumers, or into its producer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks that work in place: does an instance, computed where it is used, still find what it reads?
+"""Inlining of blocks that update a buffer in place: is the value still there at the place of use?
 
 When a producer becomes part of its reader (or the reader of its producer), instances of the two alternate. What one of
 them overwrites, an instance of the other that comes later may not need any more.

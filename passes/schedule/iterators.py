@@ -1,4 +1,4 @@
-"""add_unit_loop, reorder_block_iter_var: changes of form that other primitives ask for."""
+"""add_unit_loop, reorder_block_iter_var: changes of form without effect on the order of execution."""
 
 from __future__ import annotations
 

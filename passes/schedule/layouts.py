@@ -1,4 +1,4 @@
-"""transform_layout: a buffer in another layout, given by an index map; every access follows."""
+"""transform_layout: the layout of a buffer, given by an index map; all accesses are rewritten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""transform_block_layout: the iterators of a block, and its loops, in another layout."""
+"""transform_block_layout: map the iterators of a block, and its loops, to another domain."""
 
 from __future__ import annotations
 

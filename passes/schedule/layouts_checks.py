@@ -1,4 +1,4 @@
-"""What is asked of the index map of a layout, of buffers and of iterators: it is one, and keeps points apart."""
+"""Requirements on the index maps of layouts: well-formed and injective on the buffer or domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nests over the box that an index map goes to, and bodies whose iterators become indices over others."""
+"""Loop nests over the image of an index map, and the substitution of iterators by indices over it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirement of several primitives: a loop with one block in it, and nothing else that has an effect."""
+"""Requires a loop whose body is an only child: one block, without other effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""parallel, vectorize, unroll: how the iterations of a loop run. A loop that has a kind takes the new one."""
+"""parallel, vectorize, unroll: set the kind of a loop."""
 
 from __future__ import annotations
 

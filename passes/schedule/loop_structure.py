@@ -1,4 +1,4 @@
-"""split, fuse, tile: one loop into several, several into one. Iterators keep their meaning through their bindings."""
+"""split, fuse, tile: restructure loops; block bindings are rewritten, so that iterators keep their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""merge: loops that follow each other into one loop that runs their bodies one after the other."""
+"""merge: fuse consecutive loops into one (loop fusion)."""
 
 from __future__ import annotations
 

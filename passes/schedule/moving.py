@@ -1,4 +1,4 @@
-"""What the primitives that move a block to another loop share: its iterators there, and the rewrite."""
+"""Code motion of a block to another loop, shared by several primitives: its domain there, checks and rewrite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""decompose_padding: a block that copies with a border, as one that fills and one that copies the inside."""
+"""decompose_padding: split a padded copy into a block that fills the border and one that copies the interior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterators whose domain changes together with the one loop that they are bound to."""
+"""Iterators whose domain is padded together with the loop that they are bound to."""
 
 from __future__ import annotations
 

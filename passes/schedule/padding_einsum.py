@@ -1,4 +1,4 @@
-"""pad_einsum: the iterators of a block run up to multiples, over padded copies of its operands."""
+"""pad_einsum: pad the iterators of a block to multiples, over padded copies of its operands."""
 
 from __future__ import annotations
 

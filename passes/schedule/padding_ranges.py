@@ -1,4 +1,4 @@
-"""Which range of an iterator do conditions leave?"""
+"""The range of an iterator under conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two bodies that `rfactor` makes of one: the block of partial results, and the block that combines them."""
+"""The two blocks that `rfactor` makes: partial results, and their combination."""
 
 from __future__ import annotations
 

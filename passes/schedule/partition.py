@@ -1,4 +1,4 @@
-"""loop_partition: a loop becomes several that follow each other, each over a part of its iterations."""
+"""loop_partition: split the iteration range of a loop into consecutive loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""recode: a factor of a sum of products is read from a copy that holds it as other integers."""
+"""recode: read a factor of a sum of products from a widened or re-encoded copy."""
 
 from __future__ import annotations
 

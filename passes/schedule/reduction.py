@@ -1,4 +1,4 @@
-"""decompose_reduction: the init of a reduction as a block of its own."""
+"""decompose_reduction: make the init of a reduction a block."""
 
 from __future__ import annotations
 

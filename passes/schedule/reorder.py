@@ -1,4 +1,4 @@
-"""reorder: loops of one chain change places."""
+"""reorder: permute the loops of a chain."""
 
 from __future__ import annotations
 

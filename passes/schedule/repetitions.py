@@ -1,4 +1,4 @@
-"""A loop that repeats a reduction stays outside of its loops: fused, nobody could tell where it starts again."""
+"""Rejects fusing a loop that restarts a reduction with the reduction's own loops: the restart point would be lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running `sched` steps on a module: handles become ops, steps become primitives and samplers."""
+"""Executes `sched` steps on a module: handles are bound to ops, steps run primitives and samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small changes that several primitives make: rename a loop value, move a body, drop what became empty."""
+"""Rewrites shared by primitives: replace a loop variable, move a body, erase empty loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rolling_buffer: what windows of neighbouring iterations share is kept in a circular buffer."""
+"""rolling_buffer: keep the overlap of the windows of consecutive iterations in a circular buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read and written around a window, as set questions."""
+"""Reads and writes around a window, as integer-set questions."""
 
 from __future__ import annotations
 

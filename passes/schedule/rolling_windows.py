@@ -1,4 +1,4 @@
-"""Windows: which rows of a buffer an iteration computes, and how far the next iteration moves."""
+"""Windows: the rows of a buffer that an iteration computes, and their shift per iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bind: the iterations of a loop are the threads, or blocks of threads, of a GPU axis."""
+"""bind: map the iterations of a loop to threads or blocks of a GPU axis."""
 
 from __future__ import annotations
 

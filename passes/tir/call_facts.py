@@ -1,4 +1,4 @@
-"""What calls of a flat function check besides shapes: facts about its symbols and index parameters, as text."""
+"""Preconditions of calls of a flat function besides shapes: assumptions on symbols and index parameters, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start values of reductions over nothing, as code in front of them."""
+"""Initialisation of reductions whose domain is empty at run time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers of a flat function pass: parameters with full shapes, and symbols for dynamic extents and strides."""
+"""The signature of a flat function as callers see it: full shapes, and symbols for dynamic extents and strides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions of `scf.if`: their parts as index constraints, what ranges prove of them, and ifs that ranges decide."""
+"""Conditions of `scf.if` as index constraints, and the folding of conditions that ranges decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iterations at the end of a vectorised loop that do nothing, as behind the end of a row."""
+"""Masked lanes: iterations of a vectorized loop beyond the end of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions over lanes keep one accumulator a lane: lanes are combined once, after the loops of the reduction.
+"""Vector accumulators: a reduction over lanes keeps one partial result per lane and combines lanes after its loops.
 
 ```mlir
 tir.for %k in 16 {                                        %acc = memref.alloca() : memref<8xf32, "local">

@@ -1,4 +1,4 @@
-"""Which values of a loop body differ between lanes, and whether the loop can become vector operations."""
+"""Divergence analysis: which values of a loop body differ between lanes, and whether the loop can be vectorized."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds the vector form of a loop body, op by op."""
+"""Widens the body of a loop to vectors, op by op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where comparisons change as a loop runs, and which loop in a small part of another's body is better cut for them."""
+"""The iterations at which comparisons change, and which of two nested loops is cheaper to partition for them."""
 
 from __future__ import annotations
 

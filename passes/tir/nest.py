@@ -1,4 +1,4 @@
-"""What the tir lowering passes share: the functions they work on, loop nests, small ops, ranges of values."""
+"""Helpers of the tir lowering passes: functions to lower, loop nests, small ops, ranges of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks annotated `nontemporal`: their stores go past the caches.
+"""Annotation `nontemporal`: stores of the block bypass the caches.
 
 ```mlir
 tir.block "C" ... attributes {nontemporal = [0]} { memref.store %c, %C[%vi] }

@@ -1,4 +1,4 @@
-"""How functions access their buffer parameters: the directions of a signature."""
+"""Whether a function reads, writes or updates each of its buffer parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks annotated `prefetch`: their accesses ask for what later instances will access.
+"""Annotation `prefetch`: accesses of the block prefetch for later instances.
 
 ```mlir
 tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }

@@ -1,4 +1,4 @@
-"""tir-assign-spaces: the temporaries of kernels get the memory that the threads which use them need."""
+"""tir-assign-spaces: choose local, shared or device memory for the temporaries of kernels."""
 
 from __future__ import annotations
 

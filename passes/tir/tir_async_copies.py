@@ -1,4 +1,4 @@
-"""tir-async-copies: copies into the buffers of pipelined loops run beside the threads."""
+"""tir-async-copies: copies into the buffers of pipelined loops become asynchronous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-bind-threads: a nest with bound loops becomes a kernel: loops over the thread axes, and the body in them."""
+"""tir-bind-threads: turn a nest of bound loops into loops over the block and thread axes around one body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-check-bounds: accesses that may leave their buffer are skipped and logged."""
+"""tir-check-bounds: guard accesses that are not proved in bounds, and log their failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-check-scopes: what a function keeps in a memory of the target has room there."""
+"""tir-check-scopes: check temporaries against the capacity of their memory space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-collect-imports: code that loops and blocks bring along becomes the module's."""
+"""tir-collect-imports: move imported code from annotations of loops and blocks to the module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-compact-buffers: temporaries shrink to the region that is touched where they are allocated."""
+"""tir-compact-buffers: shrink temporaries to the region that is accessed in their scope."""
 
 from __future__ import annotations
 

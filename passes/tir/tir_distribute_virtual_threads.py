@@ -1,4 +1,4 @@
-"""tir-distribute-virtual-threads: what virtual threads do alike is done once; each keeps temporaries of its own."""
+"""tir-distribute-virtual-threads: distribute loops over virtual threads, sharing work that is uniform among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-factor-thread-reductions: a reduction over threads becomes one of each thread alone, and one across threads."""
+"""tir-factor-thread-reductions: split a reduction over threads into partial results and their combination."""
 
 from __future__ import annotations
 

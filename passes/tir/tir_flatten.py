@@ -1,4 +1,4 @@
-"""tir-flatten: every buffer becomes one-dimensional, and functions get the signature of the low level."""
+"""tir-flatten: make buffers one-dimensional, and give functions the signature of the low level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-hoist-prefetches: what all iterations of an unrolled loop ask for is asked for once."""
+"""tir-hoist-prefetches: hoist and merge prefetches out of unrolled loops."""
 
 from __future__ import annotations
 

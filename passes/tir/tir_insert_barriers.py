@@ -1,4 +1,4 @@
-"""tir-insert-barriers: threads of a block wait for each other where one touches what another one wrote."""
+"""tir-insert-barriers: synchronize the threads of a block between dependent accesses."""
 
 from __future__ import annotations
 

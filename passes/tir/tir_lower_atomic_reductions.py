@@ -1,4 +1,4 @@
-"""tir-lower-atomic-reductions: what blocks of threads combine into one element becomes atomic operations."""
+"""tir-lower-atomic-reductions: lower reductions over blocks of threads to atomic operations."""
 
 from __future__ import annotations
 

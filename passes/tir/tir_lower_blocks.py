@@ -1,4 +1,4 @@
-"""tir-lower-blocks: blocks become plain code in their loops."""
+"""tir-lower-blocks: inline blocks into their loops."""
 
 from __future__ import annotations
 

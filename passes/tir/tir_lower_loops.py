@@ -1,4 +1,4 @@
-"""tir-lower-loops: loops become `scf.for`, index maps become arithmetic; what comes out is at low level."""
+"""tir-lower-loops: lower loops to `scf.for` and index maps to arithmetic."""
 
 from __future__ import annotations
 

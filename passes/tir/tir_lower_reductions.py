@@ -1,4 +1,4 @@
-"""tir-lower-reductions: the start values of reductions become code of their own."""
+"""tir-lower-reductions: turn the init of a reduction into guarded code before its updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-lower-thread-reductions: threads combine what each of them has, by shuffles and through shared memory."""
+"""tir-lower-thread-reductions: combine thread-private partial results by shuffles and through shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-lower-tiles: what a warp does with tiles becomes what each of its threads does."""
+"""tir-lower-tiles: lower tile operations of a warp to fragments held by its threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-lower-vectorized: vectorised loops become operations on vectors with one lane an iteration."""
+"""tir-lower-vectorized: turn vectorized loops into vector operations."""
 
 from __future__ import annotations
 

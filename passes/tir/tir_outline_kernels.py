@@ -1,4 +1,4 @@
-"""tir-outline-kernels: loops over blocks and threads become functions of their own, and launches of them."""
+"""tir-outline-kernels: outline loops over blocks and threads as kernels, and launch them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-partition-blocks: full blocks of threads run code without the conditions that only blocks at an edge need."""
+"""tir-partition-blocks: give full blocks of threads a version of the kernel without boundary conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-partition-loops: conditions on loop variables leave the hot part of their loops."""
+"""tir-partition-loops: partition loops so that boundary conditions leave the main part."""
 
 from __future__ import annotations
 

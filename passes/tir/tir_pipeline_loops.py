@@ -1,4 +1,4 @@
-"""tir-pipeline-loops: what a loop fetches into shared memory is on its way some iterations before it is used."""
+"""tir-pipeline-loops: software-pipeline copies into shared memory."""
 
 from __future__ import annotations
 

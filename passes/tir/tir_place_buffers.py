@@ -1,4 +1,4 @@
-"""tir-place-buffers: temporaries move into the loops whose iterations use them privately."""
+"""tir-place-buffers: move temporaries into the loops in which they are private."""
 
 from __future__ import annotations
 

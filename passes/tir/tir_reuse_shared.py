@@ -1,4 +1,4 @@
-"""tir-reuse-shared: shared memory of a kernel that is done with is given to what comes later."""
+"""tir-reuse-shared: share storage among shared-memory buffers with disjoint live ranges."""
 
 from __future__ import annotations
 

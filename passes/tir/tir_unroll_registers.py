@@ -1,4 +1,4 @@
-"""tir-unroll-registers: loops over what a thread has of its own are unrolled, so that it can be in registers."""
+"""tir-unroll-registers: unroll loops over thread-private arrays, so that the arrays can be promoted to registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tir-vectorize-serial: serial loops that only fill, copy, or combine in any order consecutive elements use vectors."""
+"""tir-vectorize-serial: vectorize serial loops that fill, copy or reduce contiguous elements."""
 
 from __future__ import annotations
 

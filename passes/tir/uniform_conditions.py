@@ -1,4 +1,4 @@
-"""Comparisons in a vectorised loop whose outcome is the same for all lanes, though their sides are not."""
+"""Comparisons in a vectorized loop that are uniform although their operands vary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for reductions that choose: argmax, argmin and combiners of users."""
+"""Default schedule of argmin, argmax and reductions with user combiners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for contractions: matrix products, with batches and with any dimension transposed."""
+"""Default schedule of contractions: matrix products, batched, with any operand transposed."""
 
 from __future__ import annotations
 

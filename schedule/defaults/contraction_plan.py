@@ -1,4 +1,4 @@
-"""How a contraction is cut up on a machine."""
+"""Tiling and packing of a contraction for a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part the iterators of a contraction play, read off the accesses."""
+"""Roles of the iterators of a contraction (batch, row, column, reduction), from its accesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for convolutions whose data lie in the right order already: they are read where they are."""
+"""Default schedule of convolutions that read their input in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part the iterators of a convolution play, read off the accesses."""
+"""Roles of the iterators of a convolution, from its accesses."""
 
 from __future__ import annotations
 

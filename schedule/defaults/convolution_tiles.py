@@ -1,4 +1,4 @@
-"""Sizes of the tiles of convolutions, from extents and the machine."""
+"""Tile sizes of convolutions, from extents and the machine."""
 
 from __future__ import annotations
 

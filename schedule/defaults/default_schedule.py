@@ -1,4 +1,4 @@
-"""default-schedule: schedule what no user did, by rules that read the program and the target."""
+"""default-schedule: schedule functions that have no schedule, by rules over the program and the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a contraction of integers is computed by instructions for dot products, and how it is cut up for them."""
+"""Whether dot-product instructions serve an integer contraction, and its tiling for them."""
 
 from __future__ import annotations
 

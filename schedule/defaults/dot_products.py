@@ -1,4 +1,4 @@
-"""The rule for contractions of narrow integers, by instructions for dot products."""
+"""Default schedule of contractions of narrow integers, by dot-product instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for convolutions of large images with few enough channels: the lanes of vectors are filters."""
+"""Default schedule of convolutions of large images with few channels: vector lanes are filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for producers that are computed where they are read."""
+"""Inlining of producers at their uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for kernels whose threads compute a result each: elementwise blocks, windows, convolutions, what is left."""
+"""Default kernels with one result per thread: elementwise blocks, windows, convolutions, all other blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for kernels whose threads reduce together: sums of rows, and of everything."""
+"""Default kernels in which threads reduce together: row sums and full reductions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for kernels that take rows through several nests: softmax, normalisations."""
+"""Default kernels that carry rows through several nests: softmax and normalisations."""
 
 from __future__ import annotations
 

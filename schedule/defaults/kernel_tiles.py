@@ -1,4 +1,4 @@
-"""The rule for kernels that multiply matrices: tiles of both factors in shared memory, results in registers."""
+"""Default kernels of matrix products: operand tiles in shared memory, results in registers."""
 
 from __future__ import annotations
 

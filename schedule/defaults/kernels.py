@@ -1,4 +1,4 @@
-"""What the default schedules of kernels share: loops go to blocks of threads, and to their threads."""
+"""Shared by the default kernels: the mapping of loops to blocks and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps of indices that several rules lay out copies by."""
+"""Index maps of packed copies."""
 
 from __future__ import annotations
 

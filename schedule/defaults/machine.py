@@ -1,4 +1,4 @@
-"""What rules ask of a target: lanes, and from how much work on another thread pays."""
+"""Machine parameters of the rules: vector lanes, and the least work for which a thread pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for a vector times a large matrix: as fast as the matrix comes from memory."""
+"""Default schedule of a vector times a large matrix, bound by memory bandwidth."""
 
 from __future__ import annotations
 

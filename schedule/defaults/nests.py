@@ -1,4 +1,4 @@
-"""How the loops of one block become vectors, wherever its outer loops are shared with others."""
+"""Vectorization of the loops of a block whose outer loops are shared."""
 
 from __future__ import annotations
 

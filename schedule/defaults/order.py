@@ -1,4 +1,4 @@
-"""The rules of the default schedule, in the order in which they are asked."""
+"""The rules of the default schedule, in order of precedence."""
 
 from __future__ import annotations
 

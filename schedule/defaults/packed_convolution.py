@@ -1,4 +1,4 @@
-"""The rule for convolutions over many channels: windows are laid out as the columns of a matrix product first."""
+"""Default schedule of convolutions over many channels: windows are packed as the columns of a matrix product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for reductions with too few results to keep all threads busy: a sum of everything."""
+"""Default schedule of reductions with too few results for all threads, such as full reductions."""
 
 from __future__ import annotations
 

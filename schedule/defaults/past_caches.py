@@ -1,4 +1,4 @@
-"""Which elementwise nests store past the caches."""
+"""Non-temporal stores: the elementwise nests that use them."""
 
 from __future__ import annotations
 

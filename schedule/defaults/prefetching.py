@@ -1,4 +1,4 @@
-"""What elementwise nests, and nests over the same rows, ask for ahead of time."""
+"""Prefetches of elementwise nests, and of nests over the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of products and of convolutions keep in registers."""
+"""Register tiles of products and convolutions."""
 
 from __future__ import annotations
 

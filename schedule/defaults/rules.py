@@ -1,4 +1,4 @@
-"""What a rule of the default schedule is."""
+"""The interface of a rule of the default schedule."""
 
 from __future__ import annotations
 

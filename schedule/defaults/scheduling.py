@@ -1,4 +1,4 @@
-"""The default schedule of a module: which functions get one, and how rules are tried."""
+"""The default schedule of a module: which functions get one, and the application of rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rule for a nest of its own: elementwise, or a reduction."""
+"""Default schedule of a single nest: elementwise, or a reduction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How outer loops are given to threads."""
+"""Distribution of outer loops over threads."""
 
 from __future__ import annotations
 
