@@ -156,7 +156,7 @@ class Reference:
         try:
             signature = Signature.of(function)
             dynamic = any(DYNAMIC_INDEX in _shape_of(p.type) for p in signature.parameters)
-            functions = {f.sym_name.data: f for f in _functions(interpreter.module)}
+            functions = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
             for number in range(tries if dynamic else min(tries, 1)):
                 extents = EXTENTS[number % len(EXTENTS)]
                 work = ConcreteShapes(function, extents).work(functions.get)

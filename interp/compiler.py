@@ -118,7 +118,7 @@ def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ..
     """Call a compiled function; Python's errors in its source become `InterpreterError` about the op of the line."""
     try:
         return run(*arguments)
-    except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError) as error:
+    except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError, RecursionError) as error:
         raise _translated(error) from error
 
 
@@ -149,6 +149,8 @@ def _translated(error: Exception) -> Exception:
         return found
     if isinstance(error, MemoryError):
         return InterpreterError(op, f"'{op.name}' needs more memory than there is")
+    if isinstance(error, RecursionError):
+        return InterpreterError(op, f"'{op.name}': calls nest too deeply")
     if isinstance(error, ZeroDivisionError):
         return InterpreterError(op, f"'{op.name}' divides by zero")
     if isinstance(error, IndexError):

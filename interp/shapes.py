@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
 from weft.dialects.low import PARAMS, ParallelForOp, facts_of, symbols_of
+from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
@@ -204,23 +205,30 @@ class ConcreteShapes:
             return None
         return combine(*known)
 
-    def work(self, find: Callable[[str], FuncOp | None]) -> int:
-        """About how many scalar operations a call executes; `find` gives the functions that it calls.
+    def work(self, find: Callable[[str], FuncOp | None], known: dict[FuncOp, int] | None = None) -> int:
+        """About how many scalar operations a call executes; `find` gives the functions that it calls, `known` the work
+        of some.
 
         Loops whose extent is not known from the shapes count as 8 iterations; operators on whole tensors as nothing,
-        for NumPy runs them.
+        for NumPy runs them, and so do calls of a function in itself.
         """
-        return self._work(self.function.body.block.ops, find)
+        known = {} if known is None else known
+        known[self.function] = 0
+        known[self.function] = self._work(self.function.body.block.ops, find, known)
+        return known[self.function]
 
-    def _work(self, ops: Iterable[Operation], find: Callable[[str], FuncOp | None]) -> int:
+    def _work(self, ops: Iterable[Operation], find: Callable[[str], FuncOp | None], known: dict[FuncOp, int]) -> int:
         total = 0
         for op in ops:
-            if isinstance(op, CallOp | CallTirOp):
-                callee = find(op.callee.string_value())
+            if isinstance(op, CallOp | CallTirOp | LaunchOp):
+                name = op.kernel if isinstance(op, LaunchOp) else op.callee
+                callee = find(name.string_value())
                 if callee is not None and len(callee.body.blocks) == 1:
-                    total += ConcreteShapes(callee, self.extents).work(find)
+                    if callee not in known:
+                        ConcreteShapes(callee, self.extents).work(find, known)
+                    total += known[callee] * self._iterations(op)
                 continue
-            inner = sum(self._work(block.ops, find) for region in op.regions for block in region.blocks)
+            inner = sum(self._work(block.ops, find, known) for region in op.regions for block in region.blocks)
             total += 1 + (max(inner, 1) * self._iterations(op) if op.regions else 0)
         return total
 
@@ -230,6 +238,8 @@ class ConcreteShapes:
                 return self._extent(op.extent)
             case ParallelForOp():
                 return self._extent(op.extent)
+            case LaunchOp():
+                return math.prod(self._extent(extent) for extent in (*op.grid, *op.block))
             case ComputeOp() | ReduceOp():
                 return math.prod(self._extent(extent) for extent in op.extents)
             case scf.ForOp():

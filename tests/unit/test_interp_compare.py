@@ -214,6 +214,29 @@ def test_work_counts_loops_reductions_and_calls() -> None:
     assert ConcreteShapes(function(parse(MATMUL)), (5, 7, 3)).work(functions.get) > 5 * 7 * 3 * 8
 
 
+def test_work_counts_launches_and_each_callee_once() -> None:
+    chain = "".join(
+        f"func.func @f{at}() {{ func.call @f{at + 1}() : () -> () func.call @f{at + 1}() : () -> () func.return }}"
+        for at in range(40)
+    )
+    module = parse(f"""{chain} func.func @f40() {{ func.return }}
+    func.func @again() {{ func.call @again() : () -> () func.return }}
+    func.func @k(%A: memref<4xf32>) attributes {{low.kernel = #low.kernel<[32, 1, 1], source = "x">}} {{ func.return }}
+    func.func @launch(%A: memref<4xf32>) {{
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %many = arith.constant 4611686018427387904 : index
+      low.launch @k blocks(%many, %c1, %c1) threads(%c32, %c1, %c1) (%A) : memref<4xf32>
+      func.return
+    }}""")
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    assert ConcreteShapes(functions["f0"], (3,)).work(functions.get) > 2**40
+    assert ConcreteShapes(functions["launch"], (3,)).work(functions.get) > 2**67
+    found = compare_modules(module, module, max_work=1000)
+    assert "@launch was not compared: a call executes about" in str(found)
+    assert "@again was not compared: it fails before the change: 'func.call': calls nest too deeply" in str(found)
+
+
 def test_random_arguments_agree_on_tied_extents() -> None:
     matmul = function(parse(MATMUL))
     for extents in ((5, 7, 3), (1, 2), (4,)):
