@@ -65,7 +65,7 @@ def bind_arguments(
             if signature.facts and spec.element.kind == "int":
                 numbers[spec.name] = ctypes.c_int64(slots[-1]).value
             if spec.symbol:
-                _check_symbol(signature, position, spec, slots[-1], symbols)
+                _check_symbol(signature, position, spec, ctypes.c_int64(slots[-1]).value, symbols)
             continue
         array = as_array(signature, position, value)
         _check_array(signature, position, spec, array, symbols)

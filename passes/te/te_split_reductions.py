@@ -299,7 +299,7 @@ class TeSplitReductionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in op.body.ops:
-            if isinstance(inner, FuncOp) and not inner.is_declaration:
+            if isinstance(inner, FuncOp) and any(isinstance(part, ComputeOp) for part in operations_in(inner)):
                 constants = ConstantPool(inner)
                 split_reductions(inner, constants)
                 constants.place(inner.body.block)

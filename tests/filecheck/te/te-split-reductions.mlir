@@ -103,3 +103,20 @@ func.func @nested(%A: tensor<3x4x5xf32>) -> tensor<3xf32> {
   }
   func.return %y : tensor<3xf32>
 }
+
+// -----
+
+// Functions without tensor expressions stay as they are, of several blocks too.
+// CHECK-LABEL: func.func @other
+// CHECK-NEXT:    cf.cond_br %c, ^bb0, ^bb1
+// CHECK-NEXT:  ^bb0:
+// CHECK-NEXT:    %one = arith.constant 1 : i32
+func.func @other(%c: i1) -> i32 {
+  cf.cond_br %c, ^bb0, ^bb1
+^bb0:
+  %one = arith.constant 1 : i32
+  func.return %one : i32
+^bb1:
+  %uno = arith.constant 1 : i32
+  func.return %uno : i32
+}
