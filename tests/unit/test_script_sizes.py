@@ -53,7 +53,7 @@ def test_an_extent_with_the_name_of_a_parameter_is_the_parameter(head: str) -> N
     np.testing.assert_array_equal(out, 4 * x)
     with pytest.raises(ValueError, match=SAME):
         f(x, 7, out)
-    with pytest.raises(ValueError, match="expected n_2 = 4 .*, got -1"):
+    with pytest.raises(ValueError, match=r"expected n_2 = 4 .*, got -1"):
         f(x, -1, out)
     with pytest.raises(InterpreterError, match="the program assumes 6x7"):
         weft.Interpreter(module).call("f", x, 7, out)

@@ -108,15 +108,15 @@ func.func @nested(%A: tensor<3x4x5xf32>) -> tensor<3xf32> {
 
 // Functions without tensor expressions stay as they are, of several blocks too.
 // CHECK-LABEL: func.func @other
-// CHECK-NEXT:    cf.cond_br %c, ^bb0, ^bb1
-// CHECK-NEXT:  ^bb0:
+// CHECK-NEXT:    cf.cond_br %c, ^bb1, ^bb2
+// CHECK-NEXT:  ^bb1:
 // CHECK-NEXT:    %one = arith.constant 1 : i32
 func.func @other(%c: i1) -> i32 {
-  cf.cond_br %c, ^bb0, ^bb1
-^bb0:
+  cf.cond_br %c, ^bb1, ^bb2
+^bb1:
   %one = arith.constant 1 : i32
   func.return %one : i32
-^bb1:
+^bb2:
   %uno = arith.constant 1 : i32
   func.return %uno : i32
 }
