@@ -26,18 +26,23 @@ from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
 
 
-def carried_conflict(loop: ForOp, *, reductions: bool = True, inits: bool = True) -> Conflict | None:
+def carried_conflict(
+    loop: ForOp, *, reductions: bool = True, inits: bool = True, found: Sequence[Access] | None = None
+) -> Conflict | None:
     """Two different iterations of `loop` that touch one element, one of them writing.
 
     Buffers whose values never cross an iteration are left out: each iteration can have its own. Without `reductions`,
-    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block. Raises
-    `NotProved` when that cannot be decided, also where iterations touch one element of a buffer that each may have for
-    itself, or not.
+    updates of one accumulator are left out too; without `inits`, so is what starts it in the same block. `found` may
+    hold the accesses in the loop, all those to some buffers; nothing is said of other buffers then. Raises `NotProved`
+    when that cannot be decided, also where iterations touch one element of a buffer that each may have for itself, or
+    not.
     """
-    found = accesses(loop)
+    found = accesses(loop) if found is None else found
     private: dict[SSAValue, bool | NotProved] = {}
     unproved: NotProved | None = None
     for first, second in conflicting_pairs(found):
+        if loop in loops_of_element(first, second):
+            continue
         if not reductions and (is_accumulation if inits else _starts_once)(first, second):
             continue
         # First, and once a buffer: one question instead of one for each pair of accesses.
@@ -67,8 +72,6 @@ def _privacy(buffer: SSAValue, loop: ForOp, found: Sequence[Access]) -> bool | N
 
 
 def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
-    if loop in loops_of_element(first, second):
-        return None
     shared = first.loops[: first.loops.index(loop)]
     pairs = ((first, second),) if first is second else ((first, second), (second, first))
     for earlier, later in pairs:
@@ -79,12 +82,18 @@ def _carried(loop: ForOp, first: Access, second: Access) -> Conflict | None:
 
 
 def dependent_iterations(
-    loop: ForOp, consequence: str, *, reductions: bool = True, inits: bool = True
+    loop: ForOp,
+    consequence: str,
+    *,
+    reductions: bool = True,
+    inits: bool = True,
+    found: Sequence[Access] | None = None,
 ) -> Violation | None:
     """Why the iterations of `loop` are not independent, or None when they are proved to be. Without `reductions`, they
-    may combine into one accumulator, in any order; without `inits`, in the block that also starts it."""
+    may combine into one accumulator, in any order; without `inits`, in the block that also starts it. `found` may hold
+    the accesses that are asked about, see `carried_conflict`."""
     try:
-        conflict = carried_conflict(loop, reductions=reductions, inits=inits)
+        conflict = carried_conflict(loop, reductions=reductions, inits=inits, found=found)
     except NotProved as error:
         return undecided(error)
     if conflict is None:

@@ -244,6 +244,16 @@ class Index:
         result = _without_zeros(terms, constant)
         return _merge_pairs(result) if divides else result
 
+    def renamed(self, names: Mapping[SSAValue, SSAValue]) -> Index:
+        """The same expression over other values, those that `names` lacks kept. Different values stay different."""
+        terms: dict[Atom, int] = {}
+        for atom, factor in self.terms.items():
+            if type(atom) is Quotient or type(atom) is Remainder:
+                terms[type(atom)(atom.numerator.renamed(names), atom.divisor)] = factor
+            else:
+                terms[names.get(cast("SSAValue", atom), cast("SSAValue", atom))] = factor
+        return _owning(terms, self.constant)
+
     def simplified(self, range_of: RangeOf = range_of_index) -> Index:
         """The same function on the given ranges, with fewer quotients and remainders where possible.
 

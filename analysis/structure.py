@@ -16,7 +16,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.effects import (
-    declared_callees,
     effects_of,
     opaque_advice,
     opaque_op,
@@ -29,7 +28,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
 
 
@@ -101,13 +100,6 @@ def parts_of(block: BlockOp) -> list[BlockOp]:
 def functions(module: ModuleOp) -> list[FuncOp]:
     """The functions of a module that have a body."""
     return [op for op in module.body.block.ops if isinstance(op, FuncOp) and op.body.blocks]
-
-
-def copy_with_callees(function: FuncOp) -> FuncOp:
-    """A copy of a function in a module of its own, in which calls have the effects that they have in `function`."""
-    copy = copy_of(function)
-    ModuleOp([copy, *declared_callees(function, function)])
-    return copy
 
 
 def find_function(module: ModuleOp, name: str) -> FuncOp:

@@ -19,6 +19,7 @@ SCRIPTS = (
     "llvm_matmul_low.py",
     "interp_speed.py",
     "schedule_cost.py",
+    "step_cost.py",
     "elementary_functions.py",
     "compile_time.py",
     "compile_time.py",

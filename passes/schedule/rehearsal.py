@@ -7,28 +7,30 @@ later comes under such a loop, or a loop that changes places with it, may undo t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects import memref
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
+from weft.analysis.accesses import Access, accesses
+from weft.analysis.combiners import combines_freely
 from weft.analysis.independence import dependent_iterations
-from weft.analysis.structure import child_towards, function_of
+from weft.analysis.structure import ancestors, buffers_written, child_towards, function_of
 from weft.analysis.threads import axis_of
-from weft.dialects.effects import declared_callees
+from weft.dialects.effects import effects_of, underlying
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
-from weft.dialects.tir import ForOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import operations_in
+from weft.passes.schedule.function_copies import FunctionCopy, NotTranslated, Originals, copy_of_nests
 from weft.passes.schedule.loop_kinds import reduces_in_lanes
-from weft.passes.schedule.primitive import Plan, PlanPattern, Primitive
-from weft.support.errors import InternalError, Violation
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.support.errors import InternalError
 
 KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
@@ -50,7 +52,7 @@ class MovingPrimitive(Primitive):
         function = function_of(plan.anchor)
         concerned = _with_neighbours(function, [plan.anchor, *self._operations()])
         if any(_runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
-            self._rehearse(function, plan.anchor, concerned)
+            self._rehearse(plan, copy_of_nests(function, concerned))
         return plan
 
     def _operations(self) -> Iterator[Operation]:
@@ -60,41 +62,53 @@ class MovingPrimitive(Primitive):
             parts: tuple[object, ...] = value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
             yield from (part for part in parts if isinstance(part, Operation))
 
-    def _rehearse(self, function: FuncOp, anchor: Operation, concerned: Collection[Operation]) -> None:
-        """Apply the primitive to a copy of the `concerned` nests of the function, and look at the loops there, new ones
-        too."""
-        copy, twins = _copy_of_nests(function, concerned)
-        ModuleOp([copy, *declared_callees(copy, function)])  # in which calls have the effects that they have here
-        originals = {twin: original for original, twin in twins.items()}
+    def _rehearse(self, drafted: Plan, copy: FunctionCopy) -> None:
+        """Apply the primitive to a copy, and look at the loops there, new ones too."""
+        before = users_of_buffers(copy.function)
+        try:
+            copy.apply(drafted)
+        except NotTranslated:
+            plan = self._on_copy(copy).draft()
+            plan.rewrite(PatternRewriter(plan.anchor))
+        changed = changed_buffers(before, copy)
+        for op, found in _parallel_loops(copy.function, changed):
+            loop = copy.originals.get(op)
+            inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
+            together = axis_of(op) in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(op)
+            reductions = not together
+            consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
+            violation = dependent_iterations(op, consequence, reductions=reductions, inits=inits, found=found)
+            if violation is None:
+                continue
+            if (
+                isinstance(loop, ForOp)
+                and dependent_iterations(loop, "", reductions=reductions, inits=inits) is not None
+            ):
+                continue  # it was so before
+            legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
+            self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or drafted.anchor)
+
+    def _on_copy(self, copy: FunctionCopy) -> MovingPrimitive:
         arguments: dict[str, object] = {}
         for field in fields(self):
             value: object = getattr(self, field.name)
             arguments[field.name] = (
-                tuple(_twin(part, twins) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+                tuple(_twin(part, copy.twins) for part in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
                 if isinstance(value, tuple)
-                else _twin(value, twins)
+                else _twin(value, copy.twins)
             )
-        rehearsed: MovingPrimitive = replace(self, **arguments)
-        plan = rehearsed.draft()
-        PlanPattern(plan).match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
-        for op in operations_in(copy):
-            if not isinstance(op, ForOp) or not _runs_in_parallel(op):
-                continue
-            loop = originals.get(op)
-            violation = _dependent(op)
-            if violation is None or (isinstance(loop, ForOp) and _dependent(loop) is not None):
-                continue  # or it was so before
-            legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
-            self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or anchor)
+        return replace(self, **arguments)
 
 
-def _dependent(loop: ForOp) -> Violation | None:
-    """Why the iterations of a loop may not run at once, as it says."""
-    axis = axis_of(loop)
-    together = axis in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(loop)
-    inits = axis not in THREAD_AXES  # threads reduce together, as bind allows
-    consequence = f"and %{loop.induction_variable.name_hint} is {loop.kind.data.value}"
-    return dependent_iterations(loop, consequence, reductions=not together, inits=inits)
+def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
+    """The loops of a function that run in parallel, in order, each with the accesses in it to `buffers` (or to any)."""
+    for nest in function.body.block.ops:
+        loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and _runs_in_parallel(op)]
+        found = accesses(nest) if loops and buffers != set() else []
+        changed = [access for access in found if buffers is None or access.buffer in buffers]
+        for loop in loops:
+            if inside := [access for access in changed if loop in access.loops]:
+                yield loop, inside
 
 
 def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[Operation]:
@@ -112,37 +126,51 @@ def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[O
     return found
 
 
-def _copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> tuple[FuncOp, dict[Operation, Operation]]:
-    """A copy of a function without the other loop nests, and what only they use; the copy of each op."""
-    (body,) = function.body.blocks
-    chosen = {op: None for op in body.ops if op in kept or not isinstance(op, ForOp | memref.AllocOp | ConstantOp)}
-    used = {value for op in chosen for inner in operations_in(op) for value in inner.operands}
-    for kind in (memref.AllocOp, ConstantOp):
-        more = [op for op in body.ops if isinstance(op, kind) and op.results[0] in used]
-        chosen.update(dict.fromkeys(more))
-        used.update(value for op in more for value in op.operands)
-    values: dict[SSAValue, SSAValue] = {}
-    block = Block(arg_types=[argument.type for argument in body.args])
-    for old, new in zip(body.args, block.args, strict=True):
-        values[old], new.name_hint = new, old.name_hint
-    copy = FuncOp(function.sym_name.data, function.function_type, Region(block))
-    copy.attributes = dict(function.attributes)
-    twins: dict[Operation, Operation] = {function: copy}
-    for op in body.ops:
-        if op in chosen:
-            twin = copy_of(op, values)
-            block.add_op(twin)
-            twins.update(zip(operations_in(op), operations_in(twin), strict=True))
-    return copy, twins
-
-
 def _runs_in_parallel(op: Operation) -> bool:
     return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 
 
-def _twin(value: object, twins: dict[Operation, Operation]) -> object:
+def _twin(value: object, twins: Mapping[Operation, Operation]) -> object:
     if not isinstance(value, Operation):
         return value
     if value not in twins:
         raise InternalError(f"{value.name} is not in the function that is copied")
     return twins[value]
+
+
+# Which buffers does a rewrite concern? Of the others, iterations touch what they touched before.
+
+
+def users_of_buffers(function: FuncOp) -> dict[SSAValue, list[Operation]] | None:
+    """Buffer -> the operations that take it, in order. None where an operation may touch buffers that it does not
+    take."""
+    users: dict[SSAValue, list[Operation]] = {}
+    for op in operations_in(function):
+        if type(op) is not memref.LoadOp and type(op) is not memref.StoreOp and effects_of(op).reads_all:
+            return None
+        for operand in op.operands:
+            if type(operand.type) is MemRefType:
+                users.setdefault(underlying(operand), []).append(op)
+    return users
+
+
+def changed_buffers(before: Mapping[SSAValue, list[Operation]] | None, copy: FunctionCopy) -> set[SSAValue] | None:
+    """The buffers of a copied function of which a rewrite may have changed an access, or the loops around one; None for
+    all. `before` holds the users of buffers before the rewrite."""
+    after = users_of_buffers(copy.function)
+    if before is None or after is None:
+        return None
+    originals = Originals(copy)
+    changed = {
+        buffer
+        for buffer, users in after.items()
+        if users != before.get(buffer) or not originals.has_type(buffer) or not all(map(originals.is_same, users))
+    }
+    blocks = dict.fromkeys(parent for buffer in changed for user in after[buffer] for parent in ancestors(user))
+    for block in blocks:
+        if isinstance(block, BlockOp) and (original := copy.originals.get(block)) is not None:
+            written = buffers_written(block)
+            # A question about one accumulator may be one about the whole block.
+            if len(written) > 1 or combines_freely(block) != combines_freely(cast("BlockOp", original)):
+                changed.update(written)
+    return changed

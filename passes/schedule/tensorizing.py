@@ -18,7 +18,7 @@ from weft.analysis.index import Index
 from weft.analysis.matching import Box, Mismatch, match_body
 from weft.analysis.structure import (
     buffers_written,
-    copy_with_callees,
+    child_towards,
     function_of,
     is_inside,
     why_named_twice,
@@ -31,6 +31,7 @@ from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.blockizing import Blockize
+from weft.passes.schedule.function_copies import copy_of_nests
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
@@ -148,11 +149,11 @@ def _remaining(op: AccessPtrOp) -> list[int]:
 class TensorizeLoopPlan(Plan):
     """A loop that becomes a block first."""
 
-    loop: ForOp
+    blockize: Plan
     intrinsic: str
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        (block,) = Blockize((self.loop,)).apply()
+        (block,) = self.blockize.rewrite(rewriter)
         if not isinstance(block, BlockOp):
             raise InternalError("blockize gives a block")
         return Tensorize(block, self.intrinsic).draft().rewrite(rewriter)
@@ -204,8 +205,7 @@ class Tensorize(MovingPrimitive):
     def draft(self) -> Plan:
         intrinsic = find_intrinsic(self.intrinsic)
         if isinstance(self.target, ForOp):
-            self._require_match_of_loop(self.target)
-            return TensorizeLoopPlan(self.target, self.target, self.intrinsic)
+            return self._draft_of_loop(self.target, intrinsic)
         block = self.target
         self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block, block_text(block))
         boxes = self._boxes(block, intrinsic)
@@ -217,19 +217,16 @@ class Tensorize(MovingPrimitive):
             self._require_layout(block, intrinsic, parameter, box)
         return TensorizePlan(block, block, intrinsic, placed)
 
-    def _require_match_of_loop(self, loop: ForOp) -> None:
-        """Asked of a copy of the function in which the loop is a block."""
+    def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
+        """The match is asked of a copy in which the loop is a block."""
         function = function_of(loop)
         self.require(1, why_opaque(loop, f"loop {operation_text(loop)}"), loop)
-        Blockize((loop,)).draft()
-        copy = copy_with_callees(function)
-        twins = dict(zip(function.walk(), copy.walk(), strict=True))
-        twin = twins[loop]
-        if not isinstance(twin, ForOp):
-            raise InternalError("the copy of a loop is a loop")
-        (block,) = Blockize((twin,)).apply()
+        self._require_one_type(loop, intrinsic)
+        blockize = Blockize((loop,)).draft()
+        (block,) = copy_of_nests(function, [child_towards(function, loop)]).apply(blockize)
         if isinstance(block, BlockOp):
             replace(self, target=block).draft()
+        return TensorizeLoopPlan(loop, blockize, self.intrinsic)
 
     def _boxes(self, block: BlockOp, intrinsic: TensorIntrinsic) -> dict[SSAValue, Box]:
         subject = block_text(block)
@@ -261,8 +258,8 @@ class Tensorize(MovingPrimitive):
                 detail = f"{buffer_name(box.buffer)} is both {buffer_name(other)} and {buffer_name(parameter)}"
                 self.refuse(3, detail, block, block_text(block))
 
-    def _require_one_type(self, block: BlockOp, intrinsic: TensorIntrinsic) -> None:
-        module = function_of(block).parent_op()
+    def _require_one_type(self, target: BlockOp | ForOp, intrinsic: TensorIntrinsic) -> None:
+        module = function_of(target).parent_op()
         known = (
             {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
             if isinstance(module, ModuleOp)
@@ -272,7 +269,7 @@ class Tensorize(MovingPrimitive):
             other = known.get(function.sym_name.data)
             if other is not None and (other.function_type != function.function_type or not other.is_declaration):
                 detail = f"@{function.sym_name.data} is {other.function_type} in the module"
-                self.refuse(4, detail, block, block_text(block))
+                self.refuse(4, detail, target, block_text(target) if isinstance(target, BlockOp) else "")
 
     def _require_layout(self, block: BlockOp, intrinsic: TensorIntrinsic, parameter: SSAValue, box: Box) -> None:
         """Where pointers are taken, the strides of the box are those that the implementation takes for granted."""

@@ -177,6 +177,9 @@ def test_3_different_buffers() -> None:
 def test_4_outside_functions_have_one_type() -> None:
     sch = schedule(text="func.func private @kernel(f32)\n" + TILES)
     refused(lambda: sch.tensorize("T", "pointer8"), 4, "@kernel is (f32) -> () in the module")
+    before, loop = str(sch.mod), sch.get_loops("C")[0]  # which would become a block first
+    refused(lambda: sch.tensorize(loop, "pointer8"), 4, "@kernel is (f32) -> () in the module")
+    assert str(sch.mod) == before
 
 
 def test_5_independence() -> None:

@@ -1,0 +1,48 @@
+"""Moves under parallel loops are tried on a copy: the plan is translated to it, and only what changed is looked at."""
+
+from __future__ import annotations
+
+import weft
+from weft import te
+from weft.analysis.structure import find_block, function_of, functions
+from weft.dialects.tir import ForOp
+from weft.passes.schedule.compute_location import ComputeAt
+from weft.passes.schedule.function_copies import copy_of_nests
+from weft.passes.schedule.rehearsal import changed_buffers, users_of_buffers
+
+
+def stages() -> weft.Schedule:
+    """C = B + D of B = A + 1 and D = A * 2, under a parallel loop of C."""
+    A = te.placeholder((16, 16), name="A")
+    B = te.compute((16, 16), lambda i, j: A[i, j] + 1.0, name="B")
+    D = te.compute((16, 16), lambda i, j: A[i, j] * 2.0, name="D")
+    C = te.compute((16, 16), lambda i, j: B[i, j] + D[i, j], name="C")
+    sch = weft.Schedule(te.create_func([A, C]))
+    sch.parallel(sch.get_loops("C")[0])
+    return sch
+
+
+def test_a_plan_does_on_a_copy_what_it_does_to_the_function() -> None:
+    sch = stages()
+    block, loop = find_block(sch.mod, "B"), sch.get(sch.get_loops("C")[0])
+    assert isinstance(loop, ForOp)
+    function = function_of(block)
+    before = str(function)
+    copy = copy_of_nests(function, list(function.body.block.ops))
+    copy.apply(ComputeAt(block, loop).draft())
+    assert str(function) == before
+    sch.compute_at("B", sch.get_loops("C")[0])
+    assert str(copy.function) == str(functions(sch.mod)[0])
+
+
+def test_buffers_whose_accesses_stay_are_not_asked_about() -> None:
+    sch = stages()
+    block, loop = find_block(sch.mod, "B"), sch.get(sch.get_loops("C")[0])
+    assert isinstance(loop, ForOp)
+    copy = copy_of_nests(function_of(block), list(function_of(block).body.block.ops))
+    before = users_of_buffers(copy.function)
+    assert changed_buffers(before, copy) == set()
+    copy.apply(ComputeAt(block, loop).draft())
+    changed = changed_buffers(before, copy)
+    assert changed is not None
+    assert {buffer.name_hint for buffer in changed} == {"A", "B"}
