@@ -209,11 +209,12 @@ class SampleComputeLocation(Sampler):
     decision: int | None = None
 
     def draw(self, random: Random) -> int:
-        places = self._places()
+        candidates = self._candidates()
         if self.decision is None:
-            return random.choice(places)
-        if self.decision not in places:
-            legal = ", ".join(_place_text(at) for at in places)
+            # The first legal one in random order: each is as likely, and few are asked about.
+            return next(at for at in random.sample(candidates, len(candidates)) if self._is_legal(at))
+        if self.decision not in candidates or not self._is_legal(self.decision):
+            legal = ", ".join(_place_text(at) for at in candidates if self._is_legal(at))
             detail = f"{self.decision} is not"
             self.refuse(1, Violation(detail, legal=legal), self.block, block_text(self.block))
         return self.decision
@@ -227,19 +228,23 @@ class SampleComputeLocation(Sampler):
         consumers = consumers_of(self.block)
         return loops_around(consumers[0]) if consumers else []
 
-    def _places(self) -> list[int]:
-        places = [Place.INLINE.value] if self._is_legal("compute_inline", {"block": self.block}) else []
-        places.append(Place.STAY.value)
+    def _candidates(self) -> list[int]:
+        """The places to ask about; the one where the block is, is legal."""
         consumers = consumers_of(self.block)
-        for at, loop in enumerate(self._loops()):
-            around = all(is_inside(consumer, loop) for consumer in consumers) and not is_inside(self.block, loop)
-            if around and self._is_legal("compute_at", {"block": self.block, "loop": loop}):
-                places.append(at)
-        return places
+        loops = [
+            at
+            for at, loop in enumerate(self._loops())
+            if all(is_inside(consumer, loop) for consumer in consumers) and not is_inside(self.block, loop)
+        ]
+        return [Place.INLINE.value, Place.STAY.value, *loops]
 
-    def _is_legal(self, primitive: str, arguments: dict[str, object]) -> bool:
+    def _is_legal(self, place: int) -> bool:
+        if place == Place.STAY.value:
+            return True
+        inline = place == Place.INLINE.value
+        arguments = {"block": self.block} if inline else {"block": self.block, "loop": self._loops()[place]}
         try:
-            primitive_class(primitive)(**arguments).plan()
+            primitive_class("compute_inline" if inline else "compute_at")(**arguments).plan()
         except ScheduleError:
             return False
         return True

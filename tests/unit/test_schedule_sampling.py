@@ -16,6 +16,8 @@ import weft
 from weft import CompileError, Schedule
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.primitive import Plan
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.sampling import SamplePerfectTile, count_tilings, divisors
 from weft.schedule.traces import decisions_of
 
@@ -184,6 +186,25 @@ def test_compute_locations():
             check_schedule(module, sch)
         seen.add(decision)
     assert seen == {-2, -1, 0, 1}
+
+
+def test_places_are_asked_about_until_one_is_legal(monkeypatch: pytest.MonkeyPatch):
+    asked: list[type[MovingPrimitive]] = []
+    plan = MovingPrimitive.plan
+
+    def counted(self: MovingPrimitive) -> Plan:
+        asked.append(type(self))
+        return plan(self)
+
+    monkeypatch.setattr(MovingPrimitive, "plan", counted)
+    for seed in range(8):
+        asked.clear()
+        sch = schedule("chain", seed)
+        sch.sample_compute_location("B")
+        assert len(asked) <= 1  # of two loops and the readers, all legal
+        asked.clear()
+        schedule("chain").replay(parsed(sch.trace))
+        assert len(asked) <= 1
 
 
 def test_a_block_that_nobody_reads_stays():
