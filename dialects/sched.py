@@ -261,6 +261,43 @@ class CacheWriteOp(_CacheOp):
 
 
 @irdl_op_definition
+class CacheInplaceOp(StepOp):
+    """A copy of the index-th buffer that the block reads and writes: copied in before, and back afterwards."""
+
+    name = "sched.cache_inplace"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    scope = prop_def(StringAttr)
+    copies = var_result_def(BLOCK)
+
+
+class _CacheAtOp(StepOp):
+    HANDLE_TYPES: ClassVar = (LOOP, BLOCK)
+
+    loop = operand_def(LOOP)
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    scope = prop_def(StringAttr)
+    cache = result_def(BLOCK)
+
+
+@irdl_op_definition
+class ReadAtOp(_CacheAtOp):
+    """A copy, in each iteration of a loop, of what is read there of the index-th buffer that the block reads."""
+
+    name = "sched.read_at"
+
+
+@irdl_op_definition
+class WriteAtOp(_CacheAtOp):
+    """A copy, in each iteration of a loop, of what the block writes there of the index-th buffer that it writes."""
+
+    name = "sched.write_at"
+
+
+@irdl_op_definition
 class SetScopeOp(StepOp):
     """The memory space of the index-th buffer that the block writes."""
 
@@ -310,6 +347,9 @@ STEPS: tuple[type[StepOp], ...] = (
     ReverseComputeInlineOp,
     CacheReadOp,
     CacheWriteOp,
+    CacheInplaceOp,
+    ReadAtOp,
+    WriteAtOp,
     SetScopeOp,
     DecomposeReductionOp,
     RfactorOp,

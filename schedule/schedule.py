@@ -95,6 +95,31 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         properties = _cache_properties(index, storage_scope) | self._consumers(consumer_blocks)
         return self._blocks(sched.CacheWriteOp, [handle], properties)[0]
 
+    def cache_inplace(
+        self, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> list[BlockHandle]:
+        """Let a block update a copy of the index-th (or named) buffer that it reads. Returns the blocks that copy to it
+        and back. See `CacheInplace`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, read_buffer_index, reading=True)
+        return self._blocks(sched.CacheInplaceOp, [handle], _cache_properties(index, storage_scope))
+
+    def read_at(
+        self, loop: LoopHandle, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block. See `ReadAt`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, read_buffer_index, reading=True)
+        return self._blocks(sched.ReadAtOp, [loop, handle], _cache_properties(index, storage_scope))[0]
+
+    def write_at(
+        self, loop: LoopHandle, block: BlockHandle | str, write_buffer_index: int | str, storage_scope: str
+    ) -> BlockHandle:
+        """Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block. See `WriteAt`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, write_buffer_index, reading=False)
+        return self._blocks(sched.WriteAtOp, [loop, handle], _cache_properties(index, storage_scope))[0]
+
     def _consumers(self, blocks: Sequence[BlockHandle | str] | None) -> dict[str, Attribute]:
         if not blocks:
             return {}

@@ -45,6 +45,7 @@ PASSES: Mapping[str, str] = {
     "tir-bind": "weft.passes.schedule.primitive_passes:BindPass",
     "tir-bind-threads": "weft.passes.tir.tir_bind_threads:BindThreadsPass",
     "tir-blockize": "weft.passes.schedule.primitive_passes:BlockizePass",
+    "tir-cache-inplace": "weft.passes.schedule.primitive_passes:CacheInplacePass",
     "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
     "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
     "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
@@ -77,6 +78,7 @@ PASSES: Mapping[str, str] = {
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
+    "tir-read-at": "weft.passes.schedule.primitive_passes:ReadAtPass",
     "tir-recode": "weft.passes.schedule.primitive_passes:RecodePass",
     "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
     "tir-reindex-cache-read": "weft.passes.schedule.primitive_passes:ReindexCacheReadPass",
@@ -100,6 +102,7 @@ PASSES: Mapping[str, str] = {
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
     "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
+    "tir-write-at": "weft.passes.schedule.primitive_passes:WriteAtPass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
 }
 

@@ -1,4 +1,4 @@
-"""cache_read, cache_write, set_scope: copies of buffers in other memory scopes."""
+"""cache_read, cache_write, cache_inplace, read_at, write_at, set_scope: where the data of a block lives."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from weft.analysis.replay_search import is_never_written
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
+    buffers_loaded,
     buffers_read,
     buffers_stored_by,
     buffers_written,
@@ -54,7 +55,7 @@ from weft.passes.schedule.copying import (
     unwritten_element,
     with_scope,
 )
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
 from weft.passes.schedule.rewriting import guards_of, set_guards
 from weft.support.errors import InternalError, Violation
@@ -82,14 +83,15 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A buffer, its copy's scope, the blocks to redirect, the op before or after which the copy runs, what it copies
-    (all when `box` is None), and when."""
+    """A buffer, its copy's scope, the blocks to redirect, whether it is copied to its copy before them and back after
+    them, the op before or after which that is, what is copied (all when `box` is None), and when."""
 
     buffer: SSAValue
     scope: str
     redirected: tuple[BlockOp, ...]
-    reading: bool
     place: Operation
+    reading: bool = False
+    writing: bool = False
     box: tuple[Span | None, ...] | None = None
     guards: tuple[tuple[Index, Index], ...] = ()
 
@@ -101,11 +103,16 @@ class CachePlan(Plan):
         alloc.location = self.anchor.location
         insert_alloc(rewriter, self.buffer, alloc, extents.operations)
         redirect(self.redirected, self.buffer, alloc.memref)
-        source, target = (self.buffer, alloc.memref) if self.reading else (alloc.memref, self.buffer)
-        nest_op, block, guards = copy_block(name, source, target, extents.values, self.anchor, self.box)
-        rewriter.insert([nest_op], InsertPoint.before(self.place) if self.reading else InsertPoint.after(self.place))
-        set_guards(block, [*self.guards, *guards])
-        return (block,)
+        into = ((self.buffer, alloc.memref, InsertPoint.before(self.place)),)
+        back = ((alloc.memref, self.buffer, InsertPoint.after(self.place)),)
+        blocks: list[BlockOp] = []
+        for source, target, point in (*into * self.reading, *back * self.writing):
+            label = free_label(function_of(self.anchor), wanted)
+            nest_op, block, guards = copy_block(label, source, target, extents.values, self.anchor, self.box)
+            rewriter.insert([nest_op], point)
+            set_guards(block, [*self.guards, *guards])
+            blocks.append(block)
+        return tuple(blocks)
 
 
 def free_label(function: Operation, wanted: str) -> str:
@@ -147,8 +154,42 @@ def consumers_named(
     return tuple(readers[name] for name in dict.fromkeys(wanted))
 
 
+class _Reading(MovingPrimitive):
+    """What the primitives share that copy what blocks read."""
+
+    block: BlockOp
+
+    def require_written(
+        self,
+        requirement: int,
+        buffer: SSAValue,
+        found: Sequence[Access],
+        readers: Sequence[BlockOp],
+        common: Operation,
+        box: Sequence[Span | None],
+    ) -> None:
+        """No element of the box is one that is never written."""
+        loops: list[ForOp] = []
+        writes = [a for a in found if a.is_write and a.buffer is buffer]
+        try:
+            copied, loops = planned_copy(buffer, readers, common, box)
+            element = uncovered_element(copied, writes)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), self.block, block_text(self.block))
+        finally:
+            for new in loops:
+                new.erase()
+        if element is not None:
+            place = [element[("place", d)] for d in range(len(box))]
+            shown = ", ".join(map(str, place))
+            detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
+            point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
+            violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
+            self.refuse(requirement, violation, self.block, block_text(self.block))
+
+
 @dataclass(frozen=True)
-class CacheRead(MovingPrimitive):
+class CacheRead(_Reading):
     """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
@@ -212,9 +253,9 @@ class CacheRead(MovingPrimitive):
             self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True), block, subject)
             box = self._box(buffer, None, readers, scope, subject)
             if box is not None and is_temporary(buffer):
-                self._require_written(buffer, accesses(function_of(block)), readers, scope, box)
+                self.require_written(4, buffer, accesses(function_of(block)), readers, scope, box)
             guards = common_guards(readers, scope) if box is not None else ()
-            return CachePlan(block, buffer, self.scope, readers, reading=True, place=first, box=box, guards=guards)
+            return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
         (writer,) = writers
         common = self._common_body(writer, readers, scope)
         place = child_towards(common, writer)
@@ -233,35 +274,8 @@ class CacheRead(MovingPrimitive):
         box = self._box(buffer, writer, readers, common, subject)
         guards = common_guards(readers, common)
         if box is not None and is_temporary(buffer):
-            self._require_written(buffer, accesses(writer), readers, common, box)
-        return CachePlan(block, buffer, self.scope, readers, reading=True, place=following, box=box, guards=guards)
-
-    def _require_written(
-        self,
-        buffer: SSAValue,
-        found: Sequence[Access],
-        readers: Sequence[BlockOp],
-        common: Operation,
-        box: Sequence[Span | None],
-    ) -> None:
-        """No element of the box is one that is never written."""
-        loops: list[ForOp] = []
-        writes = [a for a in found if a.is_write and a.buffer is buffer]
-        try:
-            copied, loops = planned_copy(buffer, readers, common, box)
-            element = uncovered_element(copied, writes)
-        except NotProved as error:
-            self.refuse(4, undecided(error), self.block, block_text(self.block))
-        finally:
-            for new in loops:
-                new.erase()
-        if element is not None:
-            place = [element[("place", d)] for d in range(len(box))]
-            shown = ", ".join(map(str, place))
-            detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
-            point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
-            violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
-            self.refuse(4, violation, self.block, block_text(self.block))
+            self.require_written(4, buffer, accesses(writer), readers, common, box)
+        return CachePlan(block, buffer, self.scope, readers, following, reading=True, box=box, guards=guards)
 
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation, subject: str
@@ -327,8 +341,100 @@ def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[I
     )
 
 
+class _Writing(Primitive):
+    """What `cache_write` and `write_at` share."""
+
+    block: BlockOp
+    index: int
+    scope: str
+
+    def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
+        """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
+        block, subject = self.block, block_text(self.block)
+        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        self.require(2, why_not_scope(self.scope), block, subject)
+        scope = scope_of(block)
+        others = [w for w in writers_of(buffer, scope) if w is not block]
+        if others:
+            self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
+        consumers = () if names is None else consumers_named(self, block, buffer, names)
+        self._require_written_before(consumers, buffer, subject)
+        redirected = (block, *consumers)
+        common = self._common_body(buffer, scope) if loop is None else loop
+        if common is not scope and not isinstance(common, ForOp):
+            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
+        place = child_towards(common, block)
+        for use in buffer.uses:
+            if is_inside(use.operation, block):
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            elif is_inside(use.operation, place):
+                detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
+                self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation, subject)
+        self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
+        if reads_earlier(block, buffer):
+            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
+        if common is scope and not isinstance(scope, BlockOp):
+            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
+            return CachePlan(block, buffer, self.scope, redirected, place, writing=True)
+        box = box_of(
+            [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
+            common if isinstance(common, ForOp) else None,
+        )
+        box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
+        self.require(5, self._leftover(buffer, common, box), block, subject)
+        guards = common_guards((block,), common)
+        return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
+
+    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+        """What the consumers read, the block has written before."""
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        for consumer in consumers:
+            if consumer is self.block or not precedes(self.block, consumer):
+                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer, subject)
+            for use in buffer.uses:
+                if is_inside(use.operation, consumer):
+                    self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            for read in (a for a in accesses(consumer) if a.buffer is buffer):
+                try:
+                    covered = read_is_covered(read, [*writes, read], None)
+                except NotProved as error:
+                    self.refuse(5, undecided(error), read.op, subject)
+                if not covered:
+                    detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
+                    self.refuse(5, Violation(detail, "not proved"), read.op, subject)
+
+    def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
+        """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
+        users = [use.operation for use in buffer.uses if not is_inside(use.operation, self.block)]
+        for parent in ancestors(self.block):
+            if parent is scope or any(is_inside(user, parent) for user in users):
+                return parent
+        return scope
+
+    def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
+        """Why the copy might hold an element that the block has not written in the same iteration or instance."""
+        loops: list[ForOp] = []
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
+        try:
+            copied, loops = planned_copy(buffer, (self.block,), common, box)
+            covered = read_is_covered(copied, [*writes, copied], innermost)
+            if covered and not is_temporary(buffer) and left_out(copied):
+                return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
+        except NotProved as error:
+            return undecided(error)
+        finally:
+            for new in loops:
+                new.erase()
+        if covered:
+            return None
+        where = "iteration of a loop around it" if isinstance(common, ForOp) else "instance of the block around"
+        detail = f"in an {where}, it may not write every element of a box of {buffer_name(buffer)}"
+        return Violation(detail, "not proved")
+
+
 @dataclass(frozen=True)
-class CacheWrite(Primitive):
+class CacheWrite(_Writing):
     """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
 
     Requirements:
@@ -368,85 +474,202 @@ class CacheWrite(Primitive):
     consumer_blocks: Attribute | None = None
 
     def plan(self) -> CachePlan:
+        return self.plan_at(None, self.consumer_blocks)
+
+
+@dataclass(frozen=True)
+class CacheInplace(_Reading):
+    """A block that updates a buffer works on a copy of it, in another memory scope: one block copies it there before,
+    another copies it back afterwards.
+
+    Requirements:
+    1. the block reads that many buffers (accumulators of the block itself are not counted), and writes this one
+    2. the scope is a memory scope
+    3. nothing else in the nest of the block accesses the buffer
+    4. what is copied was written
+    5. parallel and vectorized loops have independent iterations afterwards too
+
+    The copies run right before and after the nest of the block. They hold the box that the block touches, in the
+    function or in an instance of the block around. The new blocks are called `<buffer>_<scope>`, with a number in the
+    second name, their loops ax0, ax1, ...
+
+    ```mlir
+    tir.block "U" ... { memref.store %x, %A[%vi] } // %x is computed from %A[%vi]
+    // cache_inplace "U" {index = 0, scope = "local"}
+    tir.for %ax0 in 128 { tir.block "A_local" iters(%v0: spatial<128>) = [%ax0] { A_local[%v0] = A[%v0] } }
+    tir.block "U" ... { memref.store %x, %A_local[%vi] }
+    tir.for %ax0 in 128 { tir.block "A_local_1" iters(%v0: spatial<128>) = [%ax0] { A[%v0] = A_local[%v0] } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "cache_inplace"
+    STEP: ClassVar[type[sched.StepOp]] = sched.CacheInplaceOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block reads that many buffers, and writes this one",
+        "the scope is a memory scope",
+        "nothing else in the nest accesses the buffer",
+        "what is copied was written",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 5
+
+    block: BlockOp
+    index: int
+    scope: str
+
+    def draft(self) -> CachePlan:
         block, subject = self.block, block_text(self.block)
-        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        if buffer not in buffers_written(block):
+            self.refuse(1, Violation(f"it only reads {buffer_name(buffer)}", legal="cache_read"), block, subject)
         self.require(2, why_not_scope(self.scope), block, subject)
         scope = scope_of(block)
-        others = [w for w in writers_of(buffer, scope) if w is not block]
-        if others:
-            self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
-        consumers = () if self.consumer_blocks is None else consumers_named(self, block, buffer, self.consumer_blocks)
-        self._require_written_before(consumers, buffer, subject)
-        redirected = (block, *consumers)
-        common = self._common_body(buffer, scope)
-        if common is not scope and not isinstance(common, ForOp):
-            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
-        place = child_towards(common, block)
+        place = child_towards(scope, block)
         for use in buffer.uses:
             if is_inside(use.operation, block):
                 self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
-        self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
-        if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
-        if common is scope and not isinstance(scope, BlockOp):
-            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
-            return CachePlan(block, buffer, self.scope, redirected, reading=False, place=place)
-        box = box_of(
-            [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
-            common if isinstance(common, ForOp) else None,
-        )
-        box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
-        self.require(5, self._leftover(buffer, common, box), block, subject)
-        guards = common_guards((block,), common)
-        return CachePlan(block, buffer, self.scope, redirected, reading=False, place=place, box=box, guards=guards)
+            elif is_inside(use.operation, place):
+                self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation, subject)
+        self.require(3, disturbed_by_opaque((place,), buffer), block, subject)
+        touched = [a for a in accesses_in_scope(block) if a.buffer is buffer]
+        box = box_of(touched, None)
+        everything = (None,) * len(memref_type(buffer).get_shape())
+        box = tuple(box if isinstance(scope, BlockOp) else static_box(touched, box)) or everything
+        if not is_temporary(buffer) and not self._holds_all_copied(buffer, scope, box):
+            box = everything
+        if is_temporary(buffer):
+            self.require_written(4, buffer, accesses(function_of(block)), (block,), scope, box)
+        return CachePlan(block, buffer, self.scope, (block,), place, reading=True, writing=True, box=box)
 
-    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
-        """What the consumers read, the block has written before."""
-        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
-        for consumer in consumers:
-            if consumer is self.block or not precedes(self.block, consumer):
-                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer, subject)
-            for use in buffer.uses:
-                if is_inside(use.operation, consumer):
-                    self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
-            for read in (a for a in accesses(consumer) if a.buffer is buffer):
-                try:
-                    covered = read_is_covered(read, [*writes, read], None)
-                except NotProved as error:
-                    self.refuse(5, undecided(error), read.op, subject)
-                if not covered:
-                    detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
-                    self.refuse(5, Violation(detail, "not proved"), read.op, subject)
-
-    def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
-        """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
-        users = [use.operation for use in buffer.uses if not is_inside(use.operation, self.block)]
-        for parent in ancestors(self.block):
-            if parent is scope or any(is_inside(user, parent) for user in users):
-                return parent
-        return scope
-
-    def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
-        """Why the copy might hold an element that the block has not written in the same iteration or instance."""
+    def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
+        """Whether the copies of a box, in all instances of the block around, are surely of all of a parameter."""
         loops: list[ForOp] = []
-        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
-        innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
         try:
-            copied, loops = planned_copy(buffer, (self.block,), common, box)
-            covered = read_is_covered(copied, [*writes, copied], innermost)
-            domain = Domain(copied.loops, copied.indices or (), buffer_extents(buffer), copied.conditions)
-            if covered and not is_temporary(buffer) and missed_instance(domain, loops_run=True) is not None:
-                return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
-        except NotProved as error:
-            return undecided(error)
+            copied, loops = planned_copy(buffer, (self.block,), scope, box)
+            return not left_out(copied)
+        except NotProved:
+            return False
         finally:
             for new in loops:
                 new.erase()
-        if covered:
-            return None
-        where = "iteration of a loop around it" if isinstance(common, ForOp) else "instance of the block around"
-        detail = f"in an {where}, it may not write every element of a box of {buffer_name(buffer)}"
-        return Violation(detail, "not proved")
+
+
+@dataclass(frozen=True)
+class ReadAt(_Reading):
+    """In each iteration of a loop, blocks read a copy, in another memory scope, of what they read there of a buffer.
+
+    Requirements:
+    1. the block reads that many buffers (accumulators of the block itself are not counted)
+    2. the scope is a memory scope
+    3. the loop is around the block, in its scope, and nothing there writes the buffer
+    4. what is copied was written
+    5. parallel and vectorized loops have independent iterations afterwards too
+
+    It is `cache_read` and `compute_at` at once, where other blocks read the buffer as before. The copy runs right
+    before the first of the readers. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
+
+    ```mlir
+    tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A[%vi] ... } } }
+    // read_at %i, "C" {index = 0, scope = "local"}
+    tir.for %i in 8 {
+      tir.for %ax0 in 16 { tir.block "A_local" iters(%v0: spatial<128>) = [%i * 16 + %ax0] {...} }
+      tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A_local[%vi] ... } } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "read_at"
+    STEP: ClassVar[type[sched.StepOp]] = sched.ReadAtOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block reads that many buffers",
+        "the scope is a memory scope",
+        "the loop is around the block, and nothing there writes the buffer",
+        "what is copied was written",
+        KEEPS_INDEPENDENCE,
+    )
+    INDEPENDENCE: ClassVar[int] = 5
+
+    loop: ForOp
+    block: BlockOp
+    index: int
+    scope: str
+
+    def draft(self) -> CachePlan:
+        block, loop, subject = self.block, self.loop, block_text(self.block)
+        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        self.require(2, why_not_scope(self.scope), block, subject)
+        self.require(3, why_not_around(loop, block), loop, subject)
+        for access in accesses(loop):
+            if access.buffer is buffer and access.is_write:
+                self.refuse(3, f"{access.block_text()}writes {buffer_name(buffer)}", access.op, subject)
+        readers = [reader for reader in child_blocks(loop) if buffer in buffers_loaded(reader)]
+        for use in buffer.uses:
+            if any(is_inside(use.operation, reader) for reader in readers):
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+        self.require(3, disturbed_by_opaque((loop,), buffer, writes=True), block, subject)
+        reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
+        together = self.scope.partition(".")[0] == "shared"
+        box = tuple(box_of(reads, loop, by_all_threads=together)) or (None,) * len(memref_type(buffer).get_shape())
+        if is_temporary(buffer):
+            self.require_written(4, buffer, accesses(function_of(block)), readers, loop, box)
+        place, guards = child_towards(loop, readers[0]), common_guards(readers, loop)
+        return CachePlan(block, buffer, self.scope, tuple(readers), place, reading=True, box=box, guards=guards)
+
+
+@dataclass(frozen=True)
+class WriteAt(_Writing):
+    """In each iteration of a loop, a block computes into a copy of the buffer it writes, in another memory scope; a new
+    block copies out what that iteration wrote.
+
+    Requirements:
+    1. the block writes that many buffers
+    2. the scope is a memory scope
+    3. the block is the only writer of the buffer in its scope
+    4. what is in the loop around the block uses the buffer in no other way
+    5. the block writes every element that is copied and does not read what was there before
+    6. the loop is around the block, in its scope
+
+    It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,
+    ax1, ...; it runs right after the nest of the block in the loop.
+
+    ```mlir
+    tir.for %i in 8 { tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.store %x, %C[%vi] } } }
+    // write_at %i, "C" {index = 0, scope = "local"}
+    tir.for %i in 8 {
+      tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.store %x, %C_local[%vi] } }
+      tir.for %ax0 in 16 { tir.block "C_local" iters(%v0: spatial<128>) = [%i * 16 + %ax0] {...} } }
+    ```
+    """
+
+    NAME: ClassVar[str] = "write_at"
+    STEP: ClassVar[type[sched.StepOp]] = sched.WriteAtOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        *CacheWrite.REQUIREMENTS,
+        "the loop is around the block, in its scope",
+    )
+
+    loop: ForOp
+    block: BlockOp
+    index: int
+    scope: str
+
+    def plan(self) -> CachePlan:
+        self.require(6, why_not_around(self.loop, self.block), self.loop, block_text(self.block))
+        return self.plan_at(self.loop, None)
+
+
+def left_out(copied: Access) -> bool:
+    """Whether there are elements of a buffer that an access to it leaves out in all iterations. Raises `NotProved`."""
+    domain = Domain(copied.loops, copied.indices or (), buffer_extents(copied.buffer), copied.conditions)
+    return missed_instance(domain, loops_run=True) is not None
+
+
+def why_not_around(loop: ForOp, block: BlockOp) -> Violation | None:
+    """Why a loop is none of those around a block in its scope."""
+    around = loops_around(block)
+    if loop in around:
+        return None
+    legal = ", ".join(operation_text(other) for other in around) or None
+    return Violation("the loop is not around it", legal=legal)
 
 
 @dataclass(frozen=True)

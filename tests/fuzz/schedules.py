@@ -614,11 +614,13 @@ class Fuzzer:
         """A primitive that is not drawn in a way of its own: a random value for each of its parameters."""
         arguments: list[object] = []
         block = self.block()
-        for _, kind in registry.parameters(name):
+        kinds = [kind for _, kind in registry.parameters(name)]
+        for kind in kinds:
             if kind is BlockOp:
                 value: object = block
             elif kind in (ForOp, registry.LOOP_OR_BLOCK):
-                loops = self.some_loops()
+                own = BlockOp in kinds and block is not None and not self.chance(WILD)
+                loops = self.loops_of(block) if own and block is not None else self.some_loops()
                 value = self.choose(loops) if loops else None
             elif kind == registry.LOOPS:
                 value = self.nest() or None

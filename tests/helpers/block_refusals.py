@@ -74,6 +74,42 @@ BEHIND = function(
     parameters=THREE_BUFFERS,
     temporaries=TEMPORARY + "\n  %E = memref.alloc() : memref<12xf32>",
 )
+ADDED_IN_PLACE = """%a = memref.load %A[%v] : memref<12xf32>
+%s = arith.addf %a, %one : f32
+memref.store %s, %A[%v] : memref<12xf32>"""
+UPDATED_AND_READ = function(
+    f"""tir.for %i in 12 {{
+      tir.block "U" iters(%v: spatial<12>) = [%i] {{ {ADDED_IN_PLACE} }}
+      tir.block "C" iters(%v: spatial<12>) = [%i] {{ {copy("A", "C")} }} }}"""
+)
+# B[0..2] and B[9..11] are written, and added up in place, all in one iteration of %u
+BOTH_ENDS = function(
+    "tir.for %u in 1 {",
+    block("P", "%x = affine.apply affine_map<(d0) -> (d0 + 9)>(%v)\n" + copy("A", "B") + "\n"
+          "memref.store %a, %B[%x] : memref<12xf32>", "%i in 3", "%v: spatial<3>"),
+    "}",
+    """tir.for %u in 1 { tir.for %i in 3 { tir.block "U" iters(%v: spatial<3>) = [%i] {
+      %x = affine.apply affine_map<(d0) -> (d0 + 9)>(%v)
+      %b = memref.load %B[%v] : memref<12xf32>
+      %c = memref.load %B[%x] : memref<12xf32>
+      %d = arith.addf %b, %c : f32
+      memref.store %d, %UPDATED[%v] : memref<12xf32>
+    } } }""",
+    temporaries=TEMPORARY,
+)  # fmt: skip
+# instance 0 adds up A[0], A[5], A[7], instance 1 A[1], A[6], A[8]
+APART = function(
+    """tir.for %i in 2 { tir.block "O" iters(%vo: spatial<2>) = [%i] {
+      tir.block "U" iters() = [] {
+        %x = affine.apply affine_map<(d0) -> (d0 + 5)>(%vo)
+        %y = affine.apply affine_map<(d0) -> (d0 + 7)>(%vo)
+        %a = memref.load %A[%x] : memref<12xf32>
+        %b = memref.load %A[%y] : memref<12xf32>
+        %c = arith.addf %a, %b : f32
+        memref.store %c, %A[%vo] : memref<12xf32>
+      } } }""",
+    parameters="%A: memref<12xf32>",
+)
 EVEN = function(
     block("B", DOUBLED + copy("A", "B", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
     block("C", DOUBLED + copy("B", "C2", at="%x", to="%x"), "%i in 6", "%v: spatial<6>"),
@@ -352,6 +388,10 @@ func.func @f(%A: memref<4x8xf32>, %C: memref<4x8xf32>, %I: memref<4xi32>) {
 FIRST_ROW = NESTED_ROWS.replace("%A[%vo,", "%A[%c0,").replace(
     "  tir.for", "  %c0 = arith.constant 0 : index\n  tir.for", 1
 )
+LATER_ROW_ONCE = LATER_ROW.replace("tir.for %i in 8 {", "tir.for %u in 1 { tir.for %i in 8 {").replace(
+    "} }\n  func", "} } }\n  func"
+)
+FIRST_ROW_ONCE = FIRST_ROW.replace("tir.for %j in", "tir.for %u in 1 { tir.for %j in").replace("} } } }", "} } } } }")
 UNDER_CONDITION = function(
     f"""tir.for %i in 12 {{
       %p = arith.cmpi slt, %i, %c8 : index
@@ -516,6 +556,40 @@ COPIES = [
             "in an iteration of a loop around it, it may not write every element of a box of B", proved=False),
     Refusal("cache_write", 5, EVEN, lambda s: s.cache_write("B", 0, "local"), r"it never writes B\[\d+\]", ...),
     Refusal("cache_write", 5, SCAN, lambda s: s.cache_write("X", 0, "local"), "it reads X as it was before"),
+    Refusal("cache_inplace", 1, PRODUCER_CONSUMER, lambda s: s.cache_inplace("C", 0, "local"),
+            r"it only reads B(.|\n)*legal: cache_read"),
+    Refusal("cache_inplace", 2, SCAN, lambda s: s.cache_inplace("X", 0, "registers"), "is not a memory scope"),
+    Refusal("cache_inplace", 3, UPDATED_AND_READ, lambda s: s.cache_inplace("U", 0, "local"),
+            "memref.load accesses A too"),
+    Refusal("cache_inplace", 4, BOTH_ENDS.replace("UPDATED", "B"), lambda s: s.cache_inplace("U", 0, "local"),
+            r"the copy would hold B\[\d\], which nothing writes", ...),
+    Refusal("cache_inplace", 5, APART, lambda s: s.cache_inplace("U", 0, "local"),
+            r"writes A\[\d\](.|\n)*and %i is parallel", ..., prepare=lambda s: s.parallel(loop(s, "O"))),
+    Refusal("read_at", 1, PRODUCER_CONSUMER, lambda s: s.read_at(loop(s, "C"), "C", 1, "local"),
+            "there is no buffer 1"),
+    Refusal("read_at", 2, PRODUCER_CONSUMER, lambda s: s.read_at(loop(s, "C"), "C", 0, "here"),
+            "is not a memory scope"),
+    Refusal("read_at", 3, PRODUCER_CONSUMER, lambda s: s.read_at(loop(s, "B"), "C", 0, "local"),
+            r"the loop is not around it(.|\n)*legal: %i"),
+    Refusal("read_at", 3, SCAN, lambda s: s.read_at(loop(s, "X"), "X", 0, "local"), 'block "X" writes X'),
+    Refusal("read_at", 4, BOTH_ENDS.replace("UPDATED", "C"), lambda s: s.read_at(loop(s, "U"), "U", 0, "local"),
+            r"the copy would hold B\[\d\], which nothing writes", ...),
+    Refusal("read_at", 5, FIRST_ROW_ONCE,
+            lambda s: s.read_at(loop(s, "C"), "C", "A", "local"),
+            "not proved: whether an iteration reads of A_local only what it wrote depends on the data",
+            prepare=lambda s: s.parallel(loop(s, "O")), proved=False),
+    Refusal("write_at", 1, PRODUCER_CONSUMER, lambda s: s.write_at(loop(s, "C"), "C", 1, "local"),
+            "there is no buffer 1"),
+    Refusal("write_at", 2, PRODUCER_CONSUMER, lambda s: s.write_at(loop(s, "C"), "C", 0, "here"),
+            "is not a memory scope"),
+    Refusal("write_at", 3, TWO_WRITERS, lambda s: s.write_at(loop(s, "B"), "B", 0, "local"), 'block "B2" writes B too'),
+    Refusal("write_at", 4, LATER_ROW_ONCE, lambda s: s.write_at(loop(s, "B"), "B", 0, "local"),
+            "memref.load uses B in a loop that it shares"),
+    Refusal("write_at", 5, SCAN, lambda s: s.write_at(loop(s, "X"), "X", 0, "local"), "it reads X as it was before"),
+    Refusal("write_at", 5, BOTH_ENDS.replace("UPDATED", "C"), lambda s: s.write_at(loop(s, "P"), "P", 0, "local"),
+            "it may not write every element of a box of B", proved=False),
+    Refusal("write_at", 6, PRODUCER_CONSUMER, lambda s: s.write_at(loop(s, "B"), "C", 0, "local"),
+            "the loop is not around it"),
     Refusal("set_scope", 1, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 1, "local"), "there is no buffer 1"),
     Refusal("set_scope", 2, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 0, "Local"),
             "'Local' is not a memory scope"),

@@ -104,6 +104,9 @@ func.func @f(%A: memref<8x6xf32>, %D: memref<8x6xf32>, %E: memref<8x6xf32>) {
     } } }
   func.return
 }"""
+UPDATE = CHAIN.replace('"C"', '"U"').replace(
+    "%T[%vi, %vj] : memref<8x6xf32>\n      @@consumer", "%D[%vi, %vj] : memref<8x6xf32>\n      @@consumer"
+)
 SUM = """
 func.func @f(%A: memref<8x6xf32>, %R: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
@@ -256,6 +259,15 @@ CASES = {
     ),
     "cache_read": Case(CHAIN, lambda s: s.cache_read("T", 0, "local"), ("producer",), ("between", "loop", "consumer")),
     "cache_write": Case(CHAIN, lambda s: s.cache_write("C", 0, "local"), ("consumer",), ("producer", "between")),
+    "cache_inplace": Case(
+        UPDATE, lambda s: s.cache_inplace("U", 0, "local"), ("consumer",), ("producer", "between", "loop")
+    ),
+    "read_at": Case(
+        CHAIN, lambda s: s.read_at(loop(s, "C"), "C", 0, "local"), (), ("producer", "between", "loop", "consumer")
+    ),
+    "write_at": Case(
+        CHAIN, lambda s: s.write_at(loop(s, "C"), "C", 0, "local"), ("consumer",), ("producer", "between", "loop")
+    ),
     "set_scope": Case(CHAIN, lambda s: s.set_scope("T", 0, "local"), (), ("producer", "between", "loop", "consumer")),
     "storage_align": Case(CHAIN, lambda s: s.storage_align("T", 0, 0, 4, 1), (), ("producer", "between", "consumer")),
     "decompose_reduction": Case(SUM, lambda s: s.decompose_reduction("R", loop(s, "R", 1)), ("init", "update")),

@@ -107,3 +107,50 @@ def test_some_consumers_read_the_copy(reading: bool) -> None:
     d, c = text.index('tir.block "D"'), text.index('tir.block "C"')
     assert ("%B_local[" in text[d : d + 300]) and "%B_local[" not in text[c : c + 300]
     check_schedule(module, sch)
+
+
+SMOOTHED = """
+func.func @f(%A: memref<6x9xf32>, %X: memref<6x9xf32>) {
+  tir.for %i in 6 { tir.for %j in 9 {
+    tir.block "T" iters(%vi: spatial<6>, %vj: spatial<9>) = [%i, %j] {
+      %a = memref.load %A[%vi, %vj] : memref<6x9xf32>
+      memref.store %a, %X[%vi, %vj] : memref<6x9xf32>
+    } } }
+  tir.for %i in 6 { tir.for %j in 8 {
+    tir.block "X" iters(%vi: spatial<6>, %vj: spatial<8>) = [%i, %j] {
+      %n = affine.apply affine_map<(d0) -> (d0 + 1)>(%vj)
+      %x = memref.load %X[%vi, %vj] : memref<6x9xf32>
+      %y = memref.load %X[%vi, %n] : memref<6x9xf32>
+      %z = arith.addf %x, %y : f32
+      memref.store %z, %X[%vi, %n] : memref<6x9xf32>
+    } } }
+  func.return
+}"""
+
+
+@pytest.mark.parametrize("temporary", [False, True])
+@pytest.mark.parametrize("rows", [False, True])
+def test_updates_of_a_copy(temporary: bool, rows: bool) -> None:
+    """In each instance of a block around, a row is copied there and back, also when they run in parallel."""
+    text = SMOOTHED
+    if temporary:
+        text = text.replace(
+            ", %X: memref<6x9xf32>) {", ", %D: memref<6x9xf32>) {\n%X = memref.alloc() : memref<6x9xf32>"
+        )
+        last = """
+  tir.for %i in 6 { tir.for %j in 9 {
+    tir.block "D" iters(%vi: spatial<6>, %vj: spatial<9>) = [%i, %j] {
+      %x = memref.load %X[%vi, %vj] : memref<6x9xf32>
+      memref.store %x, %D[%vi, %vj] : memref<6x9xf32>
+    } } }
+  func.return"""
+        text = text.replace("  func.return", last)
+    module = weft.parse(text)
+    sch = weft.Schedule(module)
+    i, j = sch.get_loops("X")
+    if rows:
+        sch.blockize(j)
+        sch.parallel(i)
+    into, _ = sch.cache_inplace("X", 0, "local")
+    assert len(sch.get_loops(into)) == (1 if rows else 2)
+    check_schedule(module, sch)

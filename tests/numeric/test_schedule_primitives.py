@@ -262,6 +262,21 @@ def _cache_write(s: Schedule) -> None:
     s.reverse_compute_at(copy, outer)
 
 
+@case("matmul_relu", "conv", "bmm")
+def _read_and_write_at_tiles(s: Schedule) -> None:
+    block = first_of(s, "Y", "C")
+    outer, _ = s.split(s.get_loops(block)[0], [None, 4])
+    s.vectorize(s.get_loops(s.read_at(outer, block, 1, "local"))[-1])
+    s.write_at(outer, block, 0, "local")
+    s.parallel(outer)
+
+
+@case("two_consumers")
+def _read_at_leaves_other_readers(s: Schedule) -> None:
+    outer, _ = s.split(s.get_loops("D")[0], [None, 4])
+    s.read_at(outer, "D", 0, "shared")
+
+
 @case("chain", "row_sum", "matmul_relu")
 def _set_scope(s: Schedule) -> None:
     block = first_of(s, "Y", "S", "B")
