@@ -25,13 +25,14 @@ PlanT = TypeVar("PlanT", bound=Plan)
 
 
 class NotTranslated(Exception):
-    """A plan holds objects that belong to the function for which it was made."""
+    """A plan holds what a copy lacks: operations of other nests, or objects that belong to the function as a whole."""
 
 
 @dataclass(frozen=True)
 class FunctionCopy:
     """Some nests of a function, copied, with a module around in which calls have the effects that they have there."""
 
+    original: FuncOp
     function: FuncOp
     twins: Mapping[Operation, Operation]
     """Operation of the original -> its copy."""
@@ -54,10 +55,12 @@ class FunctionCopy:
 
     def _translated(self, part: object) -> object:
         if isinstance(part, Operation):
-            return self.twins.get(part, part)
+            return self.twins.get(part) or self._foreign(part, part)
         if isinstance(part, SSAValue):
-            return self.values.get(part, part)
+            return self.values.get(part) or self._foreign(part, part.owner)
         if isinstance(part, Index):
+            for value in part.values():
+                self._translated(value)
             return part.renamed(self.values)
         if part is None or isinstance(part, int | float | str | type | Attribute):
             return part
@@ -78,6 +81,15 @@ class FunctionCopy:
         if isinstance(part, LayoutMap) and not part.symbols:
             return part
         raise NotTranslated(type(part).__name__)
+
+    def _foreign(self, part: object, place: Operation | Block) -> object:
+        """A part of a plan of which there is no copy, as the function has none of it."""
+        parent: Operation | None = place if isinstance(place, Operation) else place.parent_op()
+        while parent is not None:
+            if parent is self.original:
+                raise NotTranslated("a part of the function that is not in the copy")
+            parent = parent.parent_op()
+        return part
 
 
 class Originals:
@@ -146,4 +158,4 @@ def copy_of_nests(function: FuncOp, kept: Collection[Operation]) -> FunctionCopy
             block.add_op(twin)
             twins.update(zip(operations_in(op), operations_in(twin), strict=True))
     ModuleOp([copy, *declared_callees(copy, function)])
-    return FunctionCopy(copy, twins, values)
+    return FunctionCopy(function, copy, twins, values)

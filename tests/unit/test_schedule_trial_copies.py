@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schedule_checks import check_schedule
+
 import weft
 from weft import te
 from weft.analysis.structure import find_block, function_of, functions
@@ -46,3 +48,16 @@ def test_buffers_whose_accesses_stay_are_not_asked_about() -> None:
     changed = changed_buffers(before, copy)
     assert changed is not None
     assert {buffer.name_hint for buffer in changed} == {"A", "B"}
+
+
+def test_plans_that_name_other_nests_leave_the_function_alone() -> None:
+    """The copy of X goes before a nest that has nothing to do with it, and is not in the copy of the function."""
+    A, X = te.placeholder((16,), name="A"), te.placeholder((16,), name="X")
+    first = te.compute((16,), lambda i: A[i] * 2.0, name="first")
+    second = te.compute((16,), lambda i: X[i] + 1.0, name="second")
+    third = te.compute((16,), lambda i: X[i] + second[i], name="third")
+    sch = weft.Schedule(te.create_func([A, X, first, third]))
+    sch.parallel(sch.get_loops("second")[0])
+    before = sch.mod.clone()
+    sch.cache_read("third", 0, "local", consumer_blocks=["third"])
+    check_schedule(before, sch)
