@@ -35,18 +35,19 @@ def actions_in(op: Operation) -> list[Operation]:
     return actions_of(op) if op.regions else []
 
 
-def actions_passed(block: BlockOp, loop: ForOp) -> list[Operation]:
+def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[Operation]:
     """The other actions that some instance of `block` changes places with when it moves under `loop`.
 
     These stand between the block and the loop, or under the outermost loop around one of them: their instances of other
-    iterations run on the other side.
+    iterations run on the other side. Of the loops that are `kept`, which are around both, outermost first, the block
+    runs the same instances in an iteration: only what stands in the innermost of them is passed.
     """
-    scope = scope_of(block)
-    return actions_between(block, scope, child_towards(scope, loop))
+    body = kept[-1] if kept else scope_of(block)
+    return actions_between(block, body, child_towards(body, loop))
 
 
 def actions_between(block: BlockOp, scope: Operation, end: Operation) -> list[Operation]:
-    """The other actions of a scope that stand in the nests of `block` and `end`, or between those."""
+    """The other actions of a scope (or loop) that stand in its nests of `block` and `end`, or between those."""
     start = child_towards(scope, block)
     first, last = (end, start) if precedes(end, start) else (start, end)
     nests = [first]

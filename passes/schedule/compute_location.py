@@ -119,7 +119,7 @@ class ComputeAt(Move):
             self.require_all_instances(3, domains, subject)
         kept = self.former_only(2, domains, kept)
         same = self.loops_kept(domains, kept)
-        passed = actions_passed(block, self.loop)
+        passed = actions_passed(block, self.loop, same)
         self.require(6, passing_conflict(block, passed, same, flow_to=True), block, subject)
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same, subject)
@@ -257,7 +257,7 @@ class ReverseComputeAt(Move):
         self.require_start_first(6, domains, kept)
         same = self.loops_kept(domains, kept)
         self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same, subject)
-        passed = [op for op in actions_passed(block, self.loop) if op not in producers]
+        passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         violation = passing_conflict(block, passed, same, flow_to=False)
         self.require(7, violation or passing_conflict(block, passed, same, flow_to=True), block, subject)
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
