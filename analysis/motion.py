@@ -42,7 +42,8 @@ def actions_passed(block: BlockOp, loop: ForOp, kept: Sequence[ForOp]) -> list[O
     iterations run on the other side. Of the loops that are `kept`, which are around both, outermost first, the block
     runs the same instances in an iteration: only what stands in the innermost of them is passed.
     """
-    body = kept[-1] if kept else scope_of(block)
+    scope = scope_of(block)
+    body = kept[-1] if kept and is_inside(kept[-1], scope) else scope
     return actions_between(block, body, child_towards(body, loop))
 
 

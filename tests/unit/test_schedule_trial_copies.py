@@ -61,3 +61,16 @@ def test_plans_that_name_other_nests_leave_the_function_alone() -> None:
     before = sch.mod.clone()
     sch.cache_read("third", 0, "local", consumer_blocks=["third"])
     check_schedule(before, sch)
+
+
+def test_moves_inside_an_outer_block_pass_only_what_stands_in_it() -> None:
+    A = te.placeholder((4, 8), name="A")
+    B = te.compute((4, 8), lambda i, j: A[i, j] + 1.0, name="B")
+    C = te.compute((4, 8), lambda i, j: B[i, j] * 2.0, name="C")
+    module = te.create_func([A, C])
+    sch = weft.Schedule(module)
+    i, _ = sch.get_loops("C")
+    sch.compute_at("B", i)
+    sch.blockize([sch.get_block("B"), sch.get_block("C")])
+    sch.compute_at("B", sch.get_loops("C")[0])
+    check_schedule(module, sch)
