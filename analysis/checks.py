@@ -47,14 +47,14 @@ from weft.support.errors import CompileError
 
 
 def check_program(root: Operation) -> None:
-    """Check every function with tir loops or blocks in `root`, a module or a function. Raises `CompileError`.
+    """Check `root`, a function, or in a module every function with tir loops or blocks. Raises `CompileError`.
 
     Functions of the low signature that still have loops are on their way down: they have lost their assumptions.
     """
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
             continue
-        if any(isinstance(inner, BlockOp | ForOp) for inner in operations_in(op)):
+        if op is root or any(isinstance(inner, BlockOp | ForOp) for inner in operations_in(op)):
             check_function(op)
 
 
@@ -350,12 +350,12 @@ def _report_outside(access: Access, dimension: int, index: Index, point: Point) 
     loops = ", ".join(
         f"{loop.induction_variable.name_hint}={point.get(loop.induction_variable, 0)}" for loop in access.loops
     )
+    when = f"in iteration ({loops}) " if loops else ""
     value = evaluate(index, lambda v: point.get(v, 0))
     shape: MemRefType[Attribute] | Attribute = access.buffer.type
     raise CompileError.at(
         access.op,
-        f"{verb} {buffer_name(access.buffer)} out of bounds: in iteration ({loops}) index {dimension} is {value}, "
-        f"the buffer is {shape}",
+        f"{verb} {buffer_name(access.buffer)} out of bounds: {when}index {dimension} is {value}, the buffer is {shape}",
     )
 
 

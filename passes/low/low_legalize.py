@@ -1,4 +1,4 @@
-"""low-legalize: compute 16-bit float arithmetic in `f32`, between conversions."""
+"""low-legalize: arithmetic on 16-bit floats as arithmetic on `f32` between conversions; shuffles of 32 bits."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     f64,
+    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -26,6 +27,7 @@ from xdsl.passes import ModulePass
 
 from weft.dialects import low_lanes
 from weft.dialects.low import PARAMS
+from weft.dialects.low_gpu import ShuffleOp
 from weft.dialects.low_kernel import kernel_of
 from weft.passes.low.elementary.lanes import Constants
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add
@@ -54,8 +56,8 @@ class LowLegalizePass(ModulePass):
     ```
     `f32` has more than twice the bits of `f16` and `bf16`, so that the first rounding of `+ - * /` and of the square
     root does no harm (Figueroa 1995). Fused multiply-adds are rounded once as well
-    (`elementary/fused_multiply_add.py`). Integers become `bf16` through `f64`, rounded once. Raises `CompileError` for
-    an unknown target.
+    (`elementary/fused_multiply_add.py`). Integers become `bf16` through `f64`, rounded once. Threads exchange
+    floats and integers of less than 32 bits (`low.shuffle`) as wider ones. Raises `CompileError` for an unknown target.
     """
 
     name = "low-legalize"
@@ -90,6 +92,8 @@ def _is_small(type_: Attribute) -> bool:
 
 def _rewrite_of(op: Operation) -> Callable[[Operation], None] | None:
     """How `op` is rewritten, None when it stays."""
+    if isinstance(op, ShuffleOp) and isinstance(op.value.type, IntegerType) and op.value.type.width.data < 32:
+        return _widen_shuffle
     touched = any(_is_small(value.type) for value in (*op.operands, *op.results))
     if not touched or op.name in _KEPT:
         return None
@@ -97,7 +101,7 @@ def _rewrite_of(op: Operation) -> Callable[[Operation], None] | None:
         return _widen_reduction
     if isinstance(op, _FROM_INTEGER):
         return _convert_integer
-    return _widen if op.name.startswith(_COMPUTING) or isinstance(op, _TO_INTEGER) else None
+    return _widen if op.name.startswith(_COMPUTING) or isinstance(op, (*_TO_INTEGER, ShuffleOp)) else None
 
 
 def _like(type_: Attribute, element: Attribute) -> Attribute:
@@ -177,6 +181,15 @@ def _widen(op: Operation) -> None:
         )
     )
     build.replace(build.truncate(computed, result.type) if small else computed)
+
+
+def _widen_shuffle(op: Operation) -> None:
+    """The lanes of a warp exchange values of 32 bits and more."""
+    shuffle = cast("ShuffleOp", op)
+    build = _Builder(op)
+    wide = build.insert(arith.ExtSIOp(shuffle.value, i32))
+    moved = build.insert(ShuffleOp(shuffle.shuffle_mode, wide, shuffle.offset, shuffle.lanes))
+    build.replace(build.insert(arith.TruncIOp(moved, cast("IntegerType", shuffle.value.type))))
 
 
 def _widen_reduction(op: Operation) -> None:

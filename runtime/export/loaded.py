@@ -30,13 +30,16 @@ def load(path: str | Path) -> LoadedLibrary:
     becomes of the file. Raises `CompileError` when the file is no such library, is damaged, or needs a CPU that this is
     not, and `OSError` when there is no file.
     """
-    data = Path(path).read_bytes()
+    file = Path(path)
+    if not file.is_file() and not file.is_dir() and file.exists():
+        raise CompileError(f"'{path}': not a regular file")
+    data = file.read_bytes()
     try:
         text = read_library_text(checked_text(data))
     except CompileError as error:
         raise CompileError(f"'{path}': {error.message}") from error
     _check_runs_here(text, str(path))
-    return LoadedLibrary(_mapped(data, str(path)), text, Path(path).name)
+    return LoadedLibrary(_mapped(data, str(path)), text, file.name)
 
 
 _libraries: dict[bytes, ctypes.CDLL] = {}

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_on_cpu import errors, needs_compiler
+from cuda_on_cpu import cuda_on_cpu, errors, needs_compiler
+
+import weft
+from weft import te
+from weft.te import ops
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))
@@ -74,3 +78,14 @@ def test_a_missing_wait_is_found(name: str) -> None:
     assert waits
     for wait in waits:
         assert not np.max(errors(case, sizes, change=lambda text, wait=wait: text.replace(wait, ""))) <= case.tolerance
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_threads_combine_small_numbers(dtype: str) -> None:
+    x = te.placeholder((5, 320), dtype, name="X")
+    library = weft.build(te.create_func([x, ops.max(x, axis=1)], name="row_max"), target="cuda")
+    assert "__shfl_down_sync" in library.get_source("cuda")
+    values = (np.random.default_rng(1).standard_normal((5, 320)) * 20).astype(dtype)
+    with cuda_on_cpu(7):
+        np.testing.assert_array_equal(library["row_max"](values), values.max(axis=1))

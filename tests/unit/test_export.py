@@ -253,6 +253,8 @@ def test_damaged_libraries_are_refused_before_they_are_mapped(library: Library, 
         path.write_bytes(whole[:size])
         with pytest.raises(CompileError, match=r"f.so': (not a shared library|cut off)"):
             weft.load(path)
+    with pytest.raises(CompileError, match="'/dev/zero': not a regular file"):
+        weft.load("/dev/zero")
     code, text = whole.index(b'{"weft": 2'), whole.index(b'"name": "increment"')
     for at in (0x10, 0x18, 0x20, 0x36, 0x50, 0x200, code + 30, text + 9, text + 60):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import VerifyException
 
+import weft
 from weft.dialects.tir import ForOp
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.tir.nest import index_constant, range_of
@@ -168,3 +169,20 @@ func.func @f(%A: memref<?xf32>) {
     assert range_of(values["product"]) == (0, 49)
     loop = next(op for op in module.walk() if isinstance(op, ForOp))
     assert range_of(loop.induction_variable) == (0, 6)
+
+
+STRAIGHT = """
+func.func @f(%A: memref<4xf32>) {
+  %z = arith.constant 1.0 : f32
+  %c9 = arith.constant 9 : index
+  memref.store %z, %A[%c9] : memref<4xf32>
+  func.return
+}"""
+
+
+def test_accesses_of_functions_without_loops_are_checked_when_they_are_lowered() -> None:
+    with pytest.raises(CompileError, match=r"writes A out of bounds: index 0 is 9, the buffer is memref<4xf32>"):
+        weft.build(weft.parse(STRAIGHT))
+    with pytest.raises(CompileError, match=r"writes A out of bounds: index 0 is 9, the buffer is memref<4xf32>"):
+        LowerTirToLowPass("llvm", func=("f",)).apply(context(), parse(STRAIGHT))
+    LowerTirToLowPass("llvm").apply(context(), parse(STRAIGHT))  # somebody else's

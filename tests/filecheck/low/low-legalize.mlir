@@ -55,3 +55,27 @@ func.func @multiply_add(%A: memref<4xbf16>) attributes {
   memref.store %r, %A[%c0] : memref<4xbf16>
   func.return
 }
+
+// -----
+
+// The lanes of a warp exchange values of 32 bits.
+// CHECK-LABEL: @exchange
+// CHECK:         %[[H:.*]] = arith.extf %h : f16 to f32
+// CHECK-NEXT:    %[[M:.*]] = low.shuffle down %[[H]], %c16 width 32 : f32
+// CHECK-NEXT:    arith.truncf %[[M]] : f32 to f16
+// CHECK:         %[[I:.*]] = arith.extsi %i : i8 to i32
+// CHECK-NEXT:    %[[N:.*]] = low.shuffle xor %[[I]], %c16 width 32 : i32
+// CHECK-NEXT:    arith.trunci %[[N]] : i32 to i8
+func.func @exchange(%H: memref<32xf16>, %I: memref<32xi8>) attributes {
+    low.kernel = #low.kernel<[32, 1, 1], source = "exchange">,
+    low.arg_access = [#low<access readwrite>, #low<access readwrite>]} {
+  %c16 = arith.constant 16 : index
+  %t = low.thread_id "threadIdx.x" extent 32 : index
+  %h = memref.load %H[%t] : memref<32xf16>
+  %g = low.shuffle down %h, %c16 width 32 : f16
+  memref.store %g, %H[%t] : memref<32xf16>
+  %i = memref.load %I[%t] : memref<32xi8>
+  %j = low.shuffle xor %i, %c16 width 32 : i8
+  memref.store %j, %I[%t] : memref<32xi8>
+  func.return
+}
