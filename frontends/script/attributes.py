@@ -25,6 +25,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from weft.dialects.low import LOW
 from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
+from weft.frontends.te.expr import Const
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError
 from weft.support.names import string_text
@@ -72,6 +73,8 @@ def to_attribute(value: object) -> Attribute:
             return FloatAttr(value, f64)
         case str():
             return StringAttr(value)
+        case Const():
+            return to_attribute(bool(value.value) if value.dtype == "bool" else value.value)
         case None:
             return UnitAttr()
         case list() | tuple():

@@ -80,7 +80,7 @@ def test_kinds_of_loops() -> None:
     module = program("""
 for a in T.parallel(2):
     for b in T.vectorized(3):
-        for c in T.unroll(4, annotations={"x": 1, "y": [True, "z", 0.5, None, {"w": T.attr("1 : i8")}]}):
+        for c in T.unroll(4, annotations={"x": T.int64(1), "y": [T.bool(True), "z", 0.5, {"w": T.attr("1 : i8")}]}):
             for d in T.thread_binding(5, thread="threadIdx.x"):
                 for e in T.thread_binding(0, 6, thread="blockIdx.x"):
                     C[a, b] = 1
@@ -94,7 +94,8 @@ for a in T.parallel(2):
         ("thread_binding", 6),
     ]
     assert [loop.thread_axis.data for loop in loops[3:] if loop.thread_axis] == ["threadIdx.x", "blockIdx.x"]
-    assert str(loops[2].attributes["y"]) == '[true, "z", 5.000000e-01 : f64, unit, {w = 1 : i8}]'
+    assert str(loops[2].attributes["x"]) == "1 : i64"
+    assert str(loops[2].attributes["y"]) == '[true, "z", 5.000000e-01 : f64, {w = 1 : i8}]'
 
 
 def test_threads_that_are_launched() -> None:
