@@ -8,16 +8,14 @@ Names that end in `.*` admit a whole dialect. Ops of other dialects join by regi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from xdsl.ir import Operation
 from xdsl.traits import MemoryEffect
 
 from weft.dialects.effects import READ, WRITE, state_effects
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
-
-if TYPE_CHECKING:
-    from xdsl.ir import Operation
 
 _FUNCTIONS = ("builtin.module", "func.func", "func.return")
 _CALLS = ("func.call", "memref.global", "memref.get_global")

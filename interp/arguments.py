@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
 
 from weft.interp.shapes import EXTENTS, ConcreteShapes
 from weft.interp.signature import Signature
-from weft.interp.values import MAX_ELEMENTS, Array, carrier_dtype, narrow
+from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -59,6 +59,11 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
                 raise CompileError.at(
                     function, f"parameter {parameter.name} has {prod(shape):,} elements, more than {MAX_ELEMENTS:,}"
                 )
+            if any(extent < 0 for extent in shape):
+                raise CompileError.at(function, f"parameter {parameter.name} would have shape {tuple(shape)}")
+            if len(shape) > MAX_RANK:
+                detail = f"parameter {parameter.name} has {len(shape)} dimensions, NumPy has {MAX_RANK} at most"
+                raise CompileError.at(function, detail)
             tensor = values.array(element_type, shape)
             if tensor is None:
                 raise CompileError.at(function, f"no random values of {element_type} for parameter {parameter.name}")

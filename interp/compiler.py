@@ -85,6 +85,8 @@ def compile_function(function: FuncOp, options: Options, functions: Functions) -
     try:
         code = compile(source, file, "exec")
     except (SyntaxError, RecursionError, MemoryError) as error:
+        if not isinstance(error, SyntaxError) or "nested" in str(error):  # Python's limits
+            raise CompileError.at(function, f"an expression of @{name} is nested too deeply to interpret") from error
         raise InternalError(f"the interpreter wrote wrong Python for @{name}: {error}\n{source}") from error
     environment = emitter.constants
     environment["_compiled"] = compiled
@@ -147,6 +149,8 @@ def _translated(error: Exception) -> Exception:
         return InternalError(f"the interpreter failed in a line of its own: {error!r}")
     if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
         return found
+    if isinstance(error, TypeError) and "NoneType" in str(error):  # read by a function of the interpreter
+        return InterpreterError(op, f"'{op.name}' reads memory that was never written")
     if isinstance(error, MemoryError):
         return InterpreterError(op, f"'{op.name}' needs more memory than there is")
     if isinstance(error, RecursionError):

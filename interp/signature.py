@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.traits import SymbolTable
 
 from weft.dialects.effects import effects_of, underlying
 from weft.dialects.graph_shapes import DimsAttr, show_extent
@@ -92,30 +91,36 @@ def _extent_names(name: str, type_: Attribute) -> tuple[str, ...]:
 
 def _is_written(function: FuncOp, position: int) -> bool:
     """Whether a function may write a buffer parameter, itself or through a call."""
-    return not function.is_declaration and _writes(function.body.blocks[0].args[position], {(function, position)})
+    if function.is_declaration:
+        return False
+    module = function.parent_block()
+    functions = {op.sym_name.data: op for op in (module.ops if module else ()) if isinstance(op, FuncOp)}
+    return _writes(function.body.blocks[0].args[position], functions, {(function, position)})
 
 
-def _writes(buffer: SSAValue, visited: set[tuple[Operation, int]]) -> bool:
+def _writes(buffer: SSAValue, functions: Mapping[str, FuncOp], visited: set[tuple[Operation, int]]) -> bool:
     for use in buffer.uses:
         user = use.operation
-        if any(underlying(result) is underlying(buffer) and _writes(result, visited) for result in user.results):
+        if any(
+            underlying(result) is underlying(buffer) and _writes(result, functions, visited) for result in user.results
+        ):
             return True
         if isinstance(user, LaunchOp):
-            kernel = SymbolTable.lookup_symbol(user, user.kernel)
+            kernel = functions.get(user.kernel.string_value())
             position = use.index - len(user.grid) - len(user.block)
-            if not isinstance(kernel, FuncOp) or argument_accesses(kernel)[position] is not Access.READ:
+            if kernel is None or argument_accesses(kernel)[position] is not Access.READ:
                 return True
             continue
         if not isinstance(user, CallOp):
             if buffer in effects_of(user).writes:
                 return True
             continue
-        callee = SymbolTable.lookup_symbol(user, user.callee)
-        if not isinstance(callee, FuncOp) or callee.is_declaration:
+        callee = functions.get(user.callee.string_value())
+        if callee is None or callee.is_declaration:
             return True
         if (callee, use.index) not in visited:
             visited.add((callee, use.index))
-            if _writes(callee.body.blocks[0].args[use.index], visited):
+            if _writes(callee.body.blocks[0].args[use.index], functions, visited):
                 return True
     return False
 

@@ -37,6 +37,8 @@ class Options:
     check_uninitialised: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.order, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"order is one of {', '.join(_ORDERS)}, got {self.order!r}")
         if self.order not in _ORDERS:
             raise ValueError(f"unknown order '{self.order}' of parallel iterations{did_you_mean(self.order, _ORDERS)}")
 

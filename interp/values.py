@@ -39,6 +39,8 @@ Array: TypeAlias = NDArray[Any]
 _INTEGERS: dict[int, type[np.generic]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 MAX_ELEMENTS = 1 << 26
 """Elements up to which the interpreter allocates a buffer: half a gigabyte."""
+MAX_RANK = 64
+"""Dimensions up to which NumPy has arrays."""
 
 
 @dataclass

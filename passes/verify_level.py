@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from weft.analysis.checks import check_program
+from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.levels import LEVELS, allowed_at
 from weft.support.errors import CompileError, did_you_mean
@@ -21,7 +23,7 @@ class VerifyLevelPass(ModulePass):
     """Check that a module is at a level: `verify-level{level=tir}`. Changes nothing.
 
     1. every op may stand at the level (`dialects/levels.py`);
-    2. every value is used after its definition, in a region that its definition is in;
+    2. every value is used after its definition, in a region that its definition is in; functions stand in modules;
     3. at level tir: the loops run every instance of a block (once, where that matters), accesses stay in bounds, and
        what is read is written somewhere. Integer-set questions: `analysis/checks.py`.
 
@@ -47,6 +49,16 @@ def verify_level(root: Operation, level: str | None) -> None:
         check_program(root)
 
 
+def why_misplaced(op: Operation) -> str | None:
+    """Why a function, a schedule or a module may not stand where it does; None for other ops."""
+    if not isinstance(op, FuncOp | sched.FuncOp | ModuleOp):
+        return None
+    around = op.parent_op()
+    while around is not None and not isinstance(around, FuncOp | sched.FuncOp):
+        around = around.parent_op()
+    return None if around is None else f"'{op.name}' may not stand in '{around.name}' @{around.sym_name.data}"
+
+
 def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:
     name = op_name(op)
     permitted = allowed.get(name)
@@ -59,6 +71,8 @@ def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed
             value = f"%{operand.name_hint}" if operand.name_hint else "a value"
             raise CompileError.at(op, f"{name} uses {value} where it is not defined")
     if op.regions:
+        if (reason := why_misplaced(op)) is not None:
+            raise CompileError.at(op, reason)
         inside = set[SSAValue]() if op.has_trait(IsolatedFromAbove) else visible
         for region in op.regions:
             for block in region.blocks:

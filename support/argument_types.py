@@ -126,6 +126,8 @@ def _hint_text(hint: object) -> str:
         return " or ".join(arguments)
     if hint is None or hint is types.NoneType:
         return "None"
+    if origin is type:
+        return f"a subclass of {_hint_text(get_args(hint)[0])}"
     if origin is Callable:
         return "a function"
     if origin is not None and issubclass(origin, Collection) and not issubclass(origin, Mapping):
@@ -164,6 +166,8 @@ def _converted(value: object, hint: object) -> Any:
         return value
     if origin is tuple or (origin is not None and origin is not Callable and issubclass(origin, Collection)):
         return _converted_sequence(value, origin, get_args(hint))
+    if origin is type:
+        return _require(value, isinstance(value, type) and issubclass(value, get_args(hint)[0]))
     if origin is Callable:
         return _require(value, callable(value))
     if hint is Path:

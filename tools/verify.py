@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
+from weft.passes.verify_level import why_misplaced
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.tools.parsing import is_too_large
@@ -53,6 +54,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
     for operand in operation.operands:
         if operand not in visible:
             raise CompileError.at(operation, _invisible(operation, operand))
+    if operation.regions and (reason := why_misplaced(operation)) is not None:
+        raise CompileError.at(operation, reason)
     for region in operation.regions:
         isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
         _verify_region(operation, region, set() if isolated else visible, names)

@@ -33,6 +33,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
+from weft.dialects.low_tiles import TileOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_intrinsic import IntrinsicOp
@@ -501,9 +502,13 @@ def _product(left: Index, right: Index, anchor: Operation) -> Index:
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
-    """Whether a call or cast takes the buffer: what lives on the stack is loaded, stored, pointed to for a moment."""
+    """Whether a call or cast takes the buffer, or an op copies a tile to or from it: what lives on the stack is loaded,
+    stored, pointed to for a moment."""
     known = (memref.LoadOp, memref.StoreOp, AtomicOp, AccessPtrOp, StrideOp)
-    return any(not isinstance(use.operation, known) for use in buffer.uses)
+    pointers = [use.operation.pointer for use in buffer.uses if isinstance(use.operation, AccessPtrOp)]
+    tiles = [use.operation for pointer in pointers for use in pointer.uses if isinstance(use.operation, TileOp)]
+    copied = any(tile.memory() in pointers for tile in tiles)
+    return copied or any(not isinstance(use.operation, known) for use in buffer.uses)
 
 
 def _add_at_end(alloc: Operation, free: Operation) -> None:

@@ -275,6 +275,9 @@ def test_arange(dtype: str) -> None:
     for given, array in zip(bounds, made, strict=True):
         got = (array.astype("uint32") << 16).view("float32") if dtype == "bfloat16" else array
         np.testing.assert_array_equal(got, np.arange(*given))
+    for bound in (float("inf"), float("nan")):
+        with pytest.raises(weft.CompileError, match=f"arange takes finite numbers, got 0, {bound} and 1"):
+            ops.arange(bound, dtype=dtype)
 
 
 def test_images() -> None:

@@ -14,6 +14,7 @@ from weft.interp.compare import Mismatch, Reference, Skipped, compare_modules, o
 from weft.interp.errors import InterpreterError
 from weft.interp.shapes import ConcreteShapes
 from weft.interp.validate import Validator
+from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.support.errors import CompileError
 from weft.tools.parsing import parse_text
 
@@ -370,3 +371,56 @@ def test_reference_runs_each_function_once() -> None:
     reference = Reference(parse(MATMUL), tries=3)
     assert [case.name for case in reference.cases] == ["matmul"] * 3
     assert len({case.arguments[0].shape for case in reference.cases}) == 3
+
+
+TILE = """func.func @tile() {
+  %c0 = arith.constant 0 : index
+  %S = memref.alloc() : memref<16x16xf16, "shared">
+  %F = memref.alloc() : memref<16x16xf16, "wmma.matrix_a">
+  %C = memref.alloc() : memref<16x16xf32, "wmma.accumulator">
+  %s = low.access_ptr %S[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "shared">
+  %f = low.access_ptr %F[%c0, %c0] sizes [16, 16] readwrite : memref<16x16xf16, "wmma.matrix_a">
+  %c = low.access_ptr %C[%c0, %c0] sizes [16, 16] readwrite : memref<16x16xf32, "wmma.accumulator">
+  low.tile_load <wmma, a, row, [16, 16, 16], f16> %s, %c0 to %f, %c0
+  low.tile_mma %f, %c0 by %f, %c0 onto %c, %c0 {a = #low.fragment<wmma, a, row, [16, 16, 16], f16>,
+    b = #low.fragment<wmma, b, row, [16, 16, 16], f16>}
+  func.return
+}""".replace("by %f", "by %g").replace(
+    "  low.tile_load",
+    """  %G = memref.alloc() : memref<16x16xf16, "wmma.matrix_b">
+  %g = low.access_ptr %G[%c0, %c0] sizes [16, 16] read : memref<16x16xf16, "wmma.matrix_b">
+  low.tile_load""",
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (f"func.func @f(%A: tensor<{'1x' * 72}f32>) {{ func.return }}", "72 dimensions, NumPy has 64 at most"),
+        (
+            """func.func @f(%A: memref<?xf32>, %B: memref<?xf32>) {
+              %c0 = arith.constant 0 : index
+              %n = memref.dim %A, %c0 : memref<?xf32>
+              %m = affine.apply affine_map<(d0) -> (d0 - 9)> (%n)
+              tir.assume_shape %B[%m] : memref<?xf32>
+              func.return }""",
+            "parameter B would have shape (-4,)",
+        ),
+        (
+            f"""func.func @f(%n: index) -> index {{
+              %x = affine.apply affine_map<(d0) -> ({"(" * 150}d0{" floordiv 2 + 1)" * 150})> (%n)
+              func.return %x : index }}""",
+            "an expression of @f is nested too deeply to interpret",
+        ),
+        (TILE, "'low.tile_mma' reads memory that was never written"),
+    ],
+)
+def test_what_cannot_be_run_is_no_failure(program: str, reason: str) -> None:
+    assert reason in str(compare_modules(parse(program), parse(program)))
+
+
+def test_tiles_are_copied_from_shared_memory_outside_of_kernels_too() -> None:
+    """Memory of a function may be on the stack, which copies of tiles do not take for shared."""
+    module = parse(TILE)
+    LowerTirToLowPass("llvm").apply(Context(), module)
+    assert 'memref.alloc() {alignment = 64 : i64} : memref<256xf16, "shared">' in str(module)

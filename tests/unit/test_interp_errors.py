@@ -329,3 +329,5 @@ def test_wrong_scalars() -> None:
 def test_unknown_order() -> None:
     with pytest.raises(ValueError, match=r"unknown order 'revers' of parallel iterations, did you mean 'reversed'?"):
         interpreter(ADD, order="revers")
+    with pytest.raises(TypeError, match=r"order is one of forward, .*, got \['a'\]"):
+        interpreter(ADD, order=["a"])  # type: ignore[arg-type]

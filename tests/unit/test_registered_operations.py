@@ -119,6 +119,8 @@ def test_a_meaning_that_fails_is_told_at_the_op() -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_misuse() -> None:
+    with pytest.raises(TypeError, match="argument 'op' must be a subclass of Operation or str, got b'x' of type bytes"):
+        weft.register_operation(b"x", levels=("low",))  # type: ignore[arg-type]
     with pytest.raises(weft.CompileError, match=r"operation 'mine\.half' is registered already"):
         weft.register_operation(HalfOp, levels=("low",))
     with pytest.raises(weft.CompileError, match=r"operation 'mine\.twice': unknown level 'tire', did you mean 'tir'"):

@@ -40,6 +40,8 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise error("arange: the step is 0")
+    if not all(math.isfinite(number) for number in (first, last, step)):
+        raise error(f"arange takes finite numbers, got {first}, {last} and {step}")
     result = result_dtype(dtype, "int64")
     if result == "bool":
         raise error("arange makes numbers, not bools")

@@ -107,3 +107,14 @@ func.func @f(%n: index) {
   }
   func.return
 }
+
+// -----
+
+func.func @f(%x: f32) {
+  tir.for %i in 4 { // expected-error@+1 {{'func.func' may not stand in 'func.func' @f}}
+    func.func @g(%A: memref<4xf32>) {
+      func.return
+    }
+  }
+  func.return
+}
