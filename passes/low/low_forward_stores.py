@@ -11,7 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects.effects import is_pure
+from weft.dialects.effects import is_pure, underlying
 from weft.dialects.low_kernel import KERNEL
 
 
@@ -64,22 +64,24 @@ class _Body:
                 self.last.clear()
 
     def store(self, op: memref.StoreOp) -> None:
-        before = self.last.get(op.memref)
-        if before is not None and op.memref not in self.read and _same_element(before, op):
+        memory = underlying(op.memref)
+        before = self.last.get(memory)
+        if before is not None and memory not in self.read and _same_element(before, op):
             before.detach()
             before.erase()
-        self.last[op.memref] = op
-        self.read.discard(op.memref)
+        self.last[memory] = op
+        self.read.discard(memory)
 
     def load(self, op: memref.LoadOp) -> None:
-        before = self.last.get(op.memref)
+        memory = underlying(op.memref)
+        before = self.last.get(memory)
         if before is not None and _same_element(before, op):
             op.res.replace_all_uses_with(before.value)
             op.detach()
             op.erase()
         else:
-            self.read.add(op.memref)
+            self.read.add(memory)
 
 
 def _same_element(store: memref.StoreOp, other: memref.StoreOp | memref.LoadOp) -> bool:
-    return list(store.indices) == list(other.indices)
+    return store.memref is other.memref and list(store.indices) == list(other.indices)

@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import why_not_started_before
 from weft.analysis.structure import takes_pointers
-from weft.dialects.effects import only_computes, opaque_op
+from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.traversal import operations_in
@@ -195,17 +195,21 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
     if takes_pointers(block) or opaque_op(block) is not None:
         return False
     init = block.init
-    stored: dict[SSAValue, set[tuple[Index, ...]]] = {}
+    stored: dict[SSAValue, set[tuple[object, ...]]] = {}
     loads: list[memref.LoadOp] = []
+
+    def place(op: memref.LoadOp | memref.StoreOp) -> tuple[object, ...]:
+        return op.memref, *(Index.of(i) for i in op.indices)  # indices of another view mean another element
+
     for op in operations_in(block.body.block):
         inside_init = init is not None and init.is_ancestor(op)
         if isinstance(op, memref.StoreOp):
-            places = stored.setdefault(op.memref, set())
+            places = stored.setdefault(underlying(op.memref), set())
             if not inside_init:
-                places.add(tuple(Index.of(i) for i in op.indices))
+                places.add(place(op))
         elif isinstance(op, memref.LoadOp):
             loads.append(op)
-    return all(op.memref not in stored or tuple(Index.of(i) for i in op.indices) in stored[op.memref] for op in loads)
+    return all(place(op) in stored.get(underlying(op.memref), {place(op)}) for op in loads)
 
 
 def _hoist_init(block: BlockOp, bindings: tuple[Index, ...], hoist: _Hoist) -> None:

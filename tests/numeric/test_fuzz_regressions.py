@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 import weft
 from weft.dialects import sched
 from weft.interp.compare import compare_modules
+from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.schedule.replay import apply_schedule
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.verify_level import verify_level
@@ -808,3 +809,26 @@ def test_a_fused_dynamic_loop_is_split_with_an_inner_factor_inferred(factors: st
     apply_schedule(scheduled, steps)
     verify_level(scheduled, "tir")
     assert compare_modules(module, scheduled) is None
+
+
+def test_an_init_stays_with_updates_that_read_the_buffer_under_another_name() -> None:
+    """Hoisted, the inits of all elements would run before the first update reads them."""
+    module = weft.parse("""
+    func.func @main(%A: memref<2x5xi32>) {
+      %B = "memref.cast"(%A) : (memref<2x5xi32>) -> memref<?x?xi32>
+      tir.for %i in 2 { tir.for %f in 20 {
+        tir.block "S" iters(%vi: spatial<2>, %vj: spatial<4>, %vk: reduce<5>) = [%i, %f floordiv 5, %f mod 5] {
+          tir.init {
+            %zero = arith.constant 0 : i32
+            memref.store %zero, %B[%vi, %vj] : memref<?x?xi32>
+          }
+          %b = memref.load %B[%vi, %vj] : memref<?x?xi32>
+          %a = memref.load %A[%vi, %vk] : memref<2x5xi32>
+          %sum = arith.addi %b, %a : i32
+          memref.store %sum, %B[%vi, %vj] : memref<?x?xi32>
+        } } }
+      func.return
+    }""")
+    lowered = module.clone()
+    LowerTirToLowPass("llvm").apply(Context(), lowered)
+    assert compare_modules(module, lowered) is None

@@ -49,3 +49,18 @@ func.func @host(%A: memref<8xf32>, %i: index, %x: f32) {
   memref.store %a, %A[%i] : memref<8xf32>
   func.return
 }
+
+// Names of one memory: what was stored by one name may be overwritten by another one.
+// CHECK-LABEL: @views
+// CHECK:       memref.store %x, %B[%i]
+// CHECK-NEXT:  memref.store %y, %A[%i]
+// CHECK-NEXT:  %b = memref.load %B[%i]
+// CHECK-NEXT:  memref.store %b, %A[%j]
+func.func @views(%A: memref<8xf32>, %x: f32, %y: f32, %i: index, %j: index) attributes {low.kernel = #low.kernel<[8, 1, 1], source = "V">} {
+  %B = "memref.cast"(%A) : (memref<8xf32>) -> memref<?xf32>
+  memref.store %x, %B[%i] : memref<?xf32>
+  memref.store %y, %A[%i] : memref<8xf32>
+  %b = memref.load %B[%i] : memref<?xf32>
+  memref.store %b, %A[%j] : memref<8xf32>
+  func.return
+}
