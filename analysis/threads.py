@@ -122,7 +122,7 @@ def _reaches(values: Iterable[SSAValue], wanted: SSAValue, inner: Operation) -> 
         owner = value.owner
         if isinstance(owner, Block):
             holder = owner.parent_op()
-            if isinstance(holder, ForOp) and not inner.is_ancestor(holder):
+            if isinstance(holder, ForOp | BlockOp) and not inner.is_ancestor(holder):
                 pending.extend(holder.operands)
         else:
             pending.extend(owner.operands)
