@@ -42,7 +42,7 @@ from weft.dialects.sched_base import (
     StepOp,
     integers_of,
 )
-from weft.dialects.sched_blocks import BLOCK_STEPS, BlockizeOp, StorageAlignOp, TensorizeOp
+from weft.dialects.sched_blocks import BLOCK_STEPS, AnnotateBufferAccessOp, BlockizeOp, StorageAlignOp, TensorizeOp
 from weft.dialects.sched_layout import (
     LAYOUT_STEPS,
     RecodeOp,
@@ -87,6 +87,7 @@ __all__ = [
     "SCHED",
     "STEPS",
     "AddUnitLoopOp",
+    "AnnotateBufferAccessOp",
     "AnnotateOp",
     "BindOp",
     "BlockizeOp",
@@ -273,6 +274,19 @@ class CacheInplaceOp(StepOp):
     copies = var_result_def(BLOCK)
 
 
+@irdl_op_definition
+class CacheIndexOp(StepOp):
+    """Indices at which the block loads, computed before its nest."""
+
+    name = "sched.cache_index"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    scope = prop_def(StringAttr)
+    cse_thresh = prop_def(IntegerAttr)
+    caches = var_result_def(BLOCK)
+
+
 class _CacheAtOp(StepOp):
     HANDLE_TYPES: ClassVar = (LOOP, BLOCK)
 
@@ -348,6 +362,7 @@ STEPS: tuple[type[StepOp], ...] = (
     CacheReadOp,
     CacheWriteOp,
     CacheInplaceOp,
+    CacheIndexOp,
     ReadAtOp,
     WriteAtOp,
     SetScopeOp,

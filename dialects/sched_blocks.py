@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, StringAttr
 from xdsl.irdl import EqAttrConstraint, irdl_op_definition, operand_def, prop_def, result_def, var_operand_def
 
 from weft.dialects.sched_base import BLOCK, LOOP, StepOp
@@ -46,4 +46,17 @@ class StorageAlignOp(StepOp):
     offset = prop_def(IntegerAttr)
 
 
-BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp, TensorizeOp, StorageAlignOp)
+@irdl_op_definition
+class AnnotateBufferAccessOp(StepOp):
+    """The region of the index-th buffer that the block reads or writes: begin and end of each dimension, in turn."""
+
+    name = "sched.annotate_buffer_access"
+    HANDLE_TYPES: ClassVar = (BLOCK,)
+
+    block = operand_def(BLOCK)
+    index = prop_def(IntegerAttr)
+    buffer_type = prop_def(StringAttr)
+    region = prop_def(AffineMapAttr)
+
+
+BLOCK_STEPS: tuple[type[StepOp], ...] = (BlockizeOp, TensorizeOp, StorageAlignOp, AnnotateBufferAccessOp)

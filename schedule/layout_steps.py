@@ -11,7 +11,7 @@ from xdsl.ir.affine import AffineMap
 
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
-from weft.passes.schedule.layouts_functions import index_map_of, value_of
+from weft.passes.schedule.layouts_functions import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.schedule.neutral_options import step_methods
 from weft.schedule.recording import BlockHandle, LoopHandle, Recorder
@@ -88,6 +88,22 @@ class LayoutSteps(Recorder):
             "scope": StringAttr(scope),
             "index_map": AffineMapAttr(index_map_of(index_map, rank)),
         }
+
+    def annotate_buffer_access(
+        self, block: BlockHandle | str, buffer_index: int | str, buf_type: str, gen_new_ranges: IndexMap
+    ) -> None:
+        """State the region that a block touches of a buffer that it reads (`buf_type` "read") or writes ("write"):
+        `gen_new_ranges(*iterators)` gives a `(begin, end)` for each dimension, or an index alone, or begins and ends in
+        turn. See `AnnotateBufferAccess`."""
+        handle = self._block(block)
+        index = self._buffer_index(handle, buffer_index, reading=buf_type == "read")
+        iterators, rank = len(self._replay.block(handle.value).iter_vars), self._rank(handle, (buf_type, index))
+        properties: dict[str, Attribute] = {
+            "index": IntegerAttr(index, i64),
+            "buffer_type": StringAttr(buf_type),
+            "region": AffineMapAttr(ranges_of(gen_new_ranges, iterators, rank)),
+        }
+        self._run(sched.AnnotateBufferAccessOp, [handle], properties)
 
     def recode(self, block: BlockHandle | str, read_buffer_index: int | str, encoding: str) -> list[BlockHandle]:
         """Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a

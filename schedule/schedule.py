@@ -104,6 +104,15 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         index = self._buffer_index(handle, read_buffer_index, reading=True)
         return self._blocks(sched.CacheInplaceOp, [handle], _cache_properties(index, storage_scope))
 
+    def cache_index(self, block: BlockHandle | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockHandle]:
+        """Compute indices at which a block loads once, before its nest. Returns the computing blocks. See
+        `CacheIndex`."""
+        properties: dict[str, Attribute] = {
+            "scope": StringAttr(storage_scope),
+            "cse_thresh": IntegerAttr(cse_thresh, i64),
+        }
+        return self._blocks(sched.CacheIndexOp, [self._block(block)], properties)
+
     def read_at(
         self, loop: LoopHandle, block: BlockHandle | str, read_buffer_index: int | str, storage_scope: str
     ) -> BlockHandle:

@@ -122,6 +122,20 @@ def index_map_of(function: Callable[..., object] | AffineMap, rank: int | None) 
     return AffineMap(rank, 0, tuple(_results(_call(function, rank))))
 
 
+def ranges_of(function: Callable[..., object] | AffineMap, rank: int, dimensions: int | None) -> AffineMap:
+    """The begins and ends, in turn, of the ranges that a function of `rank` indices gives for the dimensions of a
+    buffer: as they are, in pairs, or as indices alone."""
+    if isinstance(function, AffineMap):
+        return function
+    found = _call(function, rank)
+    parts: Sequence[object] = cast("Sequence[object]", found) if isinstance(found, list | tuple) else [found]
+    flat = dimensions is not None and len(parts) == 2 * dimensions
+    ends: list[AffineExpr] = []
+    for pair in map(_results, parts):
+        ends.extend(pair if flat or len(pair) != 1 else [pair[0], pair[0] + 1])
+    return AffineMap(rank, 0, tuple(ends))
+
+
 def value_of(function: Callable[..., object], rank: int) -> AffineMap | int | float:
     """What a function of `rank` indices gives: a constant, or an index."""
     result = _call(function, rank)

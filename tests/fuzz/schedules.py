@@ -478,6 +478,21 @@ class Fuzzer:
         value = self.choose((None, 0, 3, -2, lambda *indices: indices[0] % 50 if indices else 1))
         return lambda: self.sch.transform_layout(block, ("write", 0), index_map, value)
 
+    def annotate_buffer_access(self) -> Callable[[], object] | None:
+        """All of a buffer, or what one access takes."""
+        block = self.block(lambda op: bool(buffers_read(op)))
+        if block is None:
+            return None
+        op, verb = self.block_op(block), self.choose(("read", "write"))
+        buffers = buffers_read(op) if verb == "read" else buffers_written(op)
+        shape = static_shape(buffers[0]) if buffers else []
+        ranges = [(0, extent or 1) for extent in shape]
+        if op.iter_vars and self.chance(0.5):
+            return lambda: self.sch.annotate_buffer_access(
+                block, 0, verb, lambda *v: tuple((v[at % len(v)], v[at % len(v)] + 2) for at in range(len(shape)))
+            )
+        return lambda: self.sch.annotate_buffer_access(block, 0, verb, lambda *v: tuple(ranges))
+
     def reindex(self) -> Callable[[], object] | None:
         block = self.block()
         blocks = sum(isinstance(op, BlockOp) for op in self.sch.mod.walk())
@@ -730,6 +745,7 @@ PRIMITIVES: dict[str, Callable[[Fuzzer], Callable[[], object] | None]] = {
     "blockize": Fuzzer.blockize,
     "tensorize": Fuzzer.tensorize,
     "storage_align": Fuzzer.storage_align,
+    "annotate_buffer_access": Fuzzer.annotate_buffer_access,
     "reindex": Fuzzer.reindex,
     "transform_layout": Fuzzer.transform_layout,
     "transform_block_layout": Fuzzer.transform_block_layout,

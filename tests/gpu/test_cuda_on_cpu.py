@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_on_cpu import cuda_on_cpu, errors, needs_compiler
+from block_refusals import DIAGONALS
+from cuda_on_cpu import ORDERS, cuda_on_cpu, errors, needs_compiler
 
 import weft
 from weft import te
@@ -89,3 +90,17 @@ def test_threads_combine_small_numbers(dtype: str) -> None:
     values = (np.random.default_rng(1).standard_normal((5, 320)) * 20).astype(dtype)
     with cuda_on_cpu(7):
         np.testing.assert_array_equal(library["row_max"](values), values.max(axis=1))
+
+
+@needs_compiler
+def test_threads_fill_different_parts_of_shared_memory() -> None:
+    """What a thread fills depends on it through an iterator of the block around."""
+    sch = weft.Schedule(weft.parse(DIAGONALS))
+    sch.bind(sch.get_loops("O")[0], "threadIdx.x")
+    sch.cache_read("C", 0, "shared")
+    a, i = np.arange(12, dtype=np.float32), np.zeros(4, np.int32)
+    for order in ORDERS:
+        with cuda_on_cpu(order):
+            out = np.empty((4, 8), np.float32)
+            weft.build(sch.mod, target="cuda")["f"](a, out, i)
+            np.testing.assert_array_equal(out, a[np.add.outer(np.arange(4), np.arange(8))])

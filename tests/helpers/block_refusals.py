@@ -392,6 +392,25 @@ LATER_ROW_ONCE = LATER_ROW.replace("tir.for %i in 8 {", "tir.for %u in 1 { tir.f
     "} }\n  func", "} } }\n  func"
 )
 FIRST_ROW_ONCE = FIRST_ROW.replace("tir.for %j in", "tir.for %u in 1 { tir.for %j in").replace("} } } }", "} } } } }")
+DIAGONALS = """
+func.func @f(%A: memref<12xf32>, %C: memref<4x8xf32>, %I: memref<4xi32>) {
+  tir.for %i in 4 {
+    tir.block "O" iters(%vo: spatial<4>) = [%i] {
+      tir.for %j in 8 {
+        tir.block "C" iters(%v: spatial<8>) = [%j] {
+          %x = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%v, %vo)
+          %a = memref.load %A[%x] : memref<12xf32>
+          memref.store %a, %C[%vo, %v] : memref<4x8xf32>
+        } } } }
+  func.return
+}"""
+ROWS_AT_DIAGONALS = DIAGONALS.replace("spatial<8>", "spatial<%length>").replace(
+    "tir.for %j in 8",
+    """
+      %n = memref.load %I[%vo] : memref<4xi32>
+      %length = arith.index_cast %n : i32 to index
+      tir.for %j in %length""",
+)
 UNDER_CONDITION = function(
     f"""tir.for %i in 12 {{
       %p = arith.cmpi slt, %i, %c8 : index
@@ -590,6 +609,21 @@ COPIES = [
             "it may not write every element of a box of B", proved=False),
     Refusal("write_at", 6, PRODUCER_CONSUMER, lambda s: s.write_at(loop(s, "B"), "C", 0, "local"),
             "the loop is not around it"),
+    Refusal("cache_index", 1, DIAGONALS, lambda s: s.cache_index("C", "here"), "is not a memory scope"),
+    Refusal("cache_index", 2, ROWS_AT_DIAGONALS, lambda s: s.cache_index("C", "local"), "the extent of %v is not"),
+    Refusal("annotate_buffer_access", 1, DIAGONALS,
+            lambda s: s.annotate_buffer_access("C", 1, "read", lambda v: ((v, v + 12),)), "there is no buffer 1"),
+    Refusal("annotate_buffer_access", 2, EVEN, lambda s: s.annotate_buffer_access("C", 0, "read", lambda v: (v, v, v)),
+            r"it has 6 results(.|\n)*legal: 2: begin and end of 1 dimensions"),
+    Refusal("annotate_buffer_access", 2, EVEN,
+            lambda s: s.annotate_buffer_access("C", 0, "read", lambda v: ((v, v * 2),)),
+            r"dimension 0 ends %v\w* above its begin"),
+    Refusal("annotate_buffer_access", 3, EVEN,
+            lambda s: s.annotate_buffer_access("C", 0, "read", lambda v: ((v, v + 5),)),
+            r"instance \(v=5\) reads an element of B that lies outside, in dimension 0", {"instance": {"v": 5}}),
+    Refusal("annotate_buffer_access", 3, PROGRAMS["gather"].text,
+            lambda s: s.annotate_buffer_access("C", "B", "read", lambda v: (v,)),
+            "which elements of B it touches is not known", proved=False),
     Refusal("set_scope", 1, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 1, "local"), "there is no buffer 1"),
     Refusal("set_scope", 2, PRODUCER_CONSUMER, lambda s: s.set_scope("B", 0, "Local"),
             "'Local' is not a memory scope"),

@@ -262,6 +262,21 @@ CASES = {
     "cache_inplace": Case(
         UPDATE, lambda s: s.cache_inplace("U", 0, "local"), ("consumer",), ("producer", "between", "loop")
     ),
+    "cache_index": Case(
+        CHAIN.replace(
+            "%t = memref.load %T[%vi, %vj]",
+            "%x = affine.apply affine_map<(d0) -> (7 - d0)>(%vi)\n%t = memref.load %T[%x, %vj]",
+        ),
+        lambda s: s.cache_index("C", "global"),
+        (),
+        ("producer", "between", "loop", "consumer"),
+    ),
+    "annotate_buffer_access": Case(
+        CHAIN,
+        lambda s: s.annotate_buffer_access("C", 0, "write", lambda i, j: (i, j)),
+        ("consumer",),
+        ("producer", "between", "loop"),
+    ),
     "read_at": Case(
         CHAIN, lambda s: s.read_at(loop(s, "C"), "C", 0, "local"), (), ("producer", "between", "loop", "consumer")
     ),

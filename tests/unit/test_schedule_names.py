@@ -35,6 +35,8 @@ KNOWN = {
     "bind": "loop thread_axis",
     "cache_read": "block read_buffer_index storage_scope consumer_blocks",
     "cache_write": "block write_buffer_index storage_scope consumer_blocks",
+    "cache_index": "block storage_scope cse_thresh",
+    "annotate_buffer_access": "block buffer_index buf_type gen_new_ranges",
     "cache_inplace": "block read_buffer_index storage_scope",
     "read_at": "loop block read_buffer_index storage_scope",
     "write_at": "loop block write_buffer_index storage_scope",

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable
 
 import pytest
+from block_refusals import DIAGONALS
+from schedule_checks import check_schedule
 from schedule_programs import PROGRAMS
 
 import weft
@@ -179,3 +181,18 @@ def test_every_primitive_has_a_method_with_its_parameters():
     for name in PRIMITIVES:
         method = inspect.signature(getattr(Schedule, name))
         assert len(method.parameters) - 1 == len(parameters(name)), name
+
+
+def test_regions_and_indices() -> None:
+    """A region prints as begins and ends in turn, which a function may give, too."""
+    module = weft.parse(DIAGONALS)
+    sch = weft.Schedule(module)
+    sch.annotate_buffer_access("O", 0, "write", lambda v: (v, (0, 8)))
+    sch.cache_index("C", "global")
+    check_schedule(module, sch)
+    text = trace_as_python(sch.trace)
+    assert "gen_new_ranges=lambda d0: (d0, d0 + 1, 0, 8)" in text
+    for run in (lambda s: exec(text, {"sch": s}), lambda s: run_python(s, text)):
+        again = weft.Schedule(module)
+        run(again)
+        weft.assert_structural_equal(again.mod, sch.mod)

@@ -1,0 +1,147 @@
+"""annotate_buffer_access: the region of a buffer that an instance of a block touches, stated and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value, range_of
+from weft.analysis.dependence import add_domain, buffer_name, undecided
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.motion import disturbed_by_opaque
+from weft.analysis.sets import NotProved, System, Variable
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
+from weft.passes.schedule.copying import buffer_extents
+from weft.passes.schedule.layouts import buffer_at
+from weft.passes.schedule.layouts_functions import why_not_function
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class RegionPlan(Plan):
+    """A buffer of a block, and the corner and sizes of the box to state."""
+
+    block: BlockOp
+    buffer: SSAValue
+    kind: type[AccessRegionOp]
+    corner: tuple[Index, ...]
+    sizes: tuple[int, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        exprs, operands = exprs_of(self.corner)
+        region = self.kind(self.buffer, exprs, operands, self.sizes)
+        region.location = self.block.location
+        body = self.block.body.block
+        for op in list(body.ops):
+            if isinstance(op, self.kind) and op.buffer is self.buffer:
+                op.detach()
+                op.erase()
+        if body.first_op is None:
+            body.add_op(region)
+        else:
+            body.insert_op_before(region, body.first_op)
+        rewriter.has_done_action = True
+        return ()
+
+
+@dataclass(frozen=True)
+class AnnotateBufferAccess(Primitive):
+    """The region of a buffer that an instance of a block reads or writes is stated, instead of inferred.
+
+    Requirements:
+    1. the block reads or writes that many buffers
+    2. the region is a begin and an end for each dimension of the buffer, built from the iterators; an end is above the
+       begin by a constant of at least 1
+    3. every access of an instance is in the region
+
+    An older statement about that buffer is replaced. The step holds begin and end of each dimension, in turn.
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<30>) = [%i] { memref.load %A[%vi] ... memref.load %A[%vi + 2] ... }
+    // annotate_buffer_access "C" {index = 0, buffer_type = "read", region = (i) -> (i, i + 4)}
+    tir.block "C" iters(%vi: spatial<30>) = [%i] {
+      tir.reads %A[%vi] sizes [4]
+      memref.load %A[%vi] ... memref.load %A[%vi + 2] ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "annotate_buffer_access"
+    STEP: ClassVar[type[sched.StepOp]] = sched.AnnotateBufferAccessOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the block reads or writes that many buffers",
+        "the region is a box of constant size over the iterators",
+        "every access of an instance is in the region",
+    )
+
+    block: BlockOp
+    index: int
+    buffer_type: str
+    region: AffineMapAttr
+
+    def plan(self) -> RegionPlan:
+        block, subject = self.block, block_text(self.block)
+        buffer = buffer_at(self, block, (self.buffer_type, self.index))
+        rank = len(buffer_extents(buffer))
+        map_ = self.region.data
+        self.require(2, why_not_function(map_, len(block.iter_vars)), block, subject)
+        if len(map_.results) != 2 * rank:
+            detail = f"it has {len(map_.results)} results"
+            self.refuse(2, Violation(detail, legal=f"{2 * rank}: begin and end of {rank} dimensions"), block, subject)
+        results = [Index.of_expr(expr, list(map(Index.of, block.iter_vars))) for expr in map_.results]
+        corner, sizes = (
+            tuple(results[::2]),
+            [end - begin for begin, end in zip(results[::2], results[1::2], strict=True)],
+        )
+        for at, size in enumerate(sizes):
+            if not size.is_constant or size.constant < 1:
+                self.refuse(2, f"dimension {at} ends {size!r} above its begin", block, subject)
+        constants = tuple(size.constant for size in sizes)
+        wants = self.buffer_type == "write"
+        self.require(3, disturbed_by_opaque((block,), buffer, writes=wants), block, subject)
+        for access in accesses_of_instance(block):
+            if access.buffer is buffer and access.is_write == wants:
+                self._require_inside(access, corner, constants)
+        return RegionPlan(block, block, buffer, WritesOp if wants else ReadsOp, corner, constants)
+
+    def _require_inside(self, access: Access, corner: Sequence[Index], sizes: Sequence[int]) -> None:
+        subject = block_text(self.block)
+        name, extents = buffer_name(access.buffer), buffer_extents(access.buffer)
+        for at, (first, size) in enumerate(zip(corner, sizes, strict=True)):
+            whole = first.is_constant and first.constant <= 0 and extents[at].is_constant
+            if whole and first.constant + size >= extents[at].constant:
+                continue
+            offset = None if access.indices is None else access.indices[at] - first
+            own = self.block.iter_vars
+            if offset is None or not all(v in own or is_loop_value(v) or is_fixed(v) for v in offset.values()):
+                detail = f"which elements of {name} it touches is not known"
+                self.refuse(3, Violation(detail, "not proved"), access.op, subject)
+            for beyond in (offset * -1 - 1, offset - size):
+                system = System()
+
+                def naming(value: SSAValue, system: System = system) -> Variable:
+                    system.declare(value, *range_of(value))
+                    return value
+
+                add_domain(system, access.loops, access.conditions, naming)
+                system.positives.append(system.row(beyond, naming))
+                try:
+                    point = system.find_point()
+                except NotProved as error:
+                    self.refuse(3, undecided(error), access.op, subject)
+                if point is None:
+                    continue
+                instance = {v.name_hint or f"v{n}": point.get(v, 0) for n, v in enumerate(self.block.iter_vars)}
+                text = ", ".join(f"{k}={v}" for k, v in instance.items())
+                verb = "writes" if access.is_write else "reads"
+                detail = f"instance ({text}) {verb} an element of {name} that lies outside, in dimension {at}"
+                if not access.conditions.exact:
+                    self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op, subject)
+                self.refuse(3, Violation(detail, counterexample={"instance": instance}), access.op, subject)

@@ -1,0 +1,149 @@
+"""cache_index: indices that are computed once, before the nest of a block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import is_fixed
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import child_towards, function_of, scope_of
+from weft.dialects import sched
+from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import SPATIAL
+from weft.dialects.tir_regions import ReadsOp
+from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.caching import free_label, why_not_scope
+from weft.passes.schedule.copying import alloc_like, insert_alloc, with_scope
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.rewriting import nest, new_loop
+from weft.passes.schedule.visibility import Place
+from weft.passes.tir.nest import erase_if_unused
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class CacheIndexPlan(Plan):
+    """A block, the indices of its loads that are computed before its nest, and the scope of the buffers for them."""
+
+    block: BlockOp
+    indices: tuple[Index, ...]
+    scope: str
+    place: Operation
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        return tuple(self._cache(rewriter, index) for index in self.indices)
+
+    def _cache(self, rewriter: PatternRewriter, index: Index) -> BlockOp:
+        block = self.block
+        used = [at for at, variable in enumerate(block.iter_vars) if index.depends_on([variable])]
+        variables, extents = [block.iter_vars[at] for at in used], [block.extents[at] for at in used]
+        name = free_label(function_of(block), "index")
+        sizes = [extent for extent in extents if not isinstance(extent, int)]
+        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
+        alloc = alloc_like(with_scope(MemRefType(IndexType(), shape), self.scope), sizes, name)
+        users = [(op, at) for op, at in _subscripts(block) if Index.of(op.indices[at]) == index]
+        insert_alloc(rewriter, users[0][0].memref, alloc, ())
+        body = Block(arg_types=[IndexType()] * len(used))
+        for argument, variable in zip(body.args, variables, strict=True):
+            argument.name_hint = variable.name_hint
+        mapping: dict[SSAValue, Index] = dict(zip(variables, map(Index.of, body.args), strict=True))
+        value, operations = materialize(index.substitute(mapping))
+        body.add_ops([*operations, memref.StoreOp.get(value, alloc.memref, body.args)])
+        loops = [new_loop(extent, f"ax{at}", block) for at, extent in enumerate(extents)]
+        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
+        computing = BlockOp(name, [SPATIAL] * len(used), extents, exprs, operands, Region(body))
+        root = nest(loops, [computing]) or computing
+        for op in (alloc, *root.walk()):
+            op.location = block.location
+        rewriter.insert([root], InsertPoint.before(self.place))
+        self._redirect(users, alloc.memref, variables)
+        return computing
+
+    def _redirect(
+        self, users: Sequence[tuple[memref.LoadOp, int]], cache: SSAValue, variables: Sequence[SSAValue]
+    ) -> None:
+        for op, at in users:
+            old = op.indices[at]
+            load = memref.LoadOp.get(cache, variables)
+            load.res.name_hint, load.location = old.name_hint, op.location
+            if op.parent is not None:
+                op.parent.insert_op_before(load, op)
+            op.operands[1 + at] = load.res
+            if isinstance(old, OpResult):
+                erase_if_unused([old.op])
+        for op in [op for op in self.block.body.block.ops if isinstance(op, ReadsOp)]:
+            if any(op.buffer is user.memref for user, _ in users):  # the region would not follow from the body
+                op.detach()
+                op.erase()
+
+
+def _subscripts(block: BlockOp) -> Iterator[tuple[memref.LoadOp, int]]:
+    """The loads in a block, besides those of its init, with the positions of their indices."""
+    for op in operations_in(block):
+        if isinstance(op, memref.LoadOp) and (block.init is None or not block.init.is_ancestor(op)):
+            yield from ((op, at) for at in range(len(op.indices)))
+
+
+@dataclass(frozen=True)
+class CacheIndex(Primitive):
+    """Indices at which a block loads, and that take arithmetic, are computed once before its nest, and read from
+    buffers.
+
+    Requirements:
+    1. the scope is a memory scope
+    2. the extents of the iterators in these indices are known at the top of the function
+
+    These are the indices of its loads, at least `cse_thresh` of one, that are computed from iterators of the block and
+    what is known before its nest; iterators, constants and sums of an iterator and a constant are left. A new block for
+    each is called `index`, `index_1`, ..., its loops ax0, ax1, ... A block that has none stays as it is. Primitives
+    that ask which elements the block reads know less afterwards: it comes late in a schedule.
+
+    ```mlir
+    tir.block "C" iters(%vi: spatial<64>) = [%i] { memref.load %A[(%vi * 7) mod 64] ... }
+    // cache_index "C" {scope = "global", cse_thresh = 0}
+    tir.for %ax0 in 64 {
+      tir.block "index" iters(%vi: spatial<64>) = [%ax0] { index[%vi] = (%vi * 7) mod 64 } }
+    tir.block "C" iters(%vi: spatial<64>) = [%i] { %x = memref.load %index[%vi]  memref.load %A[%x] ... }
+    ```
+    """
+
+    NAME: ClassVar[str] = "cache_index"
+    STEP: ClassVar[type[sched.StepOp]] = sched.CacheIndexOp
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
+        "the scope is a memory scope",
+        "the extents of the iterators are known at the top of the function",
+    )
+
+    block: BlockOp
+    scope: str
+    cse_thresh: int
+
+    def plan(self) -> CacheIndexPlan:
+        block, subject = self.block, block_text(self.block)
+        self.require(1, why_not_scope(self.scope), block, subject)
+        place = child_towards(scope_of(block), block)
+        before = Place.before_op(place)
+        found = Counter(Index.of(op.indices[at]) for op, at in _subscripts(block))
+        chosen: list[Index] = []
+        for index, count in found.items():
+            own = [v for v in block.iter_vars if index.depends_on([v])]
+            if count < self.cse_thresh or not own or (index - index.constant).single_value is not None:
+                continue
+            if any(value not in own and not before.sees(value) for value in index.values()):
+                continue
+            for variable, extent in zip(block.iter_vars, block.extents, strict=True):
+                if variable in own and not isinstance(extent, int) and not is_fixed(extent):
+                    detail = f"the extent of %{variable.name_hint or '?'} is not"
+                    self.refuse(2, Violation(detail), block, subject)
+            chosen.append(index)
+        return CacheIndexPlan(block, block, tuple(chosen), self.scope, place)
