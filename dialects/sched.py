@@ -336,6 +336,17 @@ class DecomposeReductionOp(StepOp):
 
 
 @irdl_op_definition
+class FuseReductionEpilogueOp(StepOp):
+    """What a block combines with the result of a reduction, into the init of that."""
+
+    name = "sched.fuse_reduction_epilogue"
+    HANDLE_TYPES: ClassVar = (BLOCK, BLOCK)
+
+    reduction_block = operand_def(BLOCK)
+    epilogue_block = operand_def(BLOCK)
+
+
+@irdl_op_definition
 class RfactorOp(StepOp):
     """A reduction in two steps: partial results for each iteration of a loop, then a block that combines them."""
 
@@ -367,6 +378,7 @@ STEPS: tuple[type[StepOp], ...] = (
     WriteAtOp,
     SetScopeOp,
     DecomposeReductionOp,
+    FuseReductionEpilogueOp,
     RfactorOp,
     *BLOCK_STEPS,
     *PADDING_STEPS,

@@ -153,6 +153,12 @@ class Schedule(LoopSteps, LayoutSteps, PaddingSteps):
         """Give the init of a reduction its own block, before `loop`. Returns that block. See `DecomposeReduction`."""
         return self._blocks(sched.DecomposeReductionOp, [self._block(block), loop])[0]
 
+    def fuse_reduction_epilogue(self, reduction_block: BlockHandle | str, epilogue_block: BlockHandle | str) -> None:
+        """Let a reduction start from what a block combines with its result, such as a bias. See
+        `FuseReductionEpilogue`."""
+        blocks = [self._block(reduction_block), self._block(epilogue_block)]
+        self._run(sched.FuseReductionEpilogueOp, blocks)
+
     def rfactor(self, loop: LoopHandle, factor_axis: int) -> BlockHandle:
         """Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them.
 

@@ -62,6 +62,7 @@ PASSES: Mapping[str, str] = {
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
     "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
+    "tir-fuse-reduction-epilogue": "weft.passes.schedule.primitive_passes:FuseReductionEpiloguePass",
     "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
     "tir-loop-partition": "weft.passes.schedule.primitive_passes:LoopPartitionPass",

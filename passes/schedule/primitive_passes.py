@@ -64,7 +64,9 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
     arguments: dict[str, object] = {}
     for parameter, kind in parameters(name):
         if kind is BlockOp:
-            arguments[parameter] = block
+            arguments[parameter] = (
+                find_block(module, str(options[parameter]), func_name) if parameter in options else block
+            )
         elif kind is ForOp:
             arguments[parameter] = _loop_at(owner, options[parameter])
         elif kind == LOOPS:
@@ -115,8 +117,11 @@ def primitive_pass(name: str) -> type[ModulePass]:
     required: list[tuple[str, object]] = [("blocks", tuple[str, ...]) if several else ("block", str)]
     if takes_loops_of_another_block(name):
         required.append(("at", str))
+    first = next((parameter for parameter, kind in parameters(name) if kind is BlockOp), None)
     for parameter, kind in parameters(name):
-        if kind is ForOp:
+        if kind is BlockOp and parameter != first:
+            required.append((parameter, str))
+        elif kind is ForOp:
             required.append((parameter, int))
         elif kind == LOOPS or kind == INTS:  # noqa: SIM109
             required.append((parameter, tuple[int, ...]))

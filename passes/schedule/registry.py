@@ -41,6 +41,7 @@ PRIMITIVES: Mapping[str, str] = {
     "write_at": "caching:WriteAt",
     "set_scope": "caching:SetScope",
     "decompose_reduction": "reduction:DecomposeReduction",
+    "fuse_reduction_epilogue": "epilogues:FuseReductionEpilogue",
     "rfactor": "factoring:Rfactor",
     "blockize": "blockizing:Blockize",
     "tensorize": "tensorizing:Tensorize",

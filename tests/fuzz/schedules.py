@@ -632,7 +632,7 @@ class Fuzzer:
         kinds = [kind for _, kind in registry.parameters(name)]
         for kind in kinds:
             if kind is BlockOp:
-                value: object = block
+                value: object = self.block() if block in arguments else block
             elif kind in (ForOp, registry.LOOP_OR_BLOCK):
                 own = BlockOp in kinds and block is not None and not self.chance(WILD)
                 loops = self.loops_of(block) if own and block is not None else self.some_loops()

@@ -124,6 +124,27 @@ func.func @f(%A: memref<8x6xf32>, %R: memref<8xf32>) {
     } } }
   func.return
 }"""
+BIASED = (
+    SUM.replace(", %R: memref<8xf32>)", ", %D: memref<8xf32>)")
+    .replace(
+        "  tir.for %i",
+        """
+  %R = memref.alloc() : memref<8xf32>
+  tir.for %i""",
+    )
+    .replace(
+        "  func.return",
+        """
+  @@between %x %zero
+  tir.for %i in 8 { tir.block "D" iters(%v: spatial<8>) = [%i] {
+    @@value %b %zero
+    %r = memref.load %R[%v] : memref<8xf32>
+    %d = arith.addf %r, %b : f32
+    memref.store %d, %D[%v] : memref<8xf32>
+  } }
+  func.return""",
+    )
+)
 PADDING = """
 func.func @f(%X: memref<8xf32>, %P: memref<12xf32>) {
   %zero = arith.constant 0.0 : f32
@@ -287,6 +308,9 @@ CASES = {
     "storage_align": Case(CHAIN, lambda s: s.storage_align("T", 0, 0, 4, 1), (), ("producer", "between", "consumer")),
     "decompose_reduction": Case(SUM, lambda s: s.decompose_reduction("R", loop(s, "R", 1)), ("init", "update")),
     "rfactor": Case(SUM, lambda s: s.rfactor(loop(s, "R", 1), 0), ("init", "update")),
+    "fuse_reduction_epilogue": Case(
+        BIASED, lambda s: s.fuse_reduction_epilogue("R", "D"), ("init", "update", "value", "between")
+    ),
     "pad_einsum": Case(SUM, lambda s: s.pad_einsum("R", [3, 1]), ("init", "update")),
     "blockize": Case(SUM, lambda s: s.blockize(loop(s, "R", 1)), ("init", "update")),
     "tensorize": Case(CHAIN, tensorize, ("producer",)),

@@ -46,6 +46,7 @@ KNOWN = {
     "reverse_compute_inline": "block",
     "decompose_reduction": "block loop",
     "rfactor": "loop factor_axis",
+    "fuse_reduction_epilogue": "reduction_block epilogue_block",
     "storage_align": "block buffer_index axis factor offset",
     "set_scope": "block buffer_index storage_scope",
     "blockize": "target preserve_unit_iters",
