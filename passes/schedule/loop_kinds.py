@@ -133,7 +133,7 @@ class Vectorize(Primitive):
 class Unroll(Primitive):
     """The body of a loop is repeated when code is emitted.
 
-    Loops whose bodies would be repeated more than 4096 times, together with the unrolled loops inside, run as loops.
+    Loops whose bodies would be repeated more than 1024 times, together with the unrolled loops inside, run as loops.
 
     Requirements:
     1. no loop inside is bound to the same thread axis as the loop is so far

@@ -24,9 +24,9 @@ _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 _UNIT = UnitAttr()
-MOST_COPIES = 4096
-"""Copies of a body that unrolled loops may make together. LLVM takes minutes for more, and from some number on warns on
-standard error that it has not unrolled the loop."""
+MOST_COPIES = 1024
+"""Copies of a body that unrolled loops may make together. LLVM takes a second for as many, and minutes for four times
+that; from some number on it warns on standard error that it has not unrolled the loop."""
 
 
 @dataclass(frozen=True)

@@ -27,14 +27,14 @@ func.func @kinds(%A: memref<8x4x16xf32>, %B: memref<8x4x16xf32>) {
 
 // -----
 
-// Unrolled loops repeat a body at most 4096 times: of 64 * 64 * 2 iterations the outermost loop stays one.
+// Unrolled loops repeat a body at most 1024 times: of 2 * 32 * 32 iterations the outermost loop stays one.
 
-func.func @copies(%A: memref<2x64x64xf32>) {
+func.func @copies(%A: memref<2x32x32xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %i in 2 unrolled {
-    tir.for %j in 64 unrolled {
-      tir.for %k in 64 unrolled {
-        memref.store %zero, %A[%i, %j, %k] : memref<2x64x64xf32>
+    tir.for %j in 32 unrolled {
+      tir.for %k in 32 unrolled {
+        memref.store %zero, %A[%i, %j, %k] : memref<2x32x32xf32>
       }
     }
   }
