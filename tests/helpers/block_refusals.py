@@ -226,6 +226,21 @@ func.func @f(%A: memref<4x8xf32>, %C: memref<4xf32>) {
 REPEATED_SUM = SUM_OF_B.replace("tir.for %i in 4 { tir.for %j in 8 {\n    tir.block \"C\"",
                                 "tir.for %r in 3 { tir.for %i in 4 { tir.for %j in 8 {\n    tir.block \"C\"").replace(
                                     "} } }\n  func.return", "} } } }\n  func.return")  # fmt: skip
+# C[0] = C[0] * 2, then A is added up there
+DOUBLED_AT_START = function(
+    """tir.for %i in 12 {
+      tir.block "C" iters(%v: reduce<12>) = [%i] {
+        tir.init {
+          %o = memref.load %C[%c0] : memref<12xf32>
+          %p = arith.addf %o, %o : f32
+          memref.store %p, %C[%c0] : memref<12xf32>
+        }
+        %a = memref.load %A[%v] : memref<12xf32>
+        %c = memref.load %C[%c0] : memref<12xf32>
+        %s = arith.addf %c, %a : f32
+        memref.store %s, %C[%c0] : memref<12xf32>
+      } }"""
+)
 GUARDED_SUM = SUM_OF_B.replace("reduce<8>) = [%i, %j]", "reduce<8>) = [%i, %j] where [%i + %j] < [99]")
 INNER_INIT = SUM_OF_B.replace(
     'tir.for %i in 4 { tir.for %j in 8 {\n    tir.block "C"',
@@ -635,6 +650,8 @@ REDUCTIONS = [
             'block "B" has no init'),
     Refusal("decompose_reduction", 1, SUM_OF_NEIGHBOURS, lambda s: s.decompose_reduction("C", loop(s, "C")),
             'block "C" reads C at another place than it combines into'),
+    Refusal("decompose_reduction", 1, DOUBLED_AT_START, lambda s: s.decompose_reduction("C", loop(s, "C")),
+            r'block "C" reads C in its init'),
     Refusal("decompose_reduction", 2, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "C")),
             "the loops around it are %i, %j, %k"),
     Refusal("decompose_reduction", 3, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 1)),

@@ -1,0 +1,33 @@
+// RUN: weft-opt %s -p apply-schedule | filecheck %s
+// rfactor of a loop of one iteration, which no iterator is bound to: one partial result for each element.
+
+// CHECK-LABEL: @unit
+// CHECK:       %C_rf = memref.alloc() : memref<1x8xf32>
+// CHECK:       tir.for %i in 8 {
+// CHECK-NEXT:    tir.for %k0 in 12 {
+// CHECK-NEXT:      tir.for %k1 in 1 {
+// CHECK-NEXT:        tir.block "C_rf" iters(%vi: spatial<8>, %vk1: spatial<1>, %vk0: reduce<12>) = [%i, %k1, %k0] {
+// CHECK-NEXT:          tir.init {
+// CHECK-NEXT:            memref.store %zero, %C_rf[%vk1, %vi] : memref<1x8xf32>
+// CHECK:       tir.for %[[I:.*]] in 8 {
+// CHECK-NEXT:    tir.for %[[K:.*]] in 1 {
+// CHECK-NEXT:      tir.block "C" iters(%{{.*}}: spatial<8>, %{{.*}}: reduce<1>) = [%[[I]], %[[K]]] {
+func.func @unit(%A: memref<8x12xf32>, %C: memref<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 {
+    tir.for %k in 12 {
+      tir.block "C" iters(%vi: spatial<8>, %vk: reduce<12>) = [%i, %k] {
+        tir.init { memref.store %zero, %C[%vi] : memref<8xf32> }
+        %a = memref.load %A[%vi, %vk] : memref<8x12xf32>
+        %c = memref.load %C[%vi] : memref<8xf32>
+        %s = arith.addf %c, %a : f32
+        memref.store %s, %C[%vi] : memref<8xf32>
+      } } }
+  func.return
+}
+sched.func @unit_loop {
+  %c = sched.get_block "C" : block
+  %i, %k = sched.get_loops %c : loop, loop
+  %k0, %k1 = sched.split %k {factors = [0, 1]} : loop, loop
+  %rf = sched.rfactor %k1 {factor_axis = 0} : block
+}
