@@ -70,6 +70,8 @@ class Padding:
         mapping = {old: Index.of(new) for old, new in zip(layout.outputs, indices, strict=True)}
         index, operations = materialize(self.value.substitute(mapping))
         element = self.element
+        if isinstance(element, IndexType):
+            return index, operations
         cast = arith.IndexCastOp(index, i64 if isinstance(element, AnyFloat) else element)
         if not isinstance(element, AnyFloat):
             return cast.result, [*operations, cast]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from refusal import TEMPORARY, block, copy, function
-from schedule_checks import refused
+from schedule_checks import check_schedule, refused
 
 import weft
 from weft import te
@@ -216,3 +216,20 @@ def test_handles_of_other_blocks_live_on() -> None:
     sch.transform_layout(b, "B", lambda i: (i // 5, i % 5), 1.5)
     assert len(sch.get_loops(b)) == 2
     assert sch.get(i) is sch.get(sch.get_loops(c)[0])
+
+
+def test_padding_of_indices() -> None:
+    """A buffer of indices gets an index as padding as it is."""
+    module = weft.parse("""
+    func.func @f(%C: memref<6xindex>) {
+      %T = memref.alloc() : memref<6xindex>
+      tir.for %i in 6 { tir.block "T" iters(%v: spatial<6>) = [%i] { memref.store %v, %T[%v] : memref<6xindex> } }
+      tir.for %i in 6 { tir.block "C" iters(%v: spatial<6>) = [%i] {
+        %t = memref.load %T[%v] : memref<6xindex>
+        memref.store %t, %C[%v] : memref<6xindex>
+      } }
+      func.return
+    }""")
+    sch = weft.Schedule(module)
+    sch.transform_layout("T", ("write", 0), lambda i: (i // 4, i % 4), lambda i, j: i * 10 + j)
+    check_schedule(module, sch)
