@@ -27,7 +27,7 @@ from xdsl.ir.affine import (
 
 from weft.dialects.index_map import Interval
 from weft.dialects.tir import range_of_index
-from weft.support.errors import InternalError
+from weft.support.errors import CompileError, InternalError
 
 RangeOf: TypeAlias = Callable[[SSAValue], Interval]
 """Gives the range of a value; `range_of_index` knows loop variables and block iterators."""
@@ -82,7 +82,11 @@ class Index:
             if kind not in _TRACED:
                 return _owning({value: 1}, 0)
             if isinstance(op, affine.ApplyOp):
-                return Index.of_expr(op.map.data.results[0], [Index.of(v) for v in op.operands])
+                operands = [Index.of(v) for v in op.operands]
+                try:
+                    return Index.of_expr(op.map.data.results[0], operands)
+                except CompileError as error:
+                    raise CompileError.at(op, error.message) from None
             if type(value.type) is IndexType:
                 if isinstance(op, arith.ConstantOp):
                     return Index({}, op.value.value.data) if isinstance(op.value, IntegerAttr) else Index({value: 1})
@@ -353,6 +357,8 @@ def _add_expr(expr: AffineExpr, dims: Sequence[Index], factor: int, terms: dict[
         index = right * Index.of_expr(expr.lhs, dims).constant
     else:
         left, divisor = Index.of_expr(expr.lhs, dims), Index.of_expr(expr.rhs, dims).constant
+        if divisor <= 0:
+            raise CompileError(f"an index expression divides by positive constants only, got {expr}")
         if expr.kind is AffineBinaryOpKind.FloorDiv:
             index = left // divisor
         elif expr.kind is AffineBinaryOpKind.Mod:

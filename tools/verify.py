@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import DimOp, GlobalOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
@@ -64,8 +64,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_function(operation)
         elif isinstance(operation, DimOp | TensorDimOp):
             _verify_dimension(operation)
-        elif isinstance(operation, GlobalOp) and prod(operation.type.get_shape()) >= 1 << 31:
-            raise VerifyException(f"'{operation.name}' has less than 2^31 elements, got {operation.type}")
+        elif isinstance(operation, GlobalOp):
+            _verify_global(operation)
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
         operation.verify(verify_nested_ops=False)
@@ -99,6 +99,17 @@ def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
     number = constant.value.value.data
     if isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
         raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
+
+
+def _verify_global(constant: GlobalOp) -> None:
+    """A global is small enough for one buffer, and its value fills it."""
+    type_, value = constant.type, constant.initial_value
+    if prod(type_.get_shape()) >= 1 << 31:
+        raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")
+    if isinstance(value, DenseIntOrFPElementsAttr) and (
+        value.get_shape() != type_.get_shape() or value.get_element_type() != type_.element_type
+    ):
+        raise VerifyException(f"'{constant.name}' of type {type_} has a value of type {value.type}")
 
 
 def _redefinition(table: Operation) -> Operation | None:

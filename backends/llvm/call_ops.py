@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 from weft.backends.llvm.constants import byte_text
 from weft.backends.llvm.memory_ops import BUFFER_ALIGNMENT
 from weft.backends.names import quoted, symbol_name
-from weft.support.errors import CompileError, InternalError
+from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -110,7 +110,7 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
     value = op.initial_value
     data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else bytes(size)
     if len(data) != size:
-        raise InternalError(f"memref.global @{name} of {size} bytes has a value of {len(data)}")
+        raise CompileError.at(op, f"memref.global @{name} of {size} bytes has a value of {len(data)}")
     if type_.element == "i1":
         data = data.translate(_TRUTH)  # xDSL writes all bits of true
     kind = "constant" if op.constant is not None else "global"

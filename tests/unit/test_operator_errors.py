@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from weft import te
@@ -176,6 +177,8 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.softmax(INTEGERS), "softmax: data must hold floats"),
     (lambda: ops.avg_pool2d(T(1, 1, 4, 4, dtype="int8"), 2), "avg_pool2d: means are of floats, A is int8"),
     (lambda: ops.resize2d(T(1, 1, 4, 4, dtype="int8"), 2), "bilinear is for floats, A is int8"),
+    (lambda: ops.resize2d(IMAGE, 4, method=np.zeros(3)), "resize2d: the method is 'nearest' or 'bilinear', got array"),
+    (lambda: ops.gelu(T(2), np.zeros(3)), "gelu: approximate is 'none' or 'tanh', got array"),
     (lambda: ops.gelu(T(2), "fast"), "gelu: approximate is 'none' or 'tanh', got 'fast'"),
     (lambda: ops.clip(T(2)), "clip needs a_min or a_max"),
     (lambda: ops.clip(T(2, dtype="int8"), 0, 300), "300 .*does not fit int8"),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from weft.frontends.te import math
 from weft.frontends.te.expr import Expr
-from weft.frontends.te.ops.arguments import compute, constant, floating, numeric, sum_dtype
+from weft.frontends.te.ops.arguments import compute, constant, floating, is_one_of, numeric, sum_dtype
 from weft.frontends.te.places import error
 from weft.frontends.te.reductions import max as greater
 from weft.frontends.te.reductions import min as less
@@ -64,7 +64,7 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
     Dtypes: floats.
     Equals: `torch.nn.functional.gelu(data, approximate=...)`.
     """
-    if approximate not in ("none", "tanh"):
+    if not is_one_of(approximate, ("none", "tanh")):
         raise error(f"gelu: approximate is 'none' or 'tanh', got {shown(approximate)}")
 
     def exact(x: Expr) -> Expr:

@@ -142,3 +142,8 @@ def constant(value: Number, dtype: str) -> Expr:
 def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
     """A tensor without elements: some extent of `shape` is 0."""
     return compute(shape, lambda *_: constant(0, dtype), name)
+
+
+def is_one_of(word: object, words: Sequence[str]) -> bool:
+    """Whether an argument is one of some words; arrays compare element by element, and have no truth value."""
+    return isinstance(word, str) and word in words

@@ -9,7 +9,7 @@ from typing import Protocol
 from weft.frontends.te.dtypes import is_float, least
 from weft.frontends.te.expr import Expr
 from weft.frontends.te.math import cast
-from weft.frontends.te.ops.arguments import compute, integers, numeric, ranked, sum_dtype
+from weft.frontends.te.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype
 from weft.frontends.te.ops.extents import is_same, simplified
 from weft.frontends.te.ops.layouts import Laid, checked_layout
 from weft.frontends.te.ops.reductions import float_of
@@ -40,7 +40,7 @@ _KINDS = ("avg", "max", "sum")
 
 def pooled_data(what: str, data: Tensor, kind: str, layout: str | None, *ranks: int) -> Laid:
     """Data for a pool. Raises CompileError for kinds, dtypes, ranks and layouts that it has not."""
-    if kind not in _KINDS:
+    if not is_one_of(kind, _KINDS):
         raise error(f"{what}: pool_type is one of {', '.join(_KINDS)}, got {shown(kind)}")
     source = ranked(numeric(data, f"{what}: data"), f"{what}: data", *ranks)
     if kind == "avg" and not is_float(source.dtype):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weft.frontends.te.dtypes import is_float
 from weft.frontends.te.expr import Expr
 from weft.frontends.te.math import cast
-from weft.frontends.te.ops.arguments import checked_tensor, compute, integers, ranked, sum_dtype
+from weft.frontends.te.ops.arguments import checked_tensor, compute, integers, is_one_of, ranked, sum_dtype
 from weft.frontends.te.ops.extents import simplified
 from weft.frontends.te.ops.layouts import Laid, checked_layout
 from weft.frontends.te.places import error
@@ -51,9 +51,9 @@ def resize2d(
     Equals: `torch.nn.functional.interpolate(data, size, mode="bilinear", align_corners=...)`; `nearest` with
     `asymmetric` is its "nearest", with `half_pixel` its "nearest-exact".
     """
-    if method not in ("nearest", "bilinear"):
+    if not is_one_of(method, ("nearest", "bilinear")):
         raise error(f"resize2d: the method is 'nearest' or 'bilinear', got {shown(method)}")
-    if coordinate_transformation_mode not in _MODES:
+    if not is_one_of(coordinate_transformation_mode, _MODES):
         raise error(f"resize2d: the mode is one of {', '.join(_MODES)}, got {shown(coordinate_transformation_mode)}")
     image = ranked(checked_tensor(data, "resize2d: data"), "resize2d: data", 4)
     source = Laid(image, checked_layout("resize2d: layout", layout, "NCHW"))

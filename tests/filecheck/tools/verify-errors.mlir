@@ -118,3 +118,21 @@ func.func @f(%x: f32) {
   }
   func.return
 }
+
+// -----
+
+func.func @f(%n: index, %A: memref<4xf32>) {
+  tir.for %i in 4 {
+    tir.block "B" iters(%v: spatial<4>) = [%i] { // expected-error@+1 {{an index expression divides by positive constants only, got (d0 mod -1)}}
+      %x = affine.apply affine_map<(d0) -> (d0 mod -1)> (%v)
+      %a = memref.load %A[%x] : memref<4xf32>
+      memref.store %a, %A[%v] : memref<4xf32>
+    }
+  }
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{'memref.global' of type memref<7xi1> has a value of type tensor<3xi1>}}
+"memref.global"() <{sym_name = "truth", type = memref<7xi1>, initial_value = dense<[true, false, true]> : tensor<3xi1>, sym_visibility = "private", constant}> : () -> ()
