@@ -200,8 +200,8 @@ def callee_of(call: CallTirOp) -> FuncOp:
     """The function that `call` names. Raises `VerifyException` when the module has no such function."""
     name = call.callee.string_value()
     found = SymbolTable.lookup_symbol(call, call.callee)
-    if not isinstance(found, FuncOp):
-        raise VerifyException(f"graph.call_tir: there is no function @{name} in this module")
+    if not isinstance(found, FuncOp) or "function_type" not in found.properties:
+        raise VerifyException(f"graph.call_tir: there is no function @{name} with a type in this module")
     return found
 
 

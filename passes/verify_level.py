@@ -56,7 +56,7 @@ def why_misplaced(op: Operation) -> str | None:
     around = op.parent_op()
     while around is not None and not isinstance(around, FuncOp | sched.FuncOp):
         around = around.parent_op()
-    return None if around is None else f"'{op.name}' may not stand in '{around.name}' @{around.sym_name.data}"
+    return None if around is None else f"'{op.name}' may not stand in '{around.name}'"
 
 
 def _verify_op(op: Operation, level: str | None, visible: set[SSAValue], allowed: dict[str, bool]) -> None:

@@ -14,6 +14,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import DimOp, GlobalOp
+from xdsl.dialects.scf import IfOp
 from xdsl.dialects.tensor import DimOp as TensorDimOp
 from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
@@ -66,6 +67,8 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
             _verify_dimension(operation)
         elif isinstance(operation, GlobalOp):
             _verify_global(operation)
+        elif isinstance(operation, IfOp):
+            _verify_yields(operation)
         elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
             raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
         operation.verify(verify_nested_ops=False)
@@ -110,6 +113,17 @@ def _verify_global(constant: GlobalOp) -> None:
         value.get_shape() != type_.get_shape() or value.get_element_type() != type_.element_type
     ):
         raise VerifyException(f"'{constant.name}' of type {type_} has a value of type {value.type}")
+
+
+def _verify_yields(condition: IfOp) -> None:
+    """Both ways through an `scf.if` give its results."""
+    wanted = [result.type for result in condition.results]
+    for region in condition.regions if wanted else ():
+        last = region.block.last_op if len(region.blocks) == 1 else None
+        given = [] if last is None else [operand.type for operand in last.operands]
+        if given != wanted:
+            shown, needed = ", ".join(map(str, given)), ", ".join(map(str, wanted))
+            raise VerifyException(f"'{condition.name}' yields ({shown}), its results are ({needed})")
 
 
 def _redefinition(table: Operation) -> Operation | None:

@@ -28,7 +28,7 @@ from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import erase_if_unused
 from weft.support.dot_instructions import DotInstruction, dot_instructions
-from weft.support.errors import InternalError
+from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 
 if TYPE_CHECKING:
@@ -158,7 +158,9 @@ class _Builder:
 
 def _pointer(value: SSAValue) -> AccessPtrOp:
     if not isinstance(value.owner, AccessPtrOp) or len(value.owner.indices) != 1:
-        raise InternalError("dot products in memory are of flat buffers")
+        where = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+        message = "dot products of values in memory take pointers into flat buffers, low.access_ptr of one index"
+        raise CompileError(message) if where is None else CompileError.at(where, message)
     return value.owner
 
 

@@ -146,7 +146,7 @@ func.func @f(%a: tensor<?xf32, #graph.dims<n floordiv 0>>) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error@+1 {{graph.call_tir: there is no function @nobody in this module}}
+  // expected-error@+1 {{graph.call_tir: there is no function @nobody with a type in this module}}
   %y = graph.call_tir @nobody(%x) : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }

@@ -111,7 +111,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%x: f32) {
-  tir.for %i in 4 { // expected-error@+1 {{'func.func' may not stand in 'func.func' @f}}
+  tir.for %i in 4 { // expected-error@+1 {{'func.func' may not stand in 'func.func'}}
     func.func @g(%A: memref<4xf32>) {
       func.return
     }
@@ -136,3 +136,22 @@ func.func @f(%n: index, %A: memref<4xf32>) {
 
 // expected-error@+1 {{'memref.global' of type memref<7xi1> has a value of type tensor<3xi1>}}
 "memref.global"() <{sym_name = "truth", type = memref<7xi1>, initial_value = dense<[true, false, true]> : tensor<3xi1>, sym_visibility = "private", constant}> : () -> ()
+
+// -----
+
+func.func @f(%p: i1, %x: f32) -> f32 { // expected-error@+1 {{'scf.if' yields (), its results are (f32)}}
+  %y = "scf.if"(%p) ({
+    "scf.yield"() : () -> ()
+  }, {
+    "scf.yield"(%x) : (f32) -> ()
+  }) : (i1) -> f32
+  func.return %y : f32
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { // expected-error@+1 {{there is no function @g with a type in this module}}
+  %y = graph.call_tir @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"func.func"() <{sym_name = "g"}> ({}) : () -> ()
