@@ -27,6 +27,7 @@ from weft.backends.llvm.memory_ops import buffer_attributes
 from weft.backends.llvm.types import I64
 from weft.backends.names import in_comment, quoted
 from weft.dialects import low
+from weft.dialects.effects import underlying
 from weft.dialects.traversal import operations_in
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     for reserved in ("begin", "end"):
         body.names.fresh(reserved)
     for value, type_ in zip(captured, types, strict=True):
-        attributes = f" {buffer_attributes(emitter, value, op)}" if _is_buffer(value) else ""
+        attributes = f" {buffer_attributes(emitter, value, op)}" if _is_buffer(value, captured) else ""
         parameters.append(f"{type_}{attributes} {body.name_of(value)}")
     write_loop(body, op, op.regions[0].block, I64, ("%begin", "%end", "1"), (), guarded=True)
     body.leave()
@@ -97,9 +98,11 @@ def _write_worker(emitter: FunctionEmitter, op: Operation, captured: list[SSAVal
     return name
 
 
-def _is_buffer(value: SSAValue) -> bool:
-    """Whether `value` is the only name of a buffer."""
+def _is_buffer(value: SSAValue, captured: list[SSAValue]) -> bool:
+    """Whether `value` is the only name of a buffer among what the body captures."""
     if not isinstance(value.type, MemRefType):
+        return False
+    if any(other is not value and underlying(other) is value for other in captured):
         return False
     if isinstance(value, BlockArgument):
         return isinstance(value.block.parent_op(), FuncOp)

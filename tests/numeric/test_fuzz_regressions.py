@@ -832,3 +832,29 @@ def test_an_init_stays_with_updates_that_read_the_buffer_under_another_name() ->
     lowered = module.clone()
     LowerTirToLowPass("llvm").apply(Context(), lowered)
     assert compare_modules(module, lowered) is None
+
+
+def test_a_parallel_body_may_take_a_buffer_by_two_names() -> None:
+    """The function of the body does not promise that its two parameters are apart."""
+    module = weft.parse("""
+    func.func @main(%A: memref<3x5xi64>) {
+      %B = "memref.cast"(%A) : (memref<3x5xi64>) -> memref<?x?xi64>
+      tir.for %i in 2 { tir.for %j in 5 parallel { tir.for %k in 5 {
+        tir.block "S" iters(%vi: spatial<2>, %vj: spatial<5>, %vk: reduce<5>) = [%i, %j, %k] {
+          tir.init {
+            %zero = arith.constant 0 : i64
+            memref.store %zero, %B[%vi, %vj] : memref<?x?xi64>
+          }
+          %b = memref.load %B[%vi, %vj] : memref<?x?xi64>
+          %c1 = arith.constant 1 : index
+          %a = memref.load %A[%c1, %vj] : memref<3x5xi64>
+          %sum = arith.addi %b, %a : i64
+          memref.store %sum, %B[%vi, %vj] : memref<?x?xi64>
+        } } } }
+      func.return
+    }""")
+    array = np.arange(15, dtype=np.int64).reshape(3, 5)
+    expected = array.copy()
+    weft.Interpreter(module).call("main", expected)
+    weft.build(module, default_schedule=False)["main"](array)
+    np.testing.assert_array_equal(array, expected)
