@@ -189,6 +189,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ops.arange(5, dtype="bool"), "arange makes numbers, not bools"),
     (lambda: ops.full((2,), 1.5, "int32"), "1.5 is no int32"),
     (lambda: ops.quantize(T(3), 0.0), "quantize: scale must be a number above 0"),
+    (lambda: ops.quantize(T(3), 10**400), "quantize: scale must be a number above 0"),
     (lambda: ops.quantize(T(3), T(3)), "quantize: scale is a tensor.*give axis="),
     (lambda: ops.quantize(T(3), INTEGERS, axis=0), "quantize: scale must hold floats, I is int32"),
     (lambda: ops.quantize(T(3), 1.0, dtype="int32"), "quantize makes int8 or int16, got int32"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from weft.frontends.te import math
 from weft.frontends.te.dtypes import checked_dtype, greatest, is_float, is_integer, least
 from weft.frontends.te.expr import Expr, as_expr
@@ -27,7 +29,7 @@ def _parameter(what: str, value: object, source: Tensor, axis: int | None, integ
         return tensor
     if integral:
         return integer(value, what)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
         raise error(f"{what} must be a number above 0 or a tensor of floats, got {shown(value)}")
     return float(value)
 
