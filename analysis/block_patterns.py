@@ -78,6 +78,11 @@ class Operand:
         """The dimensions whose index is computed from an iterator."""
         return tuple(at for at, index in enumerate(self.indices) if index.depends_on([iterator]))
 
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether an iterator is in the indices of several dimensions."""
+        return any(len(self.dimensions_of(iterator)) > 1 for iterator in self.iterators)
+
     @cached_property
     def iterators(self) -> frozenset[SSAValue]:
         """The block iterators (of any block) that some index is computed from."""

@@ -71,7 +71,7 @@ def roles_of(pattern: BlockPattern) -> ConvolutionRoles | None:
     (data,) = sliding
     (kernel,) = (factor for factor in pattern.factors if factor is not data)
     buffers = buffers_read(pattern.block)
-    if data.buffer is kernel.buffer or data.buffer not in buffers:
+    if data.buffer is kernel.buffer or data.buffer not in buffers or kernel.is_diagonal or result.is_diagonal:
         return None
     at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
 

@@ -71,6 +71,8 @@ def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
     """The best instruction for what a block multiplies; None where the target has none."""
     if roles.element != i32 or pattern.factors is None:
         return None
+    if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
+        return None
     left, right = pattern.factors
     if pattern.block.iter_vars[roles.column] in left.iterators:
         left, right = right, left

@@ -263,3 +263,24 @@ def test_a_long_reduction_runs_in_pieces(signs: str) -> None:
     assert "s8u8_global" in str(sch.trace) or "u8s8_global" in str(sch.trace)
     check_schedule(product.module(), sch)
     check_against_numpy(Product(20, 70, 9001, signs=signs), VNNI)
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "znver4"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [("ik", "j"), ("i", "kj"), ("ik", "kkj"), ("ikk", "kj")],
+)
+def test_steps_that_index_no_dimension_or_several_of_a_factor(left: str, right: str, cpu: str) -> None:
+    """The rule packs along the one dimension that the steps index: it leaves others alone."""
+    A, B = (te.placeholder((64,) * len(at), "int8", name=name) for name, at in (("A", left), ("B", right)))
+    k = te.reduce_axis((0, 64), name="k")
+
+    def element(i: te.IterVar, j: te.IterVar) -> te.Expr:
+        place = {"i": i, "j": j, "k": k}
+        a, b = (tensor[tuple(place[c] for c in at)] for tensor, at in ((A, left), (B, right)))
+        return te.sum(te.cast(a, "int32") * te.cast(b, "int32"), axis=k)
+
+    module = te.create_func([A, B, te.compute((64, 64), element, name="C")])
+    library = weft.build(module, target=f"llvm -mcpu={cpu}")
+    assert library.trace is not None
+    assert "sched.tensorize" not in str(library.trace)
