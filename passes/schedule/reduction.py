@@ -30,12 +30,14 @@ from weft.analysis.structure import (
     scope_of,
     why_not_reduction,
 )
+from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects import sched
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.support.errors import Violation
@@ -116,6 +118,8 @@ class DecomposeReduction(Primitive):
     5. a guard of the block that depends on a loop which only the updates keep does not depend on loops of the init too
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
+    8. where threads or blocks of threads run iterations of the reduction, the init is in an earlier kernel: they would
+       combine by atomic operations into what one of them starts
 
     The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`,
     bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is a loop of the reduction
@@ -141,6 +145,7 @@ class DecomposeReduction(Primitive):
         "guards are on spatial or on reduce loops",
         "an iteration of the loops outside runs each instance once",
         "what the init uses is known before the loop",
+        "what threads combine into starts in an earlier kernel",
     )
 
     block: BlockOp
@@ -177,8 +182,18 @@ class DecomposeReduction(Primitive):
         self._require_once(loops[:at], subject)
         used = self._values_of_init(init, repeated, guards)
         self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        self._require_earlier_kernel(loops[: at + 1], [loop for loop in loops if loop.induction_variable in reduced])
         as_before = all(loop.induction_variable not in reduced for loop in repeated)
         return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, as_before, guards, used)
+
+    def _require_earlier_kernel(self, outside: Sequence[ForOp], reduced: Sequence[ForOp]) -> None:
+        bound = [loop for loop in reduced if axis_of(loop) in (*THREAD_AXES, *BLOCK_AXES) and loop.extent != 1]
+        if not bound or kernel_around(bound[0]) not in outside[:-1]:
+            return
+        kernel = kernel_around(bound[0])
+        detail = f"loop {operation_text(bound[0])} of the reduction is bound to {axis_of(bound[0])}, in the same kernel"
+        legal = f"decompose_reduction at %{kernel.induction_variable.name_hint}, or rfactor first"
+        self.refuse(8, Violation(detail, legal=legal), bound[0], block_text(self.block))
 
     def _require_once(self, outside: Sequence[ForOp], subject: str) -> None:
         domain = domain_of(self.block)

@@ -666,6 +666,9 @@ REDUCTIONS = [
             {"first iteration": {"r": 0, "i": 0, "j": 0}, "second iteration": {"r": 1, "i": 0, "j": 0}}),
     Refusal("decompose_reduction", 7, INNER_INIT, lambda s: s.decompose_reduction("C", loop(s, "C")),
             "it uses %start, which is not known there"),
+    Refusal("decompose_reduction", 8, MATMUL, lambda s: s.decompose_reduction("Y", loop(s, "Y", 2)),
+            "loop %k of the reduction is bound to threadIdx.x, in the same kernel",
+            prepare=lambda s: (s.bind(loop(s, "Y"), "blockIdx.x"), s.bind(loop(s, "Y", 2), "threadIdx.x"))),
 ]
 # fmt: on
 BLOCKS = [*MOVES, *INLINES, *COPIES, *REDUCTIONS]
