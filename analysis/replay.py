@@ -356,6 +356,17 @@ def is_outside(access: Access, dimension: int, extent: int, point: Point) -> boo
     return tried(question, True)
 
 
+def leaves_region(access: Access, dimension: int, first: Index, size: int, point: Point) -> bool:
+    """Whether an access touches an element outside of `first .. first + size - 1` in a dimension of its buffer, at a
+    point; True where that cannot be tried out."""
+
+    def question() -> bool:
+        instance = Instance({value: n for value, n in point.items() if isinstance(value, SSAValue)})
+        return not 0 <= instance.element(access)[1][dimension] - instance.number(first) < size
+
+    return tried(question, True)
+
+
 def _holds(domain: Domain, instance: Instance) -> bool:
     """Whether a loop point lies in the loops of a domain and satisfies its conditions."""
     conditions = domain.conditions

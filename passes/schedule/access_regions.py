@@ -14,7 +14,8 @@ from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_lo
 from weft.analysis.dependence import add_domain, buffer_name, undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import disturbed_by_opaque
-from weft.analysis.sets import NotProved, System, Variable
+from weft.analysis.replay import leaves_region
+from weft.analysis.sets import NotProved, Point, System, Variable
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
@@ -144,4 +145,9 @@ class AnnotateBufferAccess(Primitive):
                 detail = f"instance ({text}) {verb} an element of {name} that lies outside, in dimension {at}"
                 if not access.conditions.exact:
                     self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op, subject)
-                self.refuse(3, Violation(detail, counterexample={"instance": instance}), access.op, subject)
+
+                def replay(at: int = at, first: Index = first, size: int = size, point: Point = point) -> bool:
+                    return leaves_region(access, at, first, size, point)
+
+                violation = Violation(detail, counterexample={"instance": instance}, replay=replay)
+                self.refuse(3, violation, access.op, subject)

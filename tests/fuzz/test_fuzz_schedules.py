@@ -298,7 +298,8 @@ def test_updates_before_the_init_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(DecomposeReduction, "apply", late)
     _, outcome = first_failure("bmm")
-    assert "interpreter" in stage_of(outcome) or "verify tir" in stage_of(outcome)
+    # "build" runs default schedules, which decompose reductions too.
+    assert any(stage in stage_of(outcome) for stage in ("interpreter", "verify tir", "build"))
 
 
 def test_wrong_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
