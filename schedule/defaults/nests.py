@@ -14,7 +14,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
 from weft.passes.tir.lane_analysis import COMBINERS
-from weft.schedule.defaults.machine import is_expensive, keeps_up_with_streams, lanes_for, pays_threads, second_caches
+from weft.schedule.defaults.machine import is_expensive, lanes_for, pays_threads, prefers_one_stream, second_caches
 from weft.schedule.defaults.rules import extent_of
 from weft.schedule.defaults.threads import PARTS_OF_A_THREAD
 from weft.schedule.recording import BlockHandle, LoopHandle
@@ -236,10 +236,10 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
 
 
 def _rows_from_memory(member: Member, target: Target) -> int:
-    """How many rows pass by at a time. From memory several streams arrive faster than one does; from a near cache, and
-    where the processor keeps up with one, they do not."""
+    """How many rows are reduced at a time. From memory, several streams arrive faster than one; from a near cache, and
+    on processors that prefer one, they do not."""
     pattern, row = member.pattern, member.leading - 1
-    if keeps_up_with_streams(target) or row < 0 or pattern.instances is None:
+    if prefers_one_stream(target) or row < 0 or pattern.instances is None:
         return 1
     rows = pattern.extent_of(member.iterators[row])
     streamed = [bytes_of(read.element_type) for read in pattern.reads if is_stream(member, read)]
