@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import auto
-from typing import cast
+from typing import Final, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.ptr import PtrType
@@ -169,6 +169,10 @@ class StrideOp(IRDLOperation):
             )
 
 
+MOST_PREFETCHED: Final = 1 << 16
+"""Elements that one prefetch names: each line of the caches is an instruction."""
+
+
 @irdl_op_definition
 class PrefetchOp(IRDLOperation):
     """Elements of a buffer will be accessed soon: a hint to caches, which changes no value.
@@ -207,8 +211,8 @@ class PrefetchOp(IRDLOperation):
         rank = cast("MemRefType[Attribute]", self.buffer.type).get_num_dims()
         if len(self.indices) != rank:
             raise VerifyException(f"{self.name} takes an index a dimension, got {len(self.indices)} for rank {rank}")
-        if self.lanes.value.data < 1:
-            raise VerifyException(f"{self.name} names at least one element, got {self.lanes.value.data}")
+        if not 1 <= self.lanes.value.data <= MOST_PREFETCHED:
+            raise VerifyException(f"{self.name} names 1 to {MOST_PREFETCHED} elements, got {self.lanes.value.data}")
 
 
 def access_by(op: Operation, buffer: SSAValue) -> Access | None:
