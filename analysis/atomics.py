@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, MemRefType, StringAttr
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses
@@ -23,7 +23,7 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of
 from weft.dialects.low_gpu import AtomicKind
-from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.support.errors import Violation
@@ -104,9 +104,8 @@ def atomic_updates(block: BlockOp) -> tuple[AtomicUpdate, ...] | str:
         element = update.store.value.type
         if not _is_combined(element):
             return f"{name} combines elements of {element}, and atomic operations are on i32, i64, f32 and f64"
-        space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
-        if isinstance(space, StringAttr) and space.data.partition(".")[0] != "global":
-            return f'%{buffer.name_hint} is in memory of space "{space.data}", not in that of the device'
+        if isinstance(buffer.type, MemRefType) and space_of(buffer.type) != "global":
+            return f"%{buffer.name_hint} is in memory of space {buffer.type.memory_space}, not in that of the device"
         old, term = combining.operands if combining.operands[1] is update.term else reversed(combining.operands)
         if not isinstance(old.owner, memref.LoadOp) or not old.has_one_use() or not update.store.value.has_one_use():
             return f"{name} needs the old value of %{buffer.name_hint} for more than to combine into it"

@@ -19,13 +19,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import Access, Context, accesses, range_of
 from weft.analysis.coverage import Domain, instance_of_both, missed_instance, repeated_instance
-from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, is_temporary
+from weft.analysis.dependence import buffer_name, evaluate, instances_where, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import read_is_covered, uncovered_element
 from weft.analysis.replay import is_outside, run_one, runs_twice
 from weft.analysis.replay_search import is_missed, is_never_written
-from weft.analysis.sets import NotProved, Point, System, Variable
+from weft.analysis.sets import NotProved, Point
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -309,24 +309,11 @@ def _check_dimension(access: Access, dimension: int, index: Index, extent: int) 
         if not below and extent == DYNAMIC_INDEX:
             continue
         try:
-            point = _outside(access, index * -1 - 1 if below else index - extent).find_point()
+            point = instances_where(access, index * -1 - 1 if below else index - extent).find_point()
         except NotProved:
             continue
         if point is not None and is_outside(access, dimension, extent, point):
             _report_outside(access, dimension, index, point)
-
-
-def _outside(access: Access, positive: Index) -> System:
-    """The instances of an access for which an index is not negative."""
-    system = System()
-
-    def naming(value: SSAValue) -> Variable:
-        system.declare(value, *range_of(value))
-        return value
-
-    add_domain(system, access.loops, access.conditions, naming)
-    system.positives.append(system.row(positive, naming))
-    return system
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
@@ -337,10 +324,10 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
     index = access.indices[dimension]
     low, high = index.range(range_of)
     try:
-        if (low is None or low < 0) and not _outside(access, index * -1 - 1).is_empty():
+        if (low is None or low < 0) and not instances_where(access, index * -1 - 1).is_empty():
             return True
         is_inside = extent.is_constant and high is not None and high < extent.constant
-        return not is_inside and not _outside(access, index - extent).is_empty()
+        return not is_inside and not instances_where(access, index - extent).is_empty()
     except NotProved:
         return True
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.accesses import Access, Conditions, Context, is_fixed, is_loop_value, is_symbol, range_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.computed import evaluate as evaluate
 from weft.analysis.computed import evaluate_computed, leaves, small_values
@@ -179,6 +179,25 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
         system.positives.append(system.row(index, naming))
     for index in conditions.zeros:
         system.zeros.append(system.row(index, naming))
+
+
+def declaring(system: System) -> Naming:
+    """Names each value by itself, and declares it in the system with its range."""
+
+    def naming(value: SSAValue) -> Variable:
+        system.declare(value, *range_of(value))
+        return value
+
+    return naming
+
+
+def instances_where(at: Access | Context, *positives: Index) -> System:
+    """The instances of an access, or of a place of the program, in which no index of `positives` is negative."""
+    system = System()
+    naming = declaring(system)
+    add_domain(system, at.loops, at.conditions, naming)
+    system.positives.extend(system.row(index, naming) for index in positives)
+    return system
 
 
 def conflict_between(

@@ -14,9 +14,9 @@ from math import gcd
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
-from weft.analysis.dependence import add_domain
+from weft.analysis.dependence import declaring, instances_where
 from weft.analysis.index import Atom, Index, Quotient, quotient, remainder
-from weft.analysis.sets import NotProved, Row, System, Variable
+from weft.analysis.sets import NotProved, Row
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.tir import BlockOp, ForOp
@@ -158,15 +158,9 @@ def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
     """The least and the greatest index of an access in a dimension; None where they are no numbers."""
     if access.indices is None or not access.conditions.exact:
         return None
-    system = System()
-
-    def naming(value: SSAValue) -> Variable:
-        system.declare(value, *range_of(value))
-        return value
-
-    add_domain(system, access.loops, access.conditions, naming)
+    system = instances_where(access)
     system.bounds["place"] = (None, None)
-    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], naming))
+    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], declaring(system)))
     try:
         return system.limits("place")
     except NotProved:

@@ -101,7 +101,7 @@ def dependent_iterations(
     return conflict.violation(consequence, _reduction_advice(conflict))
 
 
-def dependent_blocks(kernel: ForOp, bound: ForOp | None = None, axis: str | None = None) -> Violation | None:
+def dependent_blocks(kernel: ForOp, bound: ForOp, axis: str) -> Violation | None:
     """Why loops of a kernel over the blocks of threads may not run as one, or None when they are proved to pass nothing
     to each other. `bound` is taken to be bound to `axis`."""
     try:

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, product
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict, conflict_between
 from weft.analysis.replay import Order
 from weft.analysis.structure import ancestors, stored_buffer
-from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES
+from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 
@@ -45,8 +44,7 @@ def runs_over_blocks(loop: ForOp) -> bool:
 
 def is_shared(buffer: SSAValue) -> bool:
     """Whether the threads of a block share a buffer."""
-    space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
-    return isinstance(space, StringAttr) and space.data.partition(".")[0] == SHARED.data
+    return space_of(buffer.type) == SHARED.data
 
 
 def loops_of_axis(root: Operation, axis: str) -> Iterator[ForOp]:
@@ -199,10 +197,10 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
     axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops if loop.extent != 1}
     over_blocks = [loop for loop, axis in axes.items() if axis in BLOCK_AXES]
     outside = [op for op in ancestors(kernel) if isinstance(op, ForOp)]
-    for one, other in combinations(over_blocks, 2):
-        if axes[one] != axes[other] or one.is_ancestor(other):
-            continue
-        for first, second in product(accesses(one), accesses(other)):
+    pairs = [p for p in combinations(over_blocks, 2) if axes[p[0]] == axes[p[1]] and not p[0].is_ancestor(p[1])]
+    found = {loop: accesses(loop) for pair in pairs for loop in pair}
+    for one, other in pairs:
+        for first, second in product(found[one], found[other]):
             writes = first.is_write + second.is_write
             if first.buffer is not second.buffer or not writes:
                 continue
@@ -221,5 +219,4 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
 
 def _is_of_each_block(buffer: SSAValue) -> bool:
     """Whether each block of threads has a buffer of its own: it is in memory of the threads."""
-    space = buffer.type.memory_space if isinstance(buffer.type, MemRefType) else None
-    return isinstance(space, StringAttr) and space.data.partition(".")[0] != "global"
+    return space_of(buffer.type) != "global"

@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    MemRefType,
     StringAttr,
     SymbolRefAttr,
     i64,
@@ -63,6 +64,12 @@ SHARED = StringAttr("shared")
 """Memory space of buffers that the threads of a block share."""
 THREAD_AXES = tuple(f"threadIdx.{dimension}" for dimension in "xyz")
 BLOCK_AXES = tuple(f"blockIdx.{dimension}" for dimension in "xyz")
+
+
+def space_of(type_: Attribute) -> str:
+    """The memory of a buffer type, `global`, `shared` or `local` on GPUs: a tag behind a dot tells nothing of it."""
+    space = type_.memory_space if isinstance(type_, MemRefType) else None
+    return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
 
 @irdl_attr_definition

@@ -13,8 +13,9 @@ from xdsl.dialects.func import FuncOp
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import Expr
-from weft.backends.c_family.memory_ops import access, buffer_type, space_of
+from weft.backends.c_family.memory_ops import access, buffer_type
 from weft.dialects import low_gpu, low_kernel
+from weft.dialects.low_kernel import space_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter, eleme
 from weft.backends.c_family.functions import bind_parameters, new_module_emitter, rules
 from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.kernel_comments import grids_of, kernel_comment
-from weft.backends.c_family.memory_ops import buffer_type, shared_alignment, space_of
+from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
 from weft.backends.c_family.source import Kernel, KernelSource
 from weft.backends.low_modules import contents
 from weft.dialects import low_kernel
+from weft.dialects.low_kernel import space_of
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import MemRefType, NoneAttr, StringAttr
+from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
@@ -20,6 +20,7 @@ from weft.backends.c_family.emitter import element_bytes, root_of
 from weft.backends.c_family.expression import LANE, Expr
 from weft.dialects import low
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_kernel import space_of
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT
 from weft.support.errors import CompileError
 
@@ -47,12 +48,6 @@ def buffer_type(emitter: FunctionEmitter, type_: Attribute, op: Operation) -> tu
 def memory_type(emitter: FunctionEmitter, element: str, op: Operation) -> str:
     """How the elements of a buffer are spelled; an index has 64 bits in memory."""
     return emitter.language.memory_type("idx64" if element == "index" else element, op)
-
-
-def space_of(type_: Attribute) -> str:
-    """`global`, `shared` or `local`: a tag behind a dot says nothing to the compiler."""
-    space = type_.memory_space if isinstance(type_, MemRefType) else None
-    return space.data.partition(".")[0] if isinstance(space, StringAttr) else "global"
 
 
 def _base_and_index(op: Operation, first: int) -> tuple[SSAValue, SSAValue]:
@@ -321,4 +316,4 @@ RULES: Final[Rules] = {
     low.ScatterOp: emit_scatter,
 }
 
-__all__ = ["RULES", "buffer_type", "memory_type", "space_of"]
+__all__ = ["RULES", "buffer_type", "memory_type"]

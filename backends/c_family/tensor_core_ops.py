@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from weft.backends.c_family.memory_ops import space_of
 from weft.dialects import low_tensor_cores
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.low_kernel import space_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value, range_of
-from weft.analysis.dependence import add_domain, buffer_name, undecided
+from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value
+from weft.analysis.dependence import buffer_name, instances_where, undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.replay import leaves_region
-from weft.analysis.sets import NotProved, Point, System, Variable
+from weft.analysis.sets import NotProved, Point
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
@@ -125,16 +125,8 @@ class AnnotateBufferAccess(Primitive):
                 detail = f"which elements of {name} it touches is not known"
                 self.refuse(3, Violation(detail, "not proved"), access.op, subject)
             for beyond in (offset * -1 - 1, offset - size):
-                system = System()
-
-                def naming(value: SSAValue, system: System = system) -> Variable:
-                    system.declare(value, *range_of(value))
-                    return value
-
-                add_domain(system, access.loops, access.conditions, naming)
-                system.positives.append(system.row(beyond, naming))
                 try:
-                    point = system.find_point()
+                    point = instances_where(access, beyond).find_point()
                 except NotProved as error:
                     self.refuse(3, undecided(error), access.op, subject)
                 if point is None:

@@ -169,16 +169,12 @@ class _Reading(MovingPrimitive):
         box: Sequence[Span | None],
     ) -> None:
         """No element of the box is one that is never written."""
-        loops: list[ForOp] = []
         writes = [a for a in found if a.is_write and a.buffer is buffer]
         try:
-            copied, loops = planned_copy(buffer, readers, common, box)
-            element = uncovered_element(copied, writes)
+            with planned_copy(buffer, readers, common, box) as copied:
+                element = uncovered_element(copied, writes)
         except NotProved as error:
             self.refuse(requirement, undecided(error), self.block, block_text(self.block))
-        finally:
-            for new in loops:
-                new.erase()
         if element is not None:
             place = [element[("place", d)] for d in range(len(box))]
             shown = ", ".join(map(str, place))
@@ -413,19 +409,16 @@ class _Writing(Primitive):
 
     def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
         """Why the copy might hold an element that the block has not written in the same iteration or instance."""
-        loops: list[ForOp] = []
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
         try:
-            copied, loops = planned_copy(buffer, (self.block,), common, box)
-            covered = read_is_covered(copied, [*writes, copied], innermost)
-            if covered and not is_temporary(buffer) and left_out(copied):
-                return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
+            with planned_copy(buffer, (self.block,), common, box) as copied:
+                covered = read_is_covered(copied, [*writes, copied], innermost)
+                in_part = covered and not is_temporary(buffer) and left_out(copied)
         except NotProved as error:
             return undecided(error)
-        finally:
-            for new in loops:
-                new.erase()
+        if in_part:
+            return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
         if covered:
             return None
         where = "iteration of a loop around it" if isinstance(common, ForOp) else "instance of the block around"
@@ -543,15 +536,11 @@ class CacheInplace(_Reading):
 
     def _holds_all_copied(self, buffer: SSAValue, scope: Operation, box: Sequence[Span | None]) -> bool:
         """Whether the copies of a box, in all instances of the block around, are surely of all of a parameter."""
-        loops: list[ForOp] = []
         try:
-            copied, loops = planned_copy(buffer, (self.block,), scope, box)
-            return not left_out(copied)
+            with planned_copy(buffer, (self.block,), scope, box) as copied:
+                return not left_out(copied)
         except NotProved:
             return False
-        finally:
-            for new in loops:
-                new.erase()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,7 +30,7 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.replay_search import is_missed
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside, scope_of
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp
 from weft.passes.schedule.moving import domain_from_span, loops_over
@@ -135,14 +136,15 @@ def copy_block(
     return (block if outermost is None else outermost), block, guards
 
 
+@contextmanager
 def planned_copy(
     buffer: SSAValue, blocks: Sequence[BlockOp], common: Operation, box: Sequence[Span | None]
-) -> tuple[Access, list[ForOp]]:
+) -> Generator[Access]:
     """The access to `buffer` of the copy that `copy_block` would make in the body of `common`, a loop or the scope, for
     blocks that access it.
 
-    It runs where guards of all of them that are decided outside of their own loops hold. Also gives the loops that it
-    speaks of, which are in no function: the caller erases them.
+    It runs where guards of all of them that are decided outside of their own loops hold. Its own loops are in no
+    function, and erased at the end. Raises `NotProved`.
     """
     contexts = [Context.around(block).inside(block) for block in blocks]
     known = contexts[0].iterators
@@ -165,7 +167,11 @@ def planned_copy(
         if domain.clipped:
             positives.extend((index, extent - index - 1))
     conditions = Conditions(tuple(positives), exact=first.exact)
-    return Access(common, buffer, tuple(bindings), False, (*outer, *loops), conditions, ()), loops
+    try:
+        yield Access(common, buffer, tuple(bindings), False, (*outer, *loops), conditions, ())
+    finally:
+        for loop in loops:
+            loop.erase()
 
 
 def _value_of(extent: Index) -> SSAValue:

@@ -15,12 +15,12 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Conditions, Context, accesses, range_of
 from weft.analysis.boxes import fills_box_around
-from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, instances_where, is_exact, is_temporary, undecided
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_between, passing_conflict, shared_element
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.replay_search import is_never_written
-from weft.analysis.sets import NotProved, System, Variable
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
@@ -260,16 +260,8 @@ def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
 
 def _may_be_positive(context: Context, index: Index) -> bool:
     """Whether `index`, over loop values, is above 0 in some iteration, as far as known."""
-    system = System()
-
-    def naming(value: SSAValue) -> Variable:
-        system.declare(value, *range_of(value))
-        return value
-
-    add_domain(system, context.loops, context.conditions, naming)
-    system.positives.append(system.row(index - 1, naming))
     try:
-        return not system.is_empty()
+        return not instances_where(context, index - 1).is_empty()
     except NotProved:
         return True
 

@@ -322,7 +322,28 @@ class Reindex(Reindexing):
 
 
 @dataclass(frozen=True)
-class ReindexCacheRead(Reindexing):
+class _ReindexingCache(Reindexing):
+    """What the two have in common whose copy is in another memory scope, at indices that a map gives."""
+
+    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
+    INDEPENDENCE: ClassVar[int] = 7
+    READING: ClassVar[bool]
+
+    block: BlockOp
+    index: int
+    scope: str
+    index_map: AffineMapAttr
+
+    def draft(self) -> ReindexPlan:
+        block, reading = self.block, self.READING
+        found, verb = (buffers_read(block), "reads") if reading else (buffers_written(block), "writes")
+        buffer = pick(self, block, found, self.index, verb)
+        self.require(8, why_not_scope(self.scope), block, block_text(block))
+        return self.draft_of(buffer, reading=reading, scope=self.scope, index_map=self.index_map.data)
+
+
+@dataclass(frozen=True)
+class ReindexCacheRead(_ReindexingCache):
     """A block reads a copy of a buffer in another memory scope, at indices that an index map gives for its iterators.
 
     Requirements:
@@ -354,22 +375,11 @@ class ReindexCacheRead(Reindexing):
 
     NAME: ClassVar[str] = "reindex_cache_read"
     STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheReadOp
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
-    INDEPENDENCE: ClassVar[int] = 7
-
-    block: BlockOp
-    index: int
-    scope: str
-    index_map: AffineMapAttr
-
-    def draft(self) -> ReindexPlan:
-        buffer = pick(self, self.block, buffers_read(self.block), self.index, "reads")
-        self.require(8, why_not_scope(self.scope), self.block, block_text(self.block))
-        return self.draft_of(buffer, reading=True, scope=self.scope, index_map=self.index_map.data)
+    READING: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
-class ReindexCacheWrite(Reindexing):
+class ReindexCacheWrite(_ReindexingCache):
     """A block computes into a copy of the buffer it writes, in another memory scope, at indices that an index map gives
     for its iterators; a new block copies it out.
 
@@ -402,15 +412,4 @@ class ReindexCacheWrite(Reindexing):
 
     NAME: ClassVar[str] = "reindex_cache_write"
     STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheWriteOp
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
-    INDEPENDENCE: ClassVar[int] = 7
-
-    block: BlockOp
-    index: int
-    scope: str
-    index_map: AffineMapAttr
-
-    def draft(self) -> ReindexPlan:
-        buffer = pick(self, self.block, buffers_written(self.block), self.index, "writes")
-        self.require(8, why_not_scope(self.scope), self.block, block_text(self.block))
-        return self.draft_of(buffer, reading=False, scope=self.scope, index_map=self.index_map.data)
+    READING: ClassVar[bool] = False

@@ -188,9 +188,8 @@ class DecomposeReduction(Primitive):
 
     def _require_earlier_kernel(self, outside: Sequence[ForOp], reduced: Sequence[ForOp]) -> None:
         bound = [loop for loop in reduced if axis_of(loop) in (*THREAD_AXES, *BLOCK_AXES) and loop.extent != 1]
-        if not bound or kernel_around(bound[0]) not in outside[:-1]:
+        if not bound or (kernel := kernel_around(bound[0])) not in outside[:-1]:
             return
-        kernel = kernel_around(bound[0])
         detail = f"loop {operation_text(bound[0])} of the reduction is bound to {axis_of(bound[0])}, in the same kernel"
         legal = f"decompose_reduction at %{kernel.induction_variable.name_hint}, or rfactor first"
         self.refuse(8, Violation(detail, legal=legal), bound[0], block_text(self.block))

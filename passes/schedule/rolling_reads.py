@@ -8,7 +8,7 @@ from functools import partial
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses, is_fixed, range_of
-from weft.analysis.dependence import add_domain, buffer_name, evaluate, is_exact, undecided
+from weft.analysis.dependence import add_domain, buffer_name, evaluate, instances_where, is_exact, undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import instance_at, tried
 from weft.analysis.sets import NotProved, Point, System, Variable
@@ -62,14 +62,7 @@ def _really_outside(read: Access, window: Window, point: Point) -> bool:
 
 def _point_where(read: Access, positive: Index) -> Point | None:
     """An instance of a read in which an index is not negative."""
-    system = System()
-
-    def naming(value: SSAValue) -> Variable:
-        system.declare(value, *range_of(value))
-        return value
-
-    add_domain(system, read.loops, read.conditions, naming)
-    system.positives.append(system.row(positive, naming))
+    system = instances_where(read, positive)
     return None if system.is_empty() else system.find_point()
 
 
