@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from weft import script, te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
     from weft.dialects.levels import register_operation
+    from weft.driver.build import build, parse, parse_file
+    from weft.driver.traces import parse_trace, run_trace
     from weft.frontends.script.schedule import Schedule
-    from weft.frontends.te.stage import lower
+    from weft.frontends.stage_schedule import lower
     from weft.interp.interpreter import Interpreter
     from weft.passes.module_functions import (
         function_attributes,
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from weft.support.intrinsics import register_intrinsic, register_lowering
     from weft.support.target import Target
     from weft.support.target_kinds import TargetKind, register_target_kind
-    from weft.tools.building import build, parse, parse_file
-    from weft.tools.traces import parse_trace, run_trace
 
 __all__ = [
     "CompileError",
@@ -98,7 +98,7 @@ _PLACES = {
     "TargetKind": "weft.support.target_kinds",
     "WeftError": "weft.support.errors",
     "assert_structural_equal": "weft.analysis.structural_equality",
-    "build": "weft.tools.building",
+    "build": "weft.driver.build",
     "decisions_of": "weft.schedule.traces",
     "function_attributes": "weft.passes.module_functions",
     "function_names": "weft.passes.module_functions",
@@ -106,11 +106,11 @@ _PLACES = {
     "get_num_threads": "weft.runtime.threads",
     "load": "weft.runtime.export.loaded",
     "lookup": "weft.passes.module_functions",
-    "lower": "weft.frontends.te.stage",
+    "lower": "weft.frontends.stage_schedule",
     "merge": "weft.passes.module_functions",
-    "parse": "weft.tools.building",
-    "parse_file": "weft.tools.building",
-    "parse_trace": "weft.tools.traces",
+    "parse": "weft.driver.build",
+    "parse_file": "weft.driver.build",
+    "parse_trace": "weft.driver.traces",
     "register_func": "weft.runtime.registry",
     "register_intrinsic": "weft.support.intrinsics",
     "register_lowering": "weft.support.intrinsics",
@@ -118,7 +118,7 @@ _PLACES = {
     "register_target_kind": "weft.support.target_kinds",
     "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
     "remove_function": "weft.passes.module_functions",
-    "run_trace": "weft.tools.traces",
+    "run_trace": "weft.driver.traces",
     "set_function_attribute": "weft.passes.module_functions",
     "set_num_threads": "weft.runtime.threads",
     "simplify_trace": "weft.schedule.traces",

@@ -11,10 +11,12 @@ module = te.create_func([A, B, C], name="mm_relu")
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from weft.frontends.te.buffers import decl_buffer
-from weft.frontends.te.expr import Expr, IterVar, Var
-from weft.frontends.te.function import create_func, create_prim_func, create_te_func
-from weft.frontends.te.math import (
+from weft.frontends.create_func import create_func, create_prim_func
+from weft.frontends.stage_schedule import Stage, StageSchedule, create_schedule, thread_axis
+from weft.texpr.buffers import decl_buffer
+from weft.texpr.expr import Expr, IterVar, Var
+from weft.texpr.function import create_te_func
+from weft.texpr.math import (
     abs,
     acos,
     acosh,
@@ -72,12 +74,11 @@ from weft.frontends.te.math import (
     truncdiv,
     truncmod,
 )
-from weft.frontends.te.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
-from weft.frontends.te.stage import Stage, StageSchedule, create_schedule, thread_axis
-from weft.frontends.te.tensor import Tensor, compute, placeholder, size_var, var
+from weft.texpr.reductions import all, any, argmax, argmin, comm_reducer, max, min, prod, reduce_axis, sum
+from weft.texpr.tensor import Tensor, compute, placeholder, size_var, var
 
 if TYPE_CHECKING:
-    from weft.frontends.te import ops
+    from weft.texpr import ops
 
 __all__ = [
     "Expr",
@@ -168,5 +169,5 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "ops":  # many modules, imported when they are first used
-        return import_module("weft.frontends.te.ops")
+        return import_module("weft.texpr.ops")
     raise AttributeError(f"module 'weft.te' has no attribute '{name}'")

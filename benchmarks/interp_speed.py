@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.arguments import random_arguments
 from weft.interp.interpreter import Interpreter
-from weft.tools.parsing import parse_text
 
 CALLS = 3
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.driver.build import build
+from weft.driver.programs import read_program
 from weft.interp.interpreter import Interpreter
 from weft.support.target import Target
-from weft.tools.building import build
-from weft.tools.programs import read_program
 
 FILE = Path(__file__).with_name("mm_relu.mlir")
 N = 128

@@ -1,1 +1,1 @@
-"""The Python `Schedule`, traces, sampling and default schedules."""
+"""The Python `Schedule`, traces and sampling."""

@@ -1,1 +1,1 @@
-"""Command-line tools and weft's xDSL universe."""
+"""The commands `weft` and `weft-opt`."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from weft.driver.build import lower_to_low
+from weft.driver.programs import read_program
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
-from weft.tools.building import lower_to_low
 from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
-from weft.tools.programs import read_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from weft.driver.build import LoweringOptions
 from weft.passes.insertion import parse_insertions
-from weft.tools.building import LoweringOptions
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:

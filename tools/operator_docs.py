@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 
-from weft.frontends.te import ops
 from weft.support.errors import InternalError
+from weft.texpr import ops
 
 _HEAD = """# Operators
 
-Generated from the docstrings in `frontends/te/ops/` by `python -m weft.tools.operator_docs`.
+Generated from the docstrings in `texpr/ops/` by `python -m weft.tools.operator_docs`.
 
 `te.ops` has functions from tensors to tensors, to be used beside `te.compute` and scheduled like it:
 

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from weft.driver.build import build, lower_to_tir
+from weft.driver.programs import choose_function, functions_of, read_program, schedules_of
 from weft.interp.interpreter import Interpreter
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, make_arguments, write_npy
-from weft.tools.building import build, lower_to_tir
 from weft.tools.comparison import compare
 from weft.tools.cost import Work, work_of
 from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
-from weft.tools.programs import choose_function, functions_of, read_program, schedules_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

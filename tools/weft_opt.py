@@ -19,6 +19,8 @@ from xdsl.passes import PassPipeline
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from weft.driver.parsing import decode_text, parse_text
+from weft.driver.verify import verify_module
 from weft.passes.insertion import PassSequence, run_pass
 from weft.passes.pipeline_text import parse_pipeline_text
 from weft.support.errors import CompileError, WeftError, did_you_mean
@@ -26,9 +28,7 @@ from weft.support.files import write_output
 from weft.support.locations import remember_text
 from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import FAILURE, message_of, run_tool
-from weft.tools.parsing import decode_text, parse_text
 from weft.tools.printing import ScopedMLIRTarget, text_of
-from weft.tools.verify import verify_module
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass

@@ -25,10 +25,10 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from weft.dialects.low import LOW
 from weft.dialects.sched import SCHED
 from weft.dialects.tir import TIR
-from weft.frontends.te.expr import Const
 from weft.support.bits_parser import BitsParser
 from weft.support.errors import CompileError
 from weft.support.names import string_text
+from weft.texpr.expr import Const
 
 
 class AttributeText(str):

@@ -16,9 +16,9 @@ from weft.frontends.script.raising import Raiser
 from weft.frontends.script.shadow import Shadow
 from weft.frontends.script.text import expr_text, index_text, range_text
 from weft.frontends.script.values import Buffer, Leaf, Symbol, static_extent
-from weft.frontends.te.expr import Const, Expr, compare
-from weft.frontends.te.operators import Predicate
 from weft.support.errors import CompileError
+from weft.texpr.expr import Const, Expr, compare
+from weft.texpr.operators import Predicate
 
 
 @dataclass

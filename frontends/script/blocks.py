@@ -18,9 +18,9 @@ from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.python_rules import both, shown
 from weft.frontends.script.regions import region_of
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf
-from weft.frontends.te.expr import Binary, Compare, Const, Expr, as_expr, binary
-from weft.frontends.te.operators import BinaryKind, Predicate
-from weft.frontends.te.shapes import as_index
+from weft.texpr.expr import Binary, Compare, Const, Expr, as_expr, binary
+from weft.texpr.operators import BinaryKind, Predicate
+from weft.texpr.shapes import as_index
 
 _KINDS = {"S": SPATIAL, "R": REDUCE}
 

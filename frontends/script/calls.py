@@ -22,9 +22,9 @@ from weft.frontends.script.regions import stored_box
 from weft.frontends.script.text import number_text
 from weft.frontends.script.values import Buffer, Opaque, Pointer, Symbol
 from weft.frontends.script.views import FlatView
-from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import Const, as_expr
-from weft.frontends.te.operators import as_number
+from weft.texpr.dtypes import type_of
+from weft.texpr.expr import Const, as_expr
+from weft.texpr.operators import as_number
 
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's words and numbers for access; "w" says nothing about reading."""

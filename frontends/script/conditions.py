@@ -11,8 +11,8 @@ from xdsl.ir import Block
 from weft.frontends.script import tir
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Buffer, Leaf, hint_of
-from weft.frontends.te.expr import Const, Expr, default_number
-from weft.frontends.te.operators import as_number
+from weft.texpr.expr import Const, Expr, default_number
+from weft.texpr.operators import as_number
 
 
 class ConditionParser(StatementPartParser):

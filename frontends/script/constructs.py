@@ -10,11 +10,11 @@ from types import ModuleType
 from typing import NoReturn
 
 from weft.dialects.element_types import TYPES
-from weft.frontends.te.dtypes import checked_dtype
-from weft.frontends.te.expr import Const, Expr, as_expr, cast_to, number_as
-from weft.frontends.te.operators import as_number
-from weft.frontends.te.places import error
 from weft.support.errors import CompileError, did_you_mean
+from weft.texpr.dtypes import checked_dtype
+from weft.texpr.expr import Const, Expr, as_expr, cast_to, number_as
+from weft.texpr.operators import as_number
+from weft.texpr.places import error
 
 
 @dataclass(frozen=True)

@@ -38,11 +38,11 @@ from weft.frontends.script.values import (
     same_index,
     static_extent,
 )
-from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.emit import ElementEmitter
-from weft.frontends.te.expr import Binary, Cast, Const, Expr
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
+from weft.texpr.dtypes import type_of
+from weft.texpr.emit import ElementEmitter
+from weft.texpr.expr import Binary, Cast, Const, Expr
 
 _INDEX = IndexType()
 

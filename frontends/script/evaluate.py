@@ -33,10 +33,10 @@ from weft.frontends.script.python_rules import (
 )
 from weft.frontends.script.source import Positioned, Source
 from weft.frontends.script.values import Buffer, BufferLoad, Symbol
-from weft.frontends.te.expr import Const, Expr, as_expr, number_as
-from weft.frontends.te.operators import BinaryKind, as_number
-from weft.frontends.te.shapes import as_index
 from weft.support.errors import CompileError, did_you_mean
+from weft.texpr.expr import Const, Expr, as_expr, number_as
+from weft.texpr.operators import BinaryKind, as_number
+from weft.texpr.shapes import as_index
 
 
 class Evaluator:

@@ -27,12 +27,12 @@ from weft.frontends.script.regions import box_of
 from weft.frontends.script.source import Positioned, Source, free_names
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
 from weft.frontends.script.views import FlatView, RegionView, strides_in
-from weft.frontends.te.dtypes import type_of
-from weft.frontends.te.expr import Const, Expr
-from weft.frontends.te.operators import as_number
-from weft.frontends.te.shapes import items
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
+from weft.texpr.dtypes import type_of
+from weft.texpr.expr import Const, Expr
+from weft.texpr.operators import as_number
+from weft.texpr.shapes import items
 
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"

@@ -30,9 +30,9 @@ from weft.frontends.script.shadow import Restart, Shadow
 from weft.frontends.script.statement_printer import StatementPrinter
 from weft.frontends.script.text import expr_text, index_text
 from weft.frontends.script.values import Leaf
-from weft.frontends.te.expr import Expr
 from weft.support.errors import CompileError
 from weft.support.names import string_text
+from weft.texpr.expr import Expr
 
 _LONGEST = 64
 """How many ops an assignment may take, so that the search for the longest one stays short."""

@@ -19,9 +19,9 @@ from weft.frontends.script.raising import Raiser
 from weft.frontends.script.shadow import Restart, Shadow
 from weft.frontends.script.text import shape_text
 from weft.frontends.script.values import Buffer, Symbol, is_scalar
-from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import Expr
 from weft.support.names import string_text
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Expr
 
 
 def is_plain_buffer(type: Attribute) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from weft.frontends.te.expr import Expr
+from weft.texpr.expr import Expr
 
 MOST_BITS = 4096
 """Of an integer."""

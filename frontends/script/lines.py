@@ -16,8 +16,8 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.frontends.script.attributes import attributes_text
 from weft.frontends.script.text import expr_text, index_text, pointer_text
 from weft.frontends.script.values import Buffer, Opaque, Pointer
-from weft.frontends.te.expr import Expr
 from weft.support.names import string_text
+from weft.texpr.expr import Expr
 
 Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
 """An argument of a call."""

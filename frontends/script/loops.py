@@ -15,8 +15,8 @@ from weft.frontends.script.attributes import to_attributes
 from weft.frontends.script.constructs import Construct
 from weft.frontends.script.part_parser import StatementPartParser
 from weft.frontends.script.values import Leaf
-from weft.frontends.te.expr import Const, Expr, as_expr, binary
-from weft.frontends.te.operators import BinaryKind
+from weft.texpr.expr import Const, Expr, as_expr, binary
+from weft.texpr.operators import BinaryKind
 
 _LOOPS: Mapping[Construct, LoopKind] = {
     tir.serial: LoopKind.SERIAL,

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from weft.frontends.script import ir, tir
 from weft.frontends.script.constructs import Construct, DType, Namespace
 from weft.frontends.script.values import Buffer, Leaf, Symbol, reads
-from weft.frontends.te.dtypes import is_integer
-from weft.frontends.te.expr import Const, Expr, Select, as_expr, binary, cast_to
-from weft.frontends.te.operators import BinaryKind
+from weft.texpr.dtypes import is_integer
+from weft.texpr.expr import Const, Expr, Select, as_expr, binary, cast_to
+from weft.texpr.operators import BinaryKind
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
     ast.Add: operator.add,

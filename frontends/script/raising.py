@@ -21,17 +21,17 @@ from weft.analysis.structural_equality import scalar_constant
 from weft.dialects.index_map import negated
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Pointer, Stride, Symbol, is_scalar
-from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import Cast, Const, Expr, Select, binary, cast_to, compare, unary, unified
-from weft.frontends.te.operators import BinaryKind, Predicate
-from weft.frontends.te.scalar_ops import (
+from weft.support.errors import CompileError
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Cast, Const, Expr, Select, binary, cast_to, compare, unary, unified
+from weft.texpr.operators import BinaryKind, Predicate
+from weft.texpr.scalar_ops import (
     FLOAT_BINARY,
     FLOAT_PREDICATES,
     FUNCTIONS,
     INTEGER_BINARY,
     INTEGER_PREDICATES,
 )
-from weft.support.errors import CompileError
 
 _BINARY = {op: kind for kinds in (INTEGER_BINARY, FLOAT_BINARY) for kind, op in kinds.items()}
 _UNARY = {op: name for name, op in FUNCTIONS.items()} | {AbsFOp: "abs", AbsIOp: "abs"}

@@ -7,8 +7,8 @@ from typing import cast
 
 from weft.frontends.script.evaluate import Evaluator
 from weft.frontends.script.values import Buffer, Leaf, Symbol, same_index
-from weft.frontends.te.expr import Binary, Const, Expr, as_expr
-from weft.frontends.te.operators import BinaryKind
+from weft.texpr.expr import Binary, Const, Expr, as_expr
+from weft.texpr.operators import BinaryKind
 
 
 def box_of(evaluator: Evaluator, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:

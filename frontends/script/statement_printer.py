@@ -23,10 +23,10 @@ from weft.frontends.script.raising import NotRaised, Raiser
 from weft.frontends.script.shadow import Shadow
 from weft.frontends.script.text import element_text, expr_text, shape_text
 from weft.frontends.script.values import Buffer, Leaf, Opaque, Pointer, Symbol, is_scalar
-from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import Const, Expr
 from weft.support.errors import CompileError
 from weft.support.names import string_text
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Const, Expr
 
 
 class _Filled(ast.NodeTransformer):

@@ -20,10 +20,10 @@ from weft.frontends.script.loops import LoopParser
 from weft.frontends.script.python_rules import shown
 from weft.frontends.script.source import Positioned
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
-from weft.frontends.te.expr import Compare, Const, Expr
-from weft.frontends.te.facts import RELATIONS, TURNED
-from weft.frontends.te.operators import as_number
 from weft.support.errors import CompileError
+from weft.texpr.expr import Compare, Const, Expr
+from weft.texpr.facts import RELATIONS, TURNED
+from weft.texpr.operators import as_number
 
 
 class StatementParser:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Pointer, Stride, Symbol, reads
-from weft.frontends.te.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary
-from weft.frontends.te.operators import SYMBOLS, BinaryKind
 from weft.support.errors import InternalError
+from weft.texpr.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary
+from weft.texpr.operators import SYMBOLS, BinaryKind
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
 """How tightly Python's operators bind, from loose to tight."""

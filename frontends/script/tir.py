@@ -20,9 +20,9 @@ from weft.frontends.script.constructs import (
     dtype_of,
 )
 from weft.frontends.script.decorators import prim_func
-from weft.frontends.te import math as _math
-from weft.frontends.te.expr import Expr, ExprLike, as_expr, binary, compare
-from weft.frontends.te.math import (
+from weft.texpr import math as _math
+from weft.texpr.expr import Expr, ExprLike, as_expr, binary, compare
+from weft.texpr.math import (
     abs,
     acos,
     acosh,
@@ -68,7 +68,7 @@ from weft.frontends.te.math import (
     truncdiv,
     truncmod,
 )
-from weft.frontends.te.operators import BinaryKind, Predicate
+from weft.texpr.operators import BinaryKind, Predicate
 
 # Types of parameters, and dtypes
 

@@ -10,12 +10,12 @@ from xdsl.dialects.builtin import IndexType, MemRefType, StringAttr
 from xdsl.ir import Attribute, SSAValue
 
 from weft.dialects.element_types import TYPES
-from weft.frontends.te.dtypes import name_of
-from weft.frontends.te.expr import Binary, Const, Expr, nested
-from weft.frontends.te.operators import Number
-from weft.frontends.te.shapes import value_name
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Binary, Const, Expr, nested
+from weft.texpr.operators import Number
+from weft.texpr.shapes import value_name
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 from weft.dialects.strides import strides_of
 from weft.frontends.script.values import Buffer, Stride, same_index
-from weft.frontends.te.expr import Binary, Const, Expr, binary
-from weft.frontends.te.operators import BinaryKind
+from weft.texpr.expr import Binary, Const, Expr, binary
+from weft.texpr.operators import BinaryKind
 
 
 class FlatView(Buffer):

@@ -9,8 +9,8 @@ from checking import check
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
+from weft.autoschedule.scheduling import apply_default_schedule
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.schedule.defaults.scheduling import apply_default_schedule
 from weft.support.errors import CompileError
 from weft.support.target import Target
 

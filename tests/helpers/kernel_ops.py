@@ -12,9 +12,9 @@ from weft.backends.c_family.source import KernelSource
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessAttr
 from weft.dialects.low_kernel import ARG_ACCESS, KERNEL, KernelAttr
+from weft.driver.parsing import parse_text
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
 
 
 def kernel_source(records: Sequence[RecordedOp], target: Target) -> KernelSource:

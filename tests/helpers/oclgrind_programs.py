@@ -33,10 +33,10 @@ from xdsl.ir import Operation  # noqa: E402
 
 from weft.dialects.low_gpu import AtomicOp, BarrierOp  # noqa: E402
 from weft.dialects.low_kernel import kernel_of  # noqa: E402
+from weft.driver.build import lower_to_tir  # noqa: E402
 from weft.passes.lower_tir_to_low import lower_tir_to_low  # noqa: E402
 from weft.runtime.gpu_build import load_gpu_module  # noqa: E402
 from weft.support.target import Target  # noqa: E402
-from weft.tools.building import lower_to_tir  # noqa: E402
 
 TARGET = Target.parse("opencl -device=oclgrind -opt-level=0")
 SIZES = (19, 21, 13, 7)

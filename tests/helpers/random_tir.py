@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
-from weft.tools.parsing import parse_text
+from weft.driver.parsing import parse_text
 
 SIZE = 6
 SYMBOL_VALUES = (0, 1, 2, 3, 4)

@@ -21,11 +21,11 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.dialects.low_gpu import AtomicOp
+from weft.driver.build import lower_to_tir
 from weft.interp.compare import compare_modules
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.support.errors import CompileError
-from weft.tools.building import lower_to_tir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))

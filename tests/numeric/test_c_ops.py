@@ -13,7 +13,7 @@ from recorded_ops import RecordedOp, recorded_ops
 from xdsl.context import Context
 from xdsl.universe import Universe
 
-from weft.tools.parsing import parse_text
+from weft.driver.parsing import parse_text
 
 PRECISION = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-21, "f64": 2.0**-50}
 

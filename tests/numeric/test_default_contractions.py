@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.schedule.defaults.contraction import ContractionRule
-from weft.schedule.defaults.matvec import MatrixVectorRule
+from weft.autoschedule.contraction import ContractionRule
+from weft.autoschedule.matvec import MatrixVectorRule
 from weft.support.target import Target
 
 ONE_THREAD = "llvm -num-threads=1"

@@ -10,11 +10,11 @@ import pytest
 
 import weft
 from weft import te
-from weft.schedule.defaults.convolution import DirectConvolutionRule
-from weft.schedule.defaults.filter_convolution import FilterConvolutionRule
-from weft.schedule.defaults.packed_convolution import PackedConvolutionRule
-from weft.schedule.defaults.rules import Rule
-from weft.schedule.defaults.scheduling import apply_default_schedule
+from weft.autoschedule.convolution import DirectConvolutionRule
+from weft.autoschedule.filter_convolution import FilterConvolutionRule
+from weft.autoschedule.packed_convolution import PackedConvolutionRule
+from weft.autoschedule.rules import Rule
+from weft.autoschedule.scheduling import apply_default_schedule
 from weft.support.target import Target
 
 CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))

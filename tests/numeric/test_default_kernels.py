@@ -13,12 +13,12 @@ from xdsl.context import Context
 
 import weft
 from weft import te
+from weft.autoschedule.scheduling import apply_default_schedule
+from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.schedule.defaults.scheduling import apply_default_schedule
 from weft.support.target import Target
 from weft.te import ops
-from weft.tools.building import lower_to_tir
 
 BORDER, ONE = ((1, 1), (1, 1)), (1, 1)
 Extent = Any

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
+from weft.autoschedule.dot_products import DotProductRule
 from weft.interp.compare import compare_modules
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.schedule.defaults.dot_products import DotProductRule
 from weft.support.target import Target
 from weft.te import ops
 

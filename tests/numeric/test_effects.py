@@ -18,18 +18,18 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 import weft
 from weft import Schedule, te
 from weft.analysis.accesses import WORLD, accesses
+from weft.autoschedule.default_schedule import DefaultSchedulePass
 from weft.dialects.effects import effects_of, op_name
 from weft.dialects.levels import unregister_operation
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.compare import Reference, compare_modules
 from weft.interp.intrinsics import recorded_calls
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.schedule.registry import PRIMITIVES
-from weft.schedule.defaults.default_schedule import DefaultSchedulePass
 from weft.support.errors import ScheduleError
 from weft.support.intrinsics import register_intrinsic, register_lowering, unregister_intrinsic
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 OPAQUE = (
     r"calls @seen, which may have effects \(registered with pure=False\)(.|\n)*legal: .*register_intrinsic\(..., pure"

@@ -6,14 +6,14 @@ from ulps import BOUNDS, DTYPES, EXACT, WIDE, WIDER, Array, errors, function_tex
 from xdsl.dialects import arith
 
 from weft.dialects.low import ORDERED
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.compare import Reference
 from weft.interp.interpreter import Interpreter
 from weft.passes.low.low_expand_math import FORMULAS, LowExpandMathPass
 from weft.runtime.build import load_low_module
 from weft.runtime.library import Library
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 COUNT = 1 << 17
 

@@ -19,10 +19,10 @@ import weft
 from weft import te
 from weft.dialects.low_gpu import AsyncCopyOp, BarrierOp
 from weft.dialects.low_kernel import kernel_of
+from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.tools.building import lower_to_tir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 

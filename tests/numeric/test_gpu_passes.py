@@ -14,9 +14,9 @@ from xdsl.context import Context
 
 import weft
 from weft import te
+from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
 from weft.passes.pipelines import kernels_to_low
-from weft.tools.building import lower_to_tir
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,6 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
 from weft.interp.rounding import round_bf16
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
@@ -18,8 +20,6 @@ from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.build import load_low_module
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 Array = NDArray[Any]
 random = np.random.default_rng(1)

@@ -11,6 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.graph.graph_bind_params import bind_params
@@ -23,8 +25,6 @@ from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.build import load_low_module
 from weft.support.registry import register_func, unregister_func
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 Array = NDArray[Any]
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -8,8 +8,8 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.interpreter import Interpreter
-from weft.tools.parsing import parse_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

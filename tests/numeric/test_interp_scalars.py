@@ -10,12 +10,12 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.rounding import round_bf16, round_f16, round_f32
 from weft.interp.scalar_functions import int_to_double
 from weft.interp.values import narrow, round_array, widen
-from weft.tools.parsing import parse_text
 
 DTYPES = {
     "f64": np.float64,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
+from weft.driver.build import parse
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.build import load_low_module
 from weft.support.target import Target
-from weft.tools.building import parse
 
 PROGRAM = """
 func.func @f(%A: memref<128xf32>, %n: index) {{

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.rounding import round_bf16
 from weft.runtime.build import load_low_module
 from weft.runtime.library import Library
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 Array = NDArray[Any]
 HOST = Target("llvm")

@@ -9,11 +9,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.compare import ORDERS, Reference
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.pipelines import tir_to_low
 from weft.passes.verify_level import verify_level
-from weft.tools.parsing import parse_text
 
 
 def context() -> Context:

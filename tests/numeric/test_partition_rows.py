@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.dialects.traversal import operations_in
-from weft.frontends.te.ops import conv2d
 from weft.interp.interpreter import Interpreter
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
+from weft.texpr.ops import conv2d
 
 TEXT = Path(__file__).resolve().parents[1] / "filecheck" / "tir" / "partition-loops-rows.mlir"
 

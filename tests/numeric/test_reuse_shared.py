@@ -19,13 +19,13 @@ from weft import te
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low_gpu import BarrierOp
 from weft.dialects.low_kernel import SHARED
+from weft.driver.build import lower_to_tir
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.passes.pipelines import kernels_to_low
 from weft.passes.tir import tir_reuse_shared
 from weft.support.errors import ScheduleError
-from weft.tools.building import lower_to_tir
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "gpu"
 sys.path.insert(0, str(EXAMPLES))

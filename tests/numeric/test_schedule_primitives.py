@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import Schedule
 from weft.dialects import sched
+from weft.driver.verify import verify_module
 from weft.interp.compare import Reference
 from weft.passes.verify_level import verify_level
-from weft.tools.verify import verify_module
 
 ORDERS = ("forward", "reversed", "shuffled", "interleaved")
 Steps = Callable[[Schedule], object]

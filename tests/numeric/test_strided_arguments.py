@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import weft
+from weft.driver.programs import context
 from weft.interp.compare import compare_modules
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.arguments import bind_arguments
-from weft.tools.programs import context
 
 ADD = """
 func.func @add(%A: TA, %B: TB, %C: TC) {

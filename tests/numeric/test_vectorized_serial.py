@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
+from weft.driver.build import build, parse
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
-from weft.tools.building import build, parse
 
 PANELS = """
 func.func @f(%B: memref<3x{columns}xf32>, %P: memref<{panels}x3x{width}xf32>) {{

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from weft.frontends.te.tensor import Tensor, placeholder
 from weft.support.errors import CompileError
 from weft.support.target import Target
+from weft.texpr.tensor import Tensor, placeholder
 from weft.tools.bench import child, ladder, ops, ops_command, peers
 from weft.tools.bench.arrays import ALIGNMENT, empty, random
 from weft.tools.bench.contender import Array, Contender, WrongResult, check

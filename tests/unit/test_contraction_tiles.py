@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.contraction_tiles import (
+from weft.autoschedule.contraction_tiles import (
     balance,
     cache_for_panels,
     depth_of_panels,
@@ -12,7 +12,7 @@ from weft.schedule.defaults.contraction_tiles import (
     product,
     register_tile,
 )
-from weft.schedule.defaults.register_tile import RegisterTile
+from weft.autoschedule.register_tile import RegisterTile
 
 
 @pytest.mark.parametrize(

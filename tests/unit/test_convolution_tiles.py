@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from weft.schedule.defaults.convolution_tiles import even_part, filter_tile, pieces_for, row_tile, strip_rows, tile_for
-from weft.schedule.defaults.register_tile import RegisterTile, used
+from weft.autoschedule.convolution_tiles import even_part, filter_tile, pieces_for, row_tile, strip_rows, tile_for
+from weft.autoschedule.register_tile import RegisterTile, used
 
 
 @pytest.mark.parametrize("registers", [16, 32])

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.dialects.graph import GRAPH, ConstantOp, dense_value
 from weft.dialects.graph_ops import OPERATIONS, GraphOp, MatmulOp
 from weft.dialects.graph_shapes import ShapeError
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
 from weft.interp.registry import call_rule
 from weft.passes.graph.graph_bind_params import bind_params, load_arrays
 from weft.passes.graph.legalize_rules import RULES
 from weft.support.errors import CompileError
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 LINEAR = """
 func.func @main(

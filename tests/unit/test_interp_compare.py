@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.arguments import random_arguments
 from weft.interp.compare import Mismatch, Reference, Skipped, compare_modules, outputs_equal
 from weft.interp.errors import InterpreterError
@@ -16,7 +17,6 @@ from weft.interp.shapes import ConcreteShapes
 from weft.interp.validate import Validator
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.support.errors import CompileError
-from weft.tools.parsing import parse_text
 
 
 def parse(text: str) -> ModuleOp:

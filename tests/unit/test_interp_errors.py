@@ -8,10 +8,10 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.support.errors import CompileError
-from weft.tools.parsing import parse_text
 
 
 def interpreter(text: str, **options: Any) -> Interpreter:

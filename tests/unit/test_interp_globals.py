@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
 from weft.interp.signature import Signature
 from weft.support.errors import CompileError
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
 
 PROGRAM = """
 "memref.global"() <{sym_name = "k", type = memref<2xf32>, initial_value = dense<[3.0, 4.0]> : tensor<2xf32>,

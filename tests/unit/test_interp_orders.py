@@ -7,8 +7,8 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import Universe
 
+from weft.driver.parsing import parse_text
 from weft.interp.interpreter import Interpreter
-from weft.tools.parsing import parse_text
 
 ORDERS = ("forward", "reversed", "shuffled", "interleaved")
 

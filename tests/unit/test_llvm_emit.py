@@ -16,11 +16,11 @@ from weft.backends.llvm.types import value_type
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import LOW
 from weft.dialects.tir import ForOp
+from weft.driver.parsing import parse_text
 from weft.runtime.build import load_low_module, signature_of
 from weft.runtime.signature import ArraySpec, ScalarSpec
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
-from weft.tools.parsing import parse_text
 
 HOST = Target("llvm")
 

@@ -9,10 +9,10 @@ from types import FrameType
 import pytest
 
 from weft import te
-from weft.schedule.defaults import inlining
+from weft.autoschedule import inlining
+from weft.driver.build import LoweringOptions, lower_to_low
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
-from weft.tools.building import LoweringOptions, lower_to_low
 
 SHAPE = (16, 8)
 TARGET = Target("llvm", cpu="haswell", triple="x86_64-unknown-linux-gnu")

@@ -18,9 +18,9 @@ from xdsl.traits import Pure
 
 import weft
 from weft.dialects.levels import unregister_operation
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context
-from weft.tools.verify import verify_module
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context
+from weft.driver.verify import verify_module
 
 TEXT = """
 func.func @f(%A: memref<8xf32>, %B: memref<8xf32>) {

@@ -14,8 +14,8 @@ from xdsl.ir.affine import AffineExpr
 
 import weft
 from weft import te
-from weft.frontends.te.emit import ElementEmitter
 from weft.support.errors import CompileError
+from weft.texpr.emit import ElementEmitter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

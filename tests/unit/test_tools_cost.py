@@ -2,10 +2,10 @@
 
 from xdsl.dialects.builtin import ModuleOp
 
+from weft.driver.parsing import parse_text
+from weft.driver.programs import context, functions_of
+from weft.driver.verify import verify_module
 from weft.tools.cost import Work, work_of
-from weft.tools.parsing import parse_text
-from weft.tools.programs import context, functions_of
-from weft.tools.verify import verify_module
 
 
 def module_of(text: str) -> ModuleOp:

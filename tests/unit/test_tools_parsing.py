@@ -9,11 +9,11 @@ import pytest
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FileLineColLoc, UnknownLoc
 
 import weft
+from weft.driver.parsing import decode_text, parse_text
+from weft.driver.programs import context
+from weft.driver.verify import verify_module
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation, location_of, remember_text, render_source_line
-from weft.tools.parsing import decode_text, parse_text
-from weft.tools.programs import context
-from weft.tools.verify import verify_module
 
 ROOT = Path(__file__).parents[2]
 TOKEN = re.compile(r'\s+|"[^"]*"|[%@^!#]?[\w.$-]+|.', re.DOTALL)

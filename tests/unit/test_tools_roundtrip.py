@@ -6,9 +6,9 @@ import pytest
 from xdsl.context import Context
 from xdsl.universe import XDSL_UNIVERSE
 
-from weft.tools.parsing import parse_text
+from weft.driver.parsing import parse_text
+from weft.driver.universe import WEFT_UNIVERSE
 from weft.tools.printing import text_of
-from weft.tools.universe import WEFT_UNIVERSE
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.mlir"))
 

@@ -9,11 +9,11 @@ from xdsl.dialects.arith import AddfOp, SubfOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.rewriter import Rewriter
 
+from weft.driver.build import build
 from weft.runtime.library import Library
 from weft.support.errors import CompileError, ScheduleError
 from weft.support.target import Target
 from weft.tools import run_command
-from weft.tools.building import build
 from weft.tools.weft_cli import execute
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

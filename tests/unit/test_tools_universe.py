@@ -12,9 +12,9 @@ from xdsl.targets import get_all_targets
 from xdsl.transforms import get_all_passes
 from xdsl.utils.target import Target
 
+from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
 from weft.passes.schedule.primitive_passes import pass_name
 from weft.passes.schedule.registry import PRIMITIVES
-from weft.tools.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
 
 ROOT = Path(__file__).parents[2]
 CARRY_NO_DIALECT = {"apply-schedule", "default-schedule", "verify-level"}
@@ -60,7 +60,7 @@ def test_every_pass_and_target_is_in_the_tables() -> None:
     generated = {place for place in PASSES.values() if place.startswith("weft.passes.schedule.primitive_passes:")}
     assert len(generated) == len(PRIMITIVES)
     assert {pass_name(primitive) for primitive in PRIMITIVES} <= set(PASSES)
-    assert classes_in("passes") | classes_in("schedule") == set(PASSES.values()) - generated
+    assert classes_in("passes") | classes_in("schedule") | classes_in("autoschedule") == set(PASSES.values()) - generated
     assert classes_in("backends") | classes_in("runtime") == set(TARGETS.values())
 
 

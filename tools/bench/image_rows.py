@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.te.ops import conv2d, depthwise_conv2d
-from weft.frontends.te.tensor import Tensor, placeholder
+from weft.texpr.ops import conv2d, depthwise_conv2d
+from weft.texpr.tensor import Tensor, placeholder
 from weft.tools.bench import by_hand_images
 from weft.tools.bench.contender import Array
 from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.driver.build import build
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 from weft.tools.bench.arrays import empty, random
@@ -14,7 +15,6 @@ from weft.tools.bench.contender import Array, Contender, check
 from weft.tools.bench.ladder_steps import STEPS, Step, matmul
 from weft.tools.bench.peaks import PeakMeter
 from weft.tools.bench.rounds import take_turns
-from weft.tools.building import build
 
 NUMPY = "NumPy"
 BUDGET = 1.5

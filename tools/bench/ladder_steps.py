@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir.affine import AffineExpr
 
-from weft.frontends.te.expr import Expr
-from weft.frontends.te.function import create_func
-from weft.frontends.te.reductions import reduce_axis
-from weft.frontends.te.reductions import sum as sum_over
-from weft.frontends.te.tensor import compute, placeholder
+from weft.frontends.create_func import create_func
 from weft.schedule.schedule import BlockHandle, LoopHandle, Schedule
 from weft.support.target import Target
+from weft.texpr.expr import Expr
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.tensor import compute, placeholder
 
 TILE = 32
 """Rows and columns of a tile: two tiles of float32 fill a quarter of a first-level cache of 32 KiB."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.te.ops import add, layer_norm, relu, softmax
-from weft.frontends.te.ops import sum as sum_of
-from weft.frontends.te.tensor import Tensor, placeholder
+from weft.texpr.ops import add, layer_norm, relu, softmax
+from weft.texpr.ops import sum as sum_of
+from weft.texpr.tensor import Tensor, placeholder
 from weft.tools.bench import by_hand_memory
 from weft.tools.bench.arrays import tensor
 from weft.tools.bench.contender import Array

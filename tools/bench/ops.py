@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.frontends.te.function import create_func
+from weft.driver.build import build
+from weft.frontends.create_func import create_func
 from weft.runtime.library import Function
 from weft.schedule.schedule import Schedule
 from weft.support.errors import WeftError
@@ -21,7 +22,6 @@ from weft.tools.bench.peers import peers_of
 from weft.tools.bench.problem import STATIC, Problem
 from weft.tools.bench.problems import problems
 from weft.tools.bench.rounds import PAUSE, take_turns
-from weft.tools.building import build
 
 DEFAULT, BY_HAND = "weft", "weft, by hand"
 """weft with its default schedule, and with one that is given."""

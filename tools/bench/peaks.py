@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.frontends.te.expr import Expr
-from weft.frontends.te.function import create_func
-from weft.frontends.te.reductions import reduce_axis
-from weft.frontends.te.reductions import sum as sum_over
-from weft.frontends.te.tensor import compute, placeholder
+from weft.driver.build import build, parse
+from weft.frontends.create_func import create_func
 from weft.runtime.library import Library
 from weft.schedule.schedule import Schedule
 from weft.support.errors import CompileError
 from weft.support.target import Target
+from weft.texpr.expr import Expr
+from weft.texpr.reductions import reduce_axis
+from weft.texpr.reductions import sum as sum_over
+from weft.texpr.tensor import compute, placeholder
 from weft.tools.bench.arrays import aligned, empty
-from weft.tools.building import build, parse
 
 MEMORY_KINDS = ("read", "copy", "triad")
 FLOPS_PER_CHAIN = 400_000

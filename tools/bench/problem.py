@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from weft.frontends.te.tensor import Tensor
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
+from weft.texpr.tensor import Tensor
 from weft.tools.bench.contender import Array
 
 NUMPY, TORCH, ONNX = "NumPy", "PyTorch", "onnxruntime"

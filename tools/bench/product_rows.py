@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.frontends.te.ops import add, batch_matmul, matmul, relu
-from weft.frontends.te.tensor import Tensor, placeholder, size_var
+from weft.texpr.ops import add, batch_matmul, matmul, relu
+from weft.texpr.tensor import Tensor, placeholder, size_var
 from weft.tools.bench import by_hand_products
 from weft.tools.bench.arrays import tensor
 from weft.tools.bench.contender import Array

@@ -1,0 +1,321 @@
+"""Default schedule of convolutions that read their input in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i1
+
+from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
+from weft.analysis.structure import buffers_written
+from weft.autoschedule.contraction import fuse_consumers
+from weft.autoschedule.convolution_roles import ConvolutionRoles, group_of, roles_of
+from weft.autoschedule.convolution_tiles import pieces_for, row_tile, tile_for
+from weft.autoschedule.machine import lanes_for, pays_threads
+from weft.autoschedule.register_tile import RegisterTile
+from weft.autoschedule.rules import op_of
+from weft.autoschedule.threads import PARTS_OF_A_THREAD, share_among_threads
+from weft.dialects.element_types import bytes_of
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_STEPS: Final = 4
+"""Steps that a piece has at least: rows that windows share with the next piece are padded twice."""
+_UNROLLED: Final = 160
+"""Multiply-adds that a loop body may have when a window is unrolled."""
+_UNROLLED_ROWS: Final = 200
+"""Likewise, where rows share what their windows have in common, which they do only when windows are unrolled."""
+
+
+class DirectConvolutionRule:
+    """Results in register tiles; vectors of neighbouring results are computed from vectors of data (or of the kernel,
+    where channels come last) and single elements of the other factor. The border is added to a few rows at a time.
+
+    ```
+    for some rows: pad the data that they need
+      for channels of a tile: for row: for columns of a tile:
+        tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
+    ```
+    Where a result sums one window of one channel, the border is not copied: tiles are a vector of each of a few rows,
+    and those at the edges have conditions. Windows are gone through column by column, so that what rows share of one is
+    loaded once and needed no longer when the next begins.
+
+    Not applicable where results are not consecutive along an iterator with constant strides in both factors.
+    """
+
+    name = "direct convolution"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        grouped = split_groups(sch, block)
+        pattern = pattern_of(op_of(sch, block))
+        roles = roles_of(pattern)
+        if roles is None:
+            return False
+        strides = [roles.stride(factor, roles.column) for factor in (roles.data, roles.kernel)]
+        if None in strides:
+            return False
+        threads = target.num_threads if pays_threads([pattern], target) else 1
+        border = border_of(sch, block, roles)
+        is_inlined = border is not None and _inlines(roles, pattern_of(op_of(sch, border)))
+        plan = _plan(roles, lanes_for(pattern, target), threads, target, is_inlined=is_inlined)
+        _Tiling(sch, block, roles, plan, border, grouped, target).run()
+        return True
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a convolution is cut up."""
+
+    tile: RegisterTile
+    row: int | None
+    """The iterator along the rows of a tile."""
+    slow: int | None
+    """The iterator whose pieces get their borders one at a time."""
+    pieces: int
+    is_inlined: bool
+    """Whether the border is part of the windows: conditions on the tiles at the edges instead of a copy of the data."""
+
+
+def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target, *, is_inlined: bool) -> _Plan:
+    windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
+    slow = windowed[0] if windowed else None
+    columns = roles.extents[roles.column]
+    row = _row(roles)
+    if is_inlined:
+        rows = 1 if row is None else roles.extents[row]
+        row_bytes = columns * bytes_of(roles.data.element_type)
+        tile = row_tile(rows, columns, lanes, target.vector_registers, row_bytes)
+        return _Plan(tile, row if tile.rows > 1 else None, slow, 1, is_inlined)
+    tile = tile_for(1 if row is None else roles.extents[row], columns, lanes, target.vector_registers)
+    pieces = 1
+    if slow is not None:
+        cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
+        least = -(-_slab_bytes(roles) // max(cache, 1))
+        wanted = PARTS_OF_A_THREAD * threads
+        if threads > 1 and roles.size(tuple(_outermost(roles, slow, row))) < wanted:
+            least = max(least, wanted)
+        steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
+        pieces = pieces_for(steps, min(least, max(steps // _STEPS, 1)), threads)
+    return _Plan(tile, row, slow, pieces, is_inlined)
+
+
+def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
+    """Whether windows take in little more than what they are the results of, so that a copy of the data with its border
+    would cost as much as the sums: each result sums one window of one channel, along rows as they lie in memory."""
+    reduced = [roles.iterators[at] for at in roles.reduced if roles.extents[at] > 1]
+    pixels = [roles.iterators[at] for at in roles.pixels]
+    sums_channels = any(index.depends_on(reduced) and not index.depends_on(pixels) for index in roles.data.indices)
+    moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
+    along_rows = roles.column in roles.pixels and roles.stride(roles.data, roles.column) == 1
+    return along_rows and not sums_channels and not roles.channels and moves_only
+
+
+def _row(roles: ConvolutionRoles) -> int | None:
+    """The iterator for which vectors are used again: one that they do not depend on, else one that shares the elements
+    that vectors are multiplied by."""
+    in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
+    candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
+    free = [at for at in candidates if roles.extents[at] > 1]
+    if free:
+        return max(free, key=lambda at: (roles.extents[at], at)) if in_data else free[-1]
+    others = [at for at in roles.pixels if at != roles.column and roles.extents[at] > 1]
+    return others[-1] if others else None
+
+
+def is_windowed(roles: ConvolutionRoles, at: int) -> bool:
+    """Whether windows overlap along an iterator."""
+    value = roles.iterators[at]
+    reduced = [roles.iterators[r] for r in roles.reduced]
+    return any(index.depends_on([value]) and index.depends_on(reduced) for index in roles.data.indices)
+
+
+def _slab_bytes(roles: ConvolutionRoles) -> int:
+    """About how much data the results of one value of the shared iterators and of the batch are computed from."""
+    reduced = {roles.iterators[at]: roles.extents[at] for at in roles.reduced}
+    spanned = [roles.iterators[at] for at in roles.pixels if at == roles.column or is_windowed(roles, at)]
+    size = bytes_of(roles.data.element_type)
+    for extent, index in zip(roles.data.type.get_shape(), roles.data.indices, strict=True):
+        if index.depends_on(spanned):
+            size *= max(extent, 1)
+        else:
+            size *= prod(steps for iterator, steps in reduced.items() if index.depends_on([iterator]))
+    return size
+
+
+@dataclass
+class _Tiling:
+    """The steps of the rule on one block."""
+
+    sch: Schedule
+    block: BlockHandle
+    roles: ConvolutionRoles
+    plan: _Plan
+    border: BlockHandle | None
+    """The block that pads the data, where there is one."""
+    grouped: bool
+    target: Target
+
+    def run(self) -> None:
+        sch, block = self.sch, self.block
+        pattern = pattern_of(op_of(sch, block))
+        border = self.border
+        if border is not None:
+            self._part_columns(border)
+        result = local_result(sch, block, self.grouped)
+        fuse_consumers(sch, result)
+        around = self._cut()
+        depth = len(sch.get_loops(block)) - self.inner
+        if border is not None:
+            self._place_border(border)
+        sch.reverse_compute_at(result, around)
+        init = sch.decompose_reduction(block, self.first_reduced)
+        vectorize_sides(sch, block, self.sides)
+        vectorize_sides(sch, init, len(sch.get_loops(init)) - depth)
+        keep_in_registers(sch, result, depth, self.plan.tile.lanes)
+        for loop in self.windows:
+            sch.unroll(loop)
+        share_among_threads(sch, block, [pattern], self.target)
+
+    def _part_columns(self, border: BlockHandle) -> None:
+        """Lay the columns that a stride steps over apart from those that it meets, so that lanes are consecutive."""
+        step = self.roles.stride(self.roles.data, self.roles.column)
+        last = self.roles.data.indices[-1]
+        if step is None or step <= 1 or last.coefficient(self.roles.iterators[self.roles.column]) != step:
+            return
+
+        def parted(*indices: int) -> tuple[int, ...]:
+            return (*indices[:-1], indices[-1] % step, indices[-1] // step)
+
+        self.sch.transform_layout(border, ("write", 0), parted, pad_value=0)
+        if len(self.sch.get_loops(border)) == len(self.roles.data.indices):
+            self.sch.transform_block_layout(border, parted)
+
+    def _cut(self) -> LoopHandle:
+        """Split the loops and put them into order; returns the innermost loop around a tile."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        outer = {at: loops[at] for at in range(len(loops)) if at not in roles.reduced}
+        outer[roles.column], vectors, lanes = sch.split(loops[roles.column], [None, plan.tile.vectors, plan.tile.lanes])
+        rows: list[LoopHandle] = []
+        if plan.row is not None:
+            outer[plan.row], row = sch.split(outer[plan.row], [None, plan.tile.rows])
+            rows.append(row)
+        self.slow: LoopHandle | None = None
+        if plan.slow is not None and not plan.is_inlined:
+            self.slow, outer[plan.slow] = sch.split(outer[plan.slow], [plan.pieces, None])
+        order = [outer.pop(at) for at in _outermost(roles, plan.slow, plan.row)]
+        if self.slow is not None:
+            order.append(self.slow)
+        order += [outer.pop(at) for at in roles.channels if at != roles.column]
+        last = outer.pop(roles.column)
+        order += [*(outer[at] for at in sorted(outer)), last]
+        window = self._window()
+        reduced = [loops[at] for at in window]
+        # The longer side outside: the elements of the other are kept in registers for all of it.
+        sides = [*rows, vectors] if plan.tile.rows >= plan.tile.vectors else [vectors, *rows]
+        sch.reorder(*order, *reduced, *sides, lanes)
+        self.first_reduced = reduced[0]
+        self.windows = self._unrolled(window, reduced)
+        self.sides = len(sides) + 1
+        self.inner = len(reduced) + self.sides
+        return last
+
+    def _window(self) -> list[int]:
+        """The reduced iterators in the order of their loops."""
+        roles = self.roles
+        if not self.plan.is_inlined:
+            return list(roles.reduced)
+        column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
+        return sorted(roles.reduced, key=lambda at: not any(i.depends_on([roles.iterators[at]]) for i in column))
+
+    def _unrolled(self, window: list[int], reduced: list[LoopHandle]) -> list[LoopHandle]:
+        """The innermost loops over a window that may be unrolled."""
+        body = self.plan.tile.rows * self.plan.tile.vectors
+        most = _UNROLLED_ROWS if self.plan.is_inlined else _UNROLLED
+        found: list[LoopHandle] = []
+        for at, loop in zip(reversed(window), reversed(reduced), strict=True):
+            body *= self.roles.extents[at]
+            if body > most:
+                break
+            found.append(loop)
+        return found
+
+    def _place_border(self, border: BlockHandle) -> None:
+        """The data with their border, for the rows that are computed next."""
+        sch = self.sch
+        if self.plan.is_inlined:
+            sch.compute_inline(border)
+            return
+        pattern = pattern_of(op_of(sch, border))
+        if self.slow is not None:
+            sch.compute_at(border, self.slow)
+        _, lanes = sch.split(sch.get_loops(border)[-1], [None, self.plan.tile.lanes])
+        sch.vectorize(lanes)
+        if self.slow is None:
+            share_among_threads(sch, border, [pattern], self.target)
+
+
+def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> list[int]:
+    """The iterators outside of the pieces that get their borders one at a time: groups and batches."""
+    batch = [at for at in roles.pixels if slow is not None and at < slow]
+    return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))
+
+
+def vectorize_sides(sch: Schedule, part: BlockHandle, sides: int) -> None:
+    """Vectorize the innermost loop of a block, and unroll the others of its innermost `sides`."""
+    *unrolled, lanes = sch.get_loops(part)[-sides:]
+    sch.vectorize(lanes)
+    for loop in unrolled:
+        sch.unroll(loop)
+
+
+def keep_in_registers(sch: Schedule, part: BlockHandle, depth: int, lanes: int) -> None:
+    """Vectorize the last of the loops of a block behind the first `depth`, and unroll the others."""
+    *unrolled, column = sch.get_loops(part)[depth:]
+    outer, vector = sch.split(column, [None, lanes])
+    sch.vectorize(vector)
+    for loop in (*unrolled, outer):
+        sch.unroll(loop)
+
+
+def split_groups(sch: Schedule, block: BlockHandle) -> bool:
+    """Make the groups of channels that a quotient of an iterator chooses an iterator of their own. Says whether there
+    were any."""
+    op = op_of(sch, block)
+    found = group_of(pattern_of(op))
+    if found is None:
+        return False
+    at, size = found
+
+    def grouped(*indices: int) -> tuple[int, ...]:
+        return (*indices[:at], indices[at] // size, indices[at] % size, *indices[at + 1 :])
+
+    sch.transform_block_layout(block, grouped)
+    return True
+
+
+def local_result(sch: Schedule, block: BlockHandle, grouped: bool) -> BlockHandle:
+    """Let a block compute into a copy in registers, with a dimension for each of its iterators; the block that copies
+    the results out."""
+    if not grouped:
+        return sch.cache_write(block, 0, "local")
+    result = sch.reindex(block, ("write", 0))
+    sch.set_scope(block, 0, "local")
+    return result
+
+
+def border_of(sch: Schedule, block: BlockHandle, roles: ConvolutionRoles) -> BlockHandle | None:
+    """The block that computes the data element by element for this block alone, as one that pads them."""
+    for producer in sch.get_producers(block):
+        op = op_of(sch, producer)
+        if (
+            buffers_written(op) == [roles.data.buffer]
+            and pattern_of(op).kind is PatternKind.INJECTIVE
+            and len(sch.get_consumers(producer)) == 1
+        ):
+            return producer
+    return None

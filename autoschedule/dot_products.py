@@ -1,0 +1,219 @@
+"""Default schedule of contractions of narrow integers, by dot-product instructions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from weft.analysis.block_patterns import pattern_of
+from weft.analysis.index import Index
+from weft.analysis.structure import buffers_read, stored_buffer
+from weft.autoschedule.contraction import fuse_consumers, fuse_producer, share_tiles
+from weft.autoschedule.contraction_roles import Factor, Roles, roles_of
+from weft.autoschedule.dot_product_plan import DotPlan, dot_plan_of
+from weft.autoschedule.layouts import moved_last
+from weft.autoschedule.rules import loop_of, op_of
+from weft.dialects.traversal import operations_in
+from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
+from weft.schedule.recording import BlockHandle, LoopHandle
+from weft.schedule.schedule import Schedule
+from weft.support.errors import InternalError
+from weft.support.target import Target
+
+_ROWS_IN_TURN = 16
+"""Rows of a transposed factor that are read in turn."""
+
+
+class DotProductRule:
+    """Results in register tiles, as the rule for contractions keeps them; steps of the reduction by twos or fours, as
+    instructions multiply and add them.
+
+    ```
+    for columns of several panels: pack them as [steps / 4][columns][4]
+      for rows of a tile: for panel:
+        tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
+    ```
+    Factors that no instruction takes are recoded first (`Schedule.recode`), columns and steps are padded by zeros.
+    Applicable where the target has such instructions and the sums are of 32 bits, over a single iterator.
+    """
+
+    name = "dot products"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        pattern = pattern_of(op_of(sch, block))
+        roles = roles_of(pattern)
+        plan = None if roles is None else dot_plan_of(pattern, roles, target)
+        if roles is None or plan is None:
+            return False
+        _DotTiling(sch, block, roles, plan).run()
+        return True
+
+
+@dataclass
+class _DotTiling:
+    """The steps of the rule on one block."""
+
+    sch: Schedule
+    block: BlockHandle
+    roles: Roles
+    plan: DotPlan
+
+    def run(self) -> None:
+        sch, block, plan = self.sch, self.block, self.plan
+        group, lanes = plan.group, plan.form.instruction.lanes
+        steps = self.roles.reduced[0]
+        self.right_steps = self._dimension_of(self.roles.right, steps)
+        left_steps = self._dimension_of(self.roles.left, steps)
+        stage, result = self._operands()
+        packed = sch.cache_read(block, self.roles.right.position, "global")
+        if stage is None:
+            fuse_producer(sch, packed)
+        if left_steps != self.roles.left.rank - 1:
+            self._turn_left(left_steps)
+        fuse_consumers(sch, result)
+        self._cut()
+        sch.compute_at(packed, self.panels if self.deep is None else self.deep)
+        sch.reverse_compute_at(result, self.panel if self.deep is None else self.panels)
+        near = self._pack(packed)
+        if stage is not None:
+            sch.compute_at(stage, near)
+        init = sch.decompose_reduction(block, self.steps if self.deep is None else self.deep)
+        *_, rows, vectors, lane, _ = sch.get_loops(block)
+        signs = (plan.form.left.signed, plan.form.right.signed)
+        # Before loops are vectorized: what is done then is tried on a copy first.
+        name = dot_name(lanes, 32 // group, *signs)
+        sch.tensorize(lane, name if self.deep is None else f"{name}_global")
+        sch.unroll(vectors)
+        if self.row is not None:
+            sch.unroll(rows)
+        if stage is not None:
+            self._rows_of_stage(stage)
+        for part in (init, result):
+            self._registers(part, lanes)
+        if plan.threads > 1:
+            columns = plan.tile.columns * plan.together
+            share_tiles(sch, self.roles, self.batch, self.panels, self.row, columns, plan.threads)
+
+    def _dimension_of(self, factor: Factor, iterator: int) -> int:
+        """The dimension of a factor that an iterator alone indexes."""
+        op = op_of(self.sch, self.block)
+        pattern = pattern_of(op)
+        buffer = buffers_read(op)[factor.position]
+        (operand,) = (read for read in pattern.reads if read.buffer is buffer)
+        (dimension,) = operand.dimensions_of(op.iter_vars[iterator])
+        return dimension
+
+    def _operands(self) -> tuple[BlockHandle | None, BlockHandle]:
+        """Recode and pad. Gives the block that writes what is packed then, if there is one, and the one that writes the
+        results."""
+        sch, block, roles, form = self.sch, self.block, self.roles, self.plan.form
+        if form.recode_left is not None:
+            sch.recode(block, roles.left.position, form.recode_left)
+        recoded = [] if form.recode_right is None else sch.recode(block, roles.right.position, form.recode_right)
+        stage = recoded[0] if recoded else None
+        if stage is not None:
+            fuse_producer(sch, stage)
+        result = recoded[2] if len(recoded) > 1 else None
+        if self.plan.pad_columns or self.plan.pad_steps:
+            factors = [1] * len(roles.extents)
+            factors[roles.column] = self.plan.tile.columns
+            factors[roles.reduced[0]] = self.plan.group * (self.plan.depth or 1)
+            sch.pad_einsum(block, factors)
+            stage = self._writer_of(roles.right)
+            fuse_producer(sch, stage)
+            if self.plan.pad_columns:
+                (result,) = sch.get_consumers(block)
+        scope = "local" if self.plan.depth is None else "global"
+        if result is None:
+            return stage, sch.cache_write(block, 0, scope)
+        sch.set_scope(block, 0, scope)
+        return stage, result
+
+    def _writer_of(self, factor: Factor) -> BlockHandle:
+        """The block that writes what a factor is read from."""
+        buffer = buffers_read(op_of(self.sch, self.block))[factor.position]
+        for producer in self.sch.get_producers(self.block):
+            if any(stored_buffer(op) is buffer for op in operations_in(op_of(self.sch, producer))):
+                return producer
+        raise InternalError("nobody writes a padded copy")
+
+    def _turn_left(self, steps: int) -> None:
+        """Let the steps be the fastest dimension of the left factor."""
+        copy = self.sch.cache_read(self.block, self.roles.left.position, "global")
+        self.sch.transform_layout(copy, ("write", 0), moved_last(steps))
+
+    def _cut(self) -> None:
+        """Split the loops and put them into order."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        tile = plan.tile
+        self.panels, self.panel, vectors, lanes = sch.split(
+            loops[roles.column], [None, plan.together, tile.vectors, tile.lanes]
+        )
+        self.batch = [loops[at] for at in roles.batch]
+        self.deep: LoopHandle | None = None
+        if plan.depth is None:
+            self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.group])
+        else:
+            self.deep, self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.depth, plan.group])
+        outer = [] if self.deep is None else [self.deep]
+        order = [*self.batch, self.panels, *outer, *(loops[at] for at in roles.rows)]
+        inner: list[LoopHandle] = []
+        self.row: LoopHandle | None = None
+        if roles.row is not None:
+            self.row, rows = sch.split(loops[roles.row], [None, tile.rows])
+            order.append(self.row)
+            inner.append(rows)
+        sch.reorder(*order, self.panel, self.steps, *inner, vectors, lanes, group)
+
+    def _pack(self, packed: BlockHandle) -> LoopHandle:
+        """Lay out panels as [steps / group][columns][group], and bring rows of a group together. Gives the loop whose
+        iterations read as much as stays in the first cache."""
+        sch, right, group = self.sch, self.roles.right, self.plan.group
+        columns, at, steps = self.plan.tile.columns, right.dimension, self.right_steps
+
+        def panels(*indices: int) -> tuple[object, ...]:
+            rest = [index for place, index in enumerate(indices) if place not in (at, steps)]
+            column, step = indices[at], indices[steps]
+            return (column // columns, *rest, step // group, column % columns, step % group)
+
+        sch.transform_layout(packed, ("write", 0), panels, pad_value=0)
+        step, column = self._own_loop(packed, steps), self._own_loop(packed, at)
+        outer, inner = sch.split(step, [None, group])
+        if right.contiguous:
+            vectors, lanes = sch.split(column, [None, self.plan.tile.lanes])
+            sch.reorder(outer, vectors, inner, lanes)
+            sch.tensorize(inner, interleave_name(self.plan.tile.lanes, 32 // group))
+            return outer
+        slow, rows = sch.split(column, [None, _ROWS_IN_TURN])
+        sch.reorder(slow, outer, rows, inner)
+        sch.vectorize(inner)
+        sch.unroll(rows)
+        return slow
+
+    def _own_loop(self, block: BlockHandle, dimension: int) -> LoopHandle:
+        """The innermost loop that the iterator of a dimension of a copy is computed from."""
+        op = op_of(self.sch, block)
+        index = Index.of_map(op.bindings.data, op.binding_operands)[dimension]
+        loops = [
+            loop for loop in self.sch.get_loops(block) if index.depends_on([loop_of(self.sch, loop).induction_variable])
+        ]
+        return loops[-1]
+
+    def _rows_of_stage(self, stage: BlockHandle) -> None:
+        """Rows as they lie in memory, vector by vector."""
+        loops = self.sch.get_loops(stage)
+        width = self.plan.tile.columns if self.roles.right.contiguous else self.plan.tile.lanes * self.plan.group
+        _, lanes = self.sch.split(loops[-1], [None, width])
+        self.sch.vectorize(lanes)
+
+    def _registers(self, part: BlockHandle, lanes: int) -> None:
+        """Keep the loops over a tile in registers."""
+        sch = self.sch
+        loops = sch.get_loops(part)
+        if loop_of(sch, loops[-1]).extent != lanes:
+            vectors, inner = sch.split(loops[-1], [None, lanes])
+            loops = [*loops[:-1], vectors, inner]
+        sch.vectorize(loops[-1])
+        sch.unroll(loops[-2])
+        if self.row is not None:
+            sch.unroll(loops[-3])

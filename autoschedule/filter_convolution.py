@@ -1,0 +1,223 @@
+"""Default schedule of convolutions of large images with few channels: vector lanes are filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Final
+
+from weft.analysis.block_patterns import pattern_of
+from weft.autoschedule.contraction import fuse_consumers
+from weft.autoschedule.convolution import border_of, is_windowed, vectorize_sides
+from weft.autoschedule.convolution_roles import ConvolutionRoles, group_of, roles_of
+from weft.autoschedule.convolution_tiles import filter_tile, strip_rows
+from weft.autoschedule.layouts import moved_last, panels
+from weft.autoschedule.machine import lanes_for, pays_threads
+from weft.autoschedule.packed_convolution import lays_out_windows
+from weft.autoschedule.register_tile import RegisterTile
+from weft.autoschedule.rules import op_of
+from weft.autoschedule.threads import share_among_threads
+from weft.dialects.element_types import bytes_of
+from weft.dialects.tir_kinds import PREFETCH
+from weft.schedule.recording import BlockHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_LAYING_OUT: Final = 16
+"""What it takes to lay out a vector of windows, in multiply-adds of vectors (measured, as all of these)."""
+_GATHERING: Final = 200
+"""The same where neighbours are not consecutive."""
+_LAYING_OUT_A_WEIGHT: Final = 10
+"""What it takes for an element of the weights: each of a tile is from another place in memory."""
+_TURNING: Final = 3
+"""What it takes for an element of the results."""
+_PART_OF_CACHE: Final = 8
+"""Which part of the second cache a strip of data takes: the pages of more of it are not all known to the first level of
+address translation."""
+
+
+class FilterConvolutionRule:
+    """Vectors of filters are multiplied with single elements of the data, which no windows are laid out for: a few rows
+    are copied with their border, and read in place. Weights are laid out so that the filters of a tile follow each
+    other; results are turned when they are stored.
+
+    ```
+    lay out the weights
+    for a strip of rows: pad the data that it needs
+      for filters of a tile: for row: for pixels of a tile:
+        tile = 0; for channel, window: tile[x, f] += data[x] * weights[f]; out[f, x] = epilogue(tile[x, f])
+    ```
+    After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
+    data and results in the order in which they are. Not applicable where windows need not be laid out either
+    (`DirectConvolutionRule`), where that costs less than turning the results and laying out the weights
+    (`PackedConvolutionRule`: small images, many filters), where lanes would be idle, and to groups.
+    """
+
+    name = "convolution with filters in lanes"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        pattern = pattern_of(op_of(sch, block))
+        roles = roles_of(pattern)
+        if roles is None or group_of(pattern) is not None:
+            return False
+        lanes = lanes_for(pattern, target)
+        if not lays_out_windows(roles, lanes, target):
+            return False
+        threads = target.num_threads if pays_threads([pattern], target) else 1
+        plan = _plan(roles, lanes, threads, target)
+        if plan is None or not _pays(roles, lanes):
+            return False
+        _Tiling(sch, block, roles, plan, target).run()
+        return True
+
+
+def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
+    """Whether copying data, weights and results takes less than laying out the windows does."""
+    pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
+    data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
+    copies = _LAYING_OUT * data // lanes + _LAYING_OUT_A_WEIGHT * filters * steps + _TURNING * filters * pixels
+    windows = _LAYING_OUT if roles.stride(roles.data, roles.column) == 1 else _GATHERING
+    return copies < windows * pixels * steps // lanes
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a convolution is cut up. Iterators are positions."""
+
+    tile: RegisterTile
+    """Its rows are pixels."""
+    shares_elements: bool
+    """Whether the steps of the innermost window are unrolled, and use the elements of each other."""
+    filters: int
+    """The iterator along the lanes."""
+    slow: int
+    """The iterator of the rows of a strip."""
+    rows: int
+    """Of a strip."""
+
+
+def _plan(roles: ConvolutionRoles, lanes: int, threads: int, target: Target) -> _Plan | None:
+    filters = [at for at in roles.channels if roles.extents[at] > 1]
+    windowed = [at for at in roles.pixels if at != roles.column and is_windowed(roles, at)]
+    if len(filters) != 1 or roles.extents[filters[0]] % lanes or not windowed or roles.shared:
+        return None
+    last = roles.reduced[-1]
+    step, along = roles.stride(roles.data, roles.column), roles.stride(roles.data, last)
+    if not step or not along or roles.column not in roles.pixels:
+        return None
+    window = [at * along for at in range(roles.extents[last])]
+    extents = roles.extents[roles.column], roles.extents[filters[0]]
+    tile, shares = filter_tile(*extents, lanes, target.vector_registers, step, window)
+    slow = windowed[0]
+    batches = roles.size(tuple(at for at in roles.pixels if at < slow))
+    most = _rows_of_strip(roles, slow, target.l2_bytes // _PART_OF_CACHE)
+    return _Plan(tile, shares, filters[0], slow, strip_rows(roles.extents[slow], most, batches, threads))
+
+
+def _rows_of_strip(roles: ConvolutionRoles, slow: int, size: int) -> int:
+    """How many rows of results are computed from so many bytes of data."""
+    iterators = roles.iterators
+    batch = [iterators[at] for at in roles.pixels if at < slow]
+    row = bytes_of(roles.data.element_type)
+    step = span = 1
+    for extent, index in zip(roles.data.type.get_shape(), roles.data.indices, strict=True):
+        if index.depends_on([iterators[slow]]):
+            step = index.coefficient(iterators[slow])
+            span += sum((roles.extents[at] - 1) * index.coefficient(iterators[at]) for at in roles.reduced)
+        elif not index.depends_on(batch):
+            row *= max(extent, 1)
+    return (size // row - span) // max(step, 1) + 1
+
+
+@dataclass
+class _Tiling:
+    """The steps of the rule on one block."""
+
+    sch: Schedule
+    block: BlockHandle
+    roles: ConvolutionRoles
+    plan: _Plan
+    target: Target
+
+    def run(self) -> None:
+        sch, block, roles = self.sch, self.block, self.roles
+        pattern = pattern_of(op_of(sch, block))
+        border = border_of(sch, block, roles)
+        data = sch.cache_read(block, roles.data_position, "global") if border is None else border
+        # Afterwards the data are still at their place among the buffers that the block reads.
+        weights = sch.cache_read(block, 1 - roles.data_position, "global")
+        result = sch.cache_write(block, 0, "local")
+        fuse_consumers(sch, result)
+        self._cut()
+        self._place_data(data)
+        self._lay_out(weights)
+        self._store(result)
+        init = sch.decompose_reduction(block, self.first)
+        vectorize_sides(sch, block, 3)
+        vectorize_sides(sch, init, len(sch.get_loops(init)) - self.depth)
+        if self.plan.shares_elements:
+            sch.unroll(self.last)
+        share_among_threads(sch, block, [pattern], self.target)
+
+    def _cut(self) -> None:
+        """Split the loops and put them into order."""
+        sch, plan, roles = self.sch, self.plan, self.roles
+        loops = sch.get_loops(self.block)
+        pixels = {at: loops[at] for at in roles.pixels}
+        self.strips, pixels[plan.slow] = sch.split(pixels[plan.slow], [None, plan.rows])
+        pixels[roles.column], columns = sch.split(pixels[roles.column], [None, plan.tile.rows])
+        filters, vectors, lanes = sch.split(loops[plan.filters], [None, plan.tile.vectors, plan.tile.lanes])
+        self.around = pixels.pop(roles.column)
+        batches = [pixels.pop(at) for at in roles.pixels if at < plan.slow]
+        channels = [loops[at] for at in roles.channels if at != plan.filters]
+        reduced = [loops[at] for at in roles.reduced]
+        self.first, self.last = reduced[0], reduced[-1]
+        outer = [*batches, self.strips, *channels, filters, *pixels.values(), self.around]
+        sch.reorder(*outer, *reduced, columns, vectors, lanes)
+        self.depth = len(outer)
+
+    def _place_data(self, data: BlockHandle) -> None:
+        """The data with their border, for the rows of a strip."""
+        sch = self.sch
+        sch.compute_at(data, self.strips)
+        _, lanes = sch.split(sch.get_loops(data)[-1], [None, self.plan.tile.lanes])
+        sch.vectorize(lanes)
+
+    def _lay_out(self, weights: BlockHandle) -> None:
+        """Weights with the filters of a tile side by side."""
+        sch, kernel, lanes = self.sch, self.roles.kernel, self.plan.tile.lanes
+        pattern = pattern_of(op_of(sch, weights))
+        filters = self.roles.iterators[self.plan.filters]
+        (at,) = kernel.dimensions_of(filters)
+        sch.transform_layout(weights, ("write", 0), panels(at, self.plan.tile.columns))
+        loops = sch.get_loops(weights)
+        fast = loops.pop(at)
+        panel, vector = sch.split(fast, [None, lanes])
+        sch.reorder(panel, *loops, vector)
+        if kernel.stride_of(filters) == 1:
+            sch.vectorize(vector)
+        else:
+            # Gathers took four times as long as the loads and stores of single elements.
+            sch.unroll(vector)
+        share_among_threads(sch, weights, [pattern], self.target)
+
+    def _store(self, result: BlockHandle) -> None:
+        """Results are turned as they are stored: element by element where nothing is computed on the way, and else from
+        vectors of filters. The lines of the next tile, each of another row, are asked for meanwhile."""
+        sch, roles, tile = self.sch, self.roles, self.plan.tile
+        (filters,) = roles.result.dimensions_of(roles.iterators[self.plan.filters])
+        (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
+        sch.transform_layout(self.block, ("write", 0), moved_last(filters))
+        pattern = pattern_of(op_of(sch, result))
+        shifts = [tile.rows * (at == column) for at in range(len(pattern.block.iter_vars))]
+        sch.annotate(result, PREFETCH, [["write", 0, shifts]])
+        sch.reverse_compute_at(result, self.around)
+        *_, rows, columns = sch.get_loops(result)
+        if not pattern.computing:
+            sch.unroll(columns)
+            return
+        vectors, lanes = sch.split(rows, [None, tile.lanes])
+        sch.reorder(columns, vectors, lanes)
+        sch.vectorize(lanes)
+        sch.unroll(columns)
+        sch.unroll(vectors)

@@ -1,0 +1,63 @@
+"""Inlining of producers at their uses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
+from weft.analysis.structure import consumers_of
+from weft.autoschedule.machine import is_expensive
+from weft.autoschedule.rules import op_of
+from weft.schedule.recording import BlockHandle
+from weft.schedule.schedule import Schedule
+from weft.support.target import Target
+
+_WORTH_REPEATING: Final = 2
+"""Operations that may be repeated in each of several readers."""
+_LARGEST: Final = 64
+"""Operations that a block which is computed elsewhere may have: beyond that, another pass over memory costs little, and
+a chain of thousands of blocks would be compiled as one."""
+_KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, PatternKind.WINDOW)
+"""Read an element many times: whether to compute it again each time is for their own rules to say."""
+
+
+class InliningRule:
+    """An elementwise producer becomes part of its readers: no buffer, no second pass over memory.
+
+    Not applicable where values would be computed several times and that costs more than loading them: for readers that
+    read an element many times, and for several readers of what takes more than a few cheap operations.
+    """
+
+    name = "inline elementwise producers"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        producer = op_of(sch, block)
+        pattern = pattern_of(producer)
+        consumers = [pattern_of(consumer) for consumer in consumers_of(producer)]
+        if pattern.kind is not PatternKind.INJECTIVE or not consumers or len(pattern.computing) > _LARGEST:
+            return False
+        if any(consumer.kind is PatternKind.OPAQUE or consumer.kind in _KEEP_THEIR_INPUTS for consumer in consumers):
+            return False
+        if _repeats(pattern, consumers) and not _is_cheap(pattern, consumers):
+            return False
+        sch.compute_inline(block)
+        return True
+
+
+def _repeats(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
+    """Whether elements would be computed more than once."""
+    if len(consumers) > 1:
+        return True
+    (consumer,) = consumers
+    buffers = {write.buffer for write in producer.writes}
+    places = {(read.buffer, read.indices) for read in consumer.reads if read.buffer in buffers}
+    if len(places) > 1 or producer.instances is None or consumer.instances is None:
+        return len(places) > 1 or len(producer.block.iter_vars) < len(consumer.block.iter_vars)
+    return consumer.instances > producer.instances
+
+
+def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
+    """Whether computing is about as fast as loading."""
+    loads = len(producer.reads)
+    few = len(producer.computing) <= (_WORTH_REPEATING if len(consumers) > 1 else 1)
+    return few and loads <= 2 and not any(is_expensive(op.name) for op in producer.computing)

@@ -1,0 +1,1 @@
+"""From files and text to modules, and from modules to libraries: what `weft.build` and the commands share."""

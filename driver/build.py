@@ -1,0 +1,235 @@
+"""From text to modules, and from a module at any level to functions that run here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+
+from weft.driver.programs import context, functions_of, read_program, schedules_of
+from weft.support.argument_types import checked, shown
+from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    from weft.dialects import sched
+    from weft.frontends.stage_schedule import StageSchedule
+    from weft.passes.insertion import Inserted, Insertions, Step
+    from weft.runtime.library import Library
+    from weft.support.target import Target
+    from weft.texpr.buffers import Binds
+    from weft.texpr.expr import Var
+    from weft.texpr.tensor import Tensor
+
+
+@checked
+def parse(text: str, name: str = "<string>") -> ModuleOp:
+    """The verified module that `text` spells; errors point into it under `name`. Raises `CompileError`."""
+    from weft.driver.parsing import parse_text
+    from weft.driver.verify import verify_module
+    from weft.support.locations import remember_text
+
+    remember_text(name, text)
+    module = parse_text(context(), text, name)
+    verify_module(module)
+    return module
+
+
+@checked
+def parse_file(file: str | Path) -> ModuleOp:
+    """The verified module in an `.mlir` file. Raises `CompileError` and `OSError`."""
+    return read_program(str(file))
+
+
+def lower_to_tir(module: ModuleOp) -> None:
+    """Give every function of tensors its form over buffers, in place. Raises `CompileError`."""
+    over_tensors = [
+        name
+        for name, function in functions_of(module).items()
+        if any(isinstance(t, TensorType) for t in (*function.function_type.inputs, *function.function_type.outputs))
+    ]
+    if over_tensors:
+        from weft.passes.graph.lower_graph import LowerGraphPass
+
+        LowerGraphPass(tuple(over_tensors)).apply(Context(), module)
+
+
+@checked
+def build(
+    program: ModuleOp | StageSchedule | str | os.PathLike[str],
+    args: Sequence[Tensor | Var] | Target | str = (),
+    target: Target | str = "llvm",
+    *,
+    name: str = "main",
+    scheduled: bool = True,
+    default_schedule: bool = True,
+    passes: Insertions | None = None,
+    binds: Binds | None = None,
+    checked: bool = False,
+    verify: bool = True,
+) -> Library:
+    """Compile a module of graph, te or tir functions for a target: `"llvm -mcpu=znver4"`, `"cuda"`, `Target(...)`.
+
+        weft.build(module, target="llvm")
+        weft.build(Path("model.mlir")), weft.build("func.func @f(...) { ... }")  # a file, or its text
+        weft.build(te.create_schedule(C.op), [A, B, C], target="llvm", name="matmul")
+
+    `passes` are inserted into the lowering at named points (`docs/inserting-passes.md`): a pass, passes as text, or
+    a list of either.
+
+        weft.build(module, passes={"before:vectorize": MyPass(), "after:canonicalize": "cse"})
+
+    `binds` says how the arrays of a stage schedule lie in memory (`te.create_func`).
+
+    An index that data decide must lie in its array: by default nothing checks it, and one outside reads or writes
+    other memory. With `checked=True` a call raises `IndexError` that names block, index and extent, once the function
+    has run with such accesses left out; accesses that are proved to stay inside cost nothing (`docs/bounds.md`). For
+    targets `llvm` and `c`.
+
+    `verify=False` leaves out the check of blocks, for tuners that compile thousands of programs which only te and
+    `weft.Schedule` have made. A wrong program may then do anything.
+
+    Works on a copy. Schedules (`sched.func`) that stand in the module run first, unless `scheduled` is False. Functions
+    that no user scheduled get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums
+    of floats; with `default_schedule=False`, and for stage schedules, they run as they are written. `lib.trace` shows
+    the schedules that were used, `lib.timing` how long each stage took.
+
+    Raises `CompileError` for what cannot be compiled, and `ScheduleError` when a step of a schedule is refused.
+    """
+    from weft.dialects.traversal import copy_of
+    from weft.frontends.stage_schedule import StageSchedule, lower
+    from weft.runtime.build import load_low_module
+    from weft.support.target import Target
+
+    stopwatch = Stopwatch()
+    if isinstance(args, Target | str):
+        args, target = (), args
+    if isinstance(program, str):
+        if "\n" not in program and program.endswith(".mlir"):
+            raise ValueError(f"build: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
+        program = parse(program)
+    elif isinstance(program, os.PathLike):
+        program = parse_file(Path(program))
+    # Here, for the annotations name classes that are imported when they are needed.
+    for argument, value, kinds, wanted in (
+        ("program", program, (ModuleOp, StageSchedule), "a module, a stage schedule, MLIR text or a path"),
+        ("args", args, Sequence, "the tensors and variables of a function"),
+        ("target", target, (Target, str), "Target or str"),
+    ):
+        if not isinstance(value, kinds):  # pyright: ignore[reportUnnecessaryIsInstance]
+            given = f"{shown(value)} of type {type(value).__name__}"
+            raise TypeError(f"build: argument '{argument}' must be {wanted}, got {given}")
+    if isinstance(program, StageSchedule):
+        if not args:
+            raise CompileError("a stage schedule is built with its arguments: weft.build(s, [A, B, C])")
+        default_schedule = False
+        with stopwatch.measure("te"):
+            module = lower(program, args, name, binds=binds)
+    else:
+        with stopwatch.measure("copy"):
+            module = copy_of(program)
+    machine = Target.parse(target) if isinstance(target, str) else target
+    options = LoweringOptions(scheduled, default_schedule, passes or {}, checked, verify)
+    traces = lower_to_low(module, machine, options, stopwatch)
+    library = load_low_module(module, machine, stopwatch=stopwatch)
+    library.traces = tuple(traces)
+    library.timing = stopwatch
+    return library
+
+
+@dataclass(frozen=True)
+class LoweringOptions:
+    """Which schedules run on the way down, and what runs beside weft's own passes."""
+
+    scheduled: bool = True
+    default_schedule: bool = True
+    passes: Insertions = field(default_factory=dict[str, "Inserted"])
+    checked: bool = False
+    """Whether accesses that may leave their buffers are guarded."""
+    verify: bool = True
+    """Whether blocks are checked first."""
+
+
+def lower_to_low(
+    module: ModuleOp, target: Target, options: LoweringOptions, stopwatch: Stopwatch
+) -> list[sched.FuncOp]:
+    """Take a module of graph, te or tir functions down to low, in place; returns the default schedules that were used.
+
+    `stopwatch` is told how long each stage takes. Raises `CompileError` and `ScheduleError` as `build` does.
+    """
+    from weft.autoschedule.scheduling import apply_default_schedule
+    from weft.passes.lower_tir_to_low import lower_tir_to_low
+    from weft.passes.tir.nest import buffer_functions
+    from weft.passes.tir.parameter_access import state_parameter_accesses
+    from weft.passes.verify_level import verify_level
+
+    with stopwatch.measure("graph and te to tir"):
+        lower_to_tir(module)
+    with stopwatch.measure("schedule"):
+        state_parameter_accesses(module)
+        by_users = _run_schedules(module, options.scheduled)
+    if options.verify:
+        # Before default schedules, each step of which proves that it keeps a right program right.
+        with stopwatch.measure("check of tir"):
+            for function in buffer_functions(module):
+                # Inserted passes may lower ops that are no part of the level: which ops stand there is checked later.
+                verify_level(function, None if options.passes else "tir")
+    traces: list[sched.FuncOp] = []
+    if options.default_schedule:
+        with stopwatch.measure("schedule"):
+            traces = apply_default_schedule(module, target, skip=by_users)
+    ctx = context() if options.passes else Context()
+    lap = stopwatch.laps()
+
+    def after(step: Step) -> None:
+        lap(step.run.name)
+        _check_inserted(step, module)
+
+    # What weft's own passes make is checked by their tests and by weft-opt, here only what others had a hand in.
+    has_others = bool(options.passes)
+    lower_tir_to_low(
+        ctx,
+        module,
+        str(target),
+        options.passes,
+        after,
+        bounds=options.checked,
+        named=[function.sym_name.data for function in buffer_functions(module)],  # a library has all functions
+        check_program=has_others and options.verify,
+        check_result=has_others,
+    )
+    return traces
+
+
+def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
+    """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
+    from weft.autoschedule.scheduling import scheduled_by
+    from weft.passes.schedule.replay import apply_schedule
+
+    by_users: set[str] = set()
+    for schedule in schedules_of(module):
+        if scheduled:
+            by_users |= scheduled_by(schedule, module)
+            apply_schedule(module, schedule)
+        schedule.detach()
+        schedule.erase()
+    return by_users
+
+
+def _check_inserted(step: Step, module: ModuleOp) -> None:
+    """A pass of the user leaves IR that verifies."""
+    if step.point is not None:
+        return
+    from weft.driver.verify import verify_module
+
+    try:
+        verify_module(module)
+    except CompileError as error:
+        raise CompileError(
+            f"pass '{step.run.name}' left IR that does not verify: {error.message}", location=error.location
+        ) from error

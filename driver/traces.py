@@ -1,0 +1,58 @@
+"""Traces as text: as IR and as Python calls, read back and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from weft.dialects import sched
+from weft.driver.build import parse
+from weft.driver.programs import schedules_of
+from weft.schedule.schedule import Schedule
+from weft.schedule.trace_python import run_python
+from weft.support.argument_types import checked
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from weft.passes.schedule.sampling import Decision
+
+
+@checked
+def parse_trace(text: str, name: str = "<trace>") -> sched.FuncOp:
+    """The trace that `text` spells as IR, which is what `str(sch.trace)` gives. `Schedule.replay` runs it.
+
+    Raises `CompileError`, also when the text holds no `sched.func`, or several.
+    """
+    module = parse(text, name)
+    found = schedules_of(module)
+    if len(found) != 1:
+        raise CompileError(f"{name}: a trace is one sched.func, got {len(found)}")
+    (trace,) = found
+    trace.detach()
+    return trace
+
+
+@checked
+def run_trace(
+    schedule: Schedule, trace: sched.FuncOp | str, decisions: Sequence[Decision | None] | None = None
+) -> None:
+    """Run a trace on a schedule: the trace of another one, or text in either form.
+
+        weft.run_trace(sch, other.trace)
+        weft.run_trace(sch, str(other.trace))
+        weft.run_trace(sch, weft.trace_as_python(other.trace))
+
+    Sampling steps decide as they did, or as `decisions` says, one for each of them (`weft.decisions_of`), None to draw
+    again. Raises `CompileError` for text that is no trace, and what the steps raise.
+    """
+    if isinstance(trace, sched.FuncOp):
+        schedule.replay(trace, decisions)
+    elif "sched.func" in trace:
+        schedule.replay(parse_trace(trace), decisions)
+    elif decisions is None:
+        run_python(schedule, trace)
+    else:
+        # The calls are run on a module of their own first: steps decide while they run.
+        recorded = type(schedule)(schedule.mod)
+        run_python(recorded, trace)
+        schedule.replay(recorded.trace, decisions)

@@ -1,0 +1,141 @@
+"""What weft adds to xDSL's tools: found through the `xdsl.universe` entry point.
+
+One table a kind, name -> "module:attribute"; what it names is imported when it is first used. To add a pass, a target
+or a dialect, add its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from xdsl.universe import Universe
+
+DIALECTS: Mapping[str, str] = {
+    "graph": "weft.dialects.graph:GRAPH",
+    "low": "weft.dialects.low:LOW",
+    "sched": "weft.dialects.sched:SCHED",
+    "te": "weft.dialects.te:TE",
+    "tir": "weft.dialects.tir:TIR",
+}
+
+PASSES: Mapping[str, str] = {
+    "apply-schedule": "weft.passes.schedule.apply_schedule:ApplySchedulePass",
+    "default-schedule": "weft.autoschedule.default_schedule:DefaultSchedulePass",
+    "graph-bind-params": "weft.passes.graph.graph_bind_params:GraphBindParamsPass",
+    "graph-infer-types": "weft.passes.graph.graph_infer_types:GraphInferTypesPass",
+    "legalize-graph-to-te": "weft.passes.graph.legalize_graph_to_te:LegalizeGraphToTePass",
+    "low-canonicalize": "weft.passes.low.low_canonicalize:LowCanonicalizePass",
+    "low-expand-math": "weft.passes.low.low_expand_math:LowExpandMathPass",
+    "low-forward-stores": "weft.passes.low.low_forward_stores:ForwardStoresPass",
+    "low-legalize": "weft.passes.low.low_legalize:LowLegalizePass",
+    "low-lower-dots": "weft.passes.low.low_lower_dots:LowerDotsPass",
+    "low-lower-intrinsics": "weft.passes.low.low_lower_intrinsics:LowerIntrinsicsPass",
+    "lower-graph": "weft.passes.graph.lower_graph:LowerGraphPass",
+    "lower-graph-to-tir": "weft.passes.graph.lower_graph_to_tir:LowerGraphToTirPass",
+    "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
+    "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",
+    "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
+    "tir-add-unit-loop": "weft.passes.schedule.primitive_passes:AddUnitLoopPass",
+    "tir-annotate": "weft.passes.schedule.primitive_passes:AnnotatePass",
+    "tir-annotate-buffer-access": "weft.passes.schedule.primitive_passes:AnnotateBufferAccessPass",
+    "tir-assign-spaces": "weft.passes.tir.tir_assign_spaces:AssignSpacesPass",
+    "tir-async-copies": "weft.passes.tir.tir_async_copies:AsyncCopiesPass",
+    "tir-bind": "weft.passes.schedule.primitive_passes:BindPass",
+    "tir-bind-threads": "weft.passes.tir.tir_bind_threads:BindThreadsPass",
+    "tir-blockize": "weft.passes.schedule.primitive_passes:BlockizePass",
+    "tir-cache-index": "weft.passes.schedule.primitive_passes:CacheIndexPass",
+    "tir-cache-inplace": "weft.passes.schedule.primitive_passes:CacheInplacePass",
+    "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
+    "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
+    "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
+    "tir-check-scopes": "weft.passes.tir.tir_check_scopes:CheckScopesPass",
+    "tir-collect-imports": "weft.passes.tir.tir_collect_imports:CollectImportsPass",
+    "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
+    "tir-compute-at": "weft.passes.schedule.primitive_passes:ComputeAtPass",
+    "tir-compute-inline": "weft.passes.schedule.primitive_passes:ComputeInlinePass",
+    "tir-decompose-padding": "weft.passes.schedule.primitive_passes:DecomposePaddingPass",
+    "tir-decompose-reduction": "weft.passes.schedule.primitive_passes:DecomposeReductionPass",
+    "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",
+    "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
+    "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
+    "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
+    "tir-fuse-reduction-epilogue": "weft.passes.schedule.primitive_passes:FuseReductionEpiloguePass",
+    "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
+    "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
+    "tir-loop-partition": "weft.passes.schedule.primitive_passes:LoopPartitionPass",
+    "tir-lower-atomic-reductions": "weft.passes.tir.tir_lower_atomic_reductions:LowerAtomicReductionsPass",
+    "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
+    "tir-lower-loops": "weft.passes.tir.tir_lower_loops:LowerLoopsPass",
+    "tir-lower-reductions": "weft.passes.tir.tir_lower_reductions:LowerReductionsPass",
+    "tir-lower-thread-reductions": "weft.passes.tir.tir_lower_thread_reductions:LowerThreadReductionsPass",
+    "tir-lower-tiles": "weft.passes.tir.tir_lower_tiles:LowerTilesPass",
+    "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
+    "tir-merge": "weft.passes.schedule.primitive_passes:MergePass",
+    "tir-outline-kernels": "weft.passes.tir.tir_outline_kernels:OutlineKernelsPass",
+    "tir-pad-einsum": "weft.passes.schedule.primitive_passes:PadEinsumPass",
+    "tir-parallel": "weft.passes.schedule.primitive_passes:ParallelPass",
+    "tir-partition-blocks": "weft.passes.tir.tir_partition_blocks:PartitionBlocksPass",
+    "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
+    "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
+    "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
+    "tir-read-at": "weft.passes.schedule.primitive_passes:ReadAtPass",
+    "tir-recode": "weft.passes.schedule.primitive_passes:RecodePass",
+    "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
+    "tir-reindex-cache-read": "weft.passes.schedule.primitive_passes:ReindexCacheReadPass",
+    "tir-reindex-cache-write": "weft.passes.schedule.primitive_passes:ReindexCacheWritePass",
+    "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
+    "tir-reorder-block-iter-var": "weft.passes.schedule.primitive_passes:ReorderBlockIterVarPass",
+    "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",
+    "tir-reverse-compute-inline": "weft.passes.schedule.primitive_passes:ReverseComputeInlinePass",
+    "tir-rfactor": "weft.passes.schedule.primitive_passes:RfactorPass",
+    "tir-rolling-buffer": "weft.passes.schedule.primitive_passes:RollingBufferPass",
+    "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
+    "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
+    "tir-storage-align": "weft.passes.schedule.primitive_passes:StorageAlignPass",
+    "tir-tensorize": "weft.passes.schedule.primitive_passes:TensorizePass",
+    "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
+    "tir-transform-block-layout": "weft.passes.schedule.primitive_passes:TransformBlockLayoutPass",
+    "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
+    "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",
+    "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
+    "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
+    "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
+    "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
+    "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
+    "tir-write-at": "weft.passes.schedule.primitive_passes:WriteAtPass",
+    "verify-level": "weft.passes.verify_level:VerifyLevelPass",
+}
+
+TARGETS: Mapping[str, str] = {
+    "asm": "weft.backends.llvm.targets:AsmTarget",
+    "c": "weft.backends.c.targets:CTarget",
+    "cuda": "weft.backends.cuda.targets:CudaTarget",
+    "dot": "weft.backends.picture.targets:DotTarget",
+    "header": "weft.runtime.export.targets:HeaderTarget",
+    "llvm-ir": "weft.backends.llvm.targets:LLVMIRTarget",
+    "metal": "weft.backends.metal.targets:MetalTarget",
+    "object": "weft.runtime.export.targets:ObjectTarget",
+    "opencl": "weft.backends.opencl.targets:OpenCLTarget",
+    "ptx": "weft.backends.cuda.targets:PtxTarget",
+    "svg": "weft.backends.picture.targets:SvgTarget",
+}
+
+
+def load(place: str) -> Any:
+    """The object that "module:attribute" names."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
+    return {name: partial(load, place) for name, place in table.items()}
+
+
+WEFT_UNIVERSE = Universe(
+    all_dialects=_factories(DIALECTS),
+    all_passes=_factories(PASSES),
+    all_targets=_factories(TARGETS),
+)

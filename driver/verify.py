@@ -1,0 +1,227 @@
+"""Verify a module so that what fails is known by its place.
+
+xDSL's `verify()` prints the whole module when an operation fails, and checks neither scope nor dominance. Here each
+operation is verified by itself, innermost first, after its operands were checked to be visible where they are used.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import DimOp, GlobalOp
+from xdsl.dialects.scf import IfOp
+from xdsl.dialects.tensor import DimOp as TensorDimOp
+from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
+from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
+from xdsl.utils.exceptions import VerifyException
+
+from weft.dialects.low import PARAMS, verify_signature
+from weft.dialects.low_kernel import KERNEL
+from weft.driver.parsing import is_too_large
+from weft.passes.verify_level import why_misplaced
+from weft.support.errors import CompileError
+from weft.support.locations import location_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation, Region, SSAValue
+
+_GRAPH_REGIONS = frozenset(("builtin.module", "hw.module"))
+"""Operations whose regions have no order: values may be used before they are defined."""
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Check every operation, and that every value is used inside its scope, after its definition.
+
+    A module with tir loops or blocks is also checked for what only integer sets can tell (`analysis/checks.py`): that
+    bindings cover each domain once, and that accesses stay inside their buffers. Raises `CompileError` with the place
+    of the first failure.
+    """
+    names: set[str] = set()
+    _verify_operation(module, set(), names)
+    if names & {"tir.block", "tir.for"}:
+        from weft.analysis.checks import check_program
+
+        check_program(module)
+
+
+def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
+    """`visible` are the values that `operation` may use; `names` collects the names of all operations."""
+    names.add(operation.name)
+    for operand in operation.operands:
+        if operand not in visible:
+            raise CompileError.at(operation, _invisible(operation, operand))
+    if operation.regions and (reason := why_misplaced(operation)) is not None:
+        raise CompileError.at(operation, reason)
+    for region in operation.regions:
+        isolated = operation.has_trait(IsolatedFromAbove, value_if_unregistered=False)
+        _verify_region(operation, region, set() if isolated else visible, names)
+    try:
+        if isinstance(operation, FuncOp):
+            _verify_function(operation)
+        elif isinstance(operation, DimOp | TensorDimOp):
+            _verify_dimension(operation)
+        elif isinstance(operation, GlobalOp):
+            _verify_global(operation)
+        elif isinstance(operation, IfOp):
+            _verify_yields(operation)
+        elif isinstance(operation, ApplyOp) and any(map(is_too_large, operation.map.data.results)):
+            raise VerifyException(f"a constant of '{operation.name}' fits 64 bits, got {operation.map}")
+        operation.verify(verify_nested_ops=False)
+    except VerifyException as error:
+        place = _redefinition(operation) or operation
+        raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
+    except Exception as error:
+        # How verifiers fail on shapes of IR that their authors did not think of; xDSL's also raise bare exceptions.
+        if _is_ours(operation) and not isinstance(error, ValueError):
+            raise
+        raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
+
+
+def _verify_function(function: FuncOp) -> None:
+    """What holds of functions at weft's levels."""
+    is_low = PARAMS in function.attributes or KERNEL in function.attributes
+    if PARAMS in function.attributes:
+        verify_signature(function)
+    blocks = len(function.body.blocks)
+    if blocks != 1 and (is_low or (blocks > 1 and any(map(_is_ours, function.body.walk())))):
+        raise VerifyException(
+            f"@{function.sym_name.data} has {blocks} blocks, functions at the levels of weft have one"
+        )
+
+
+def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
+    """A dimension that is asked for by a constant is there."""
+    constant, type_ = dim.index.owner, dim.source.type
+    if not isinstance(constant, ConstantOp) or not isinstance(constant.value, IntegerAttr):
+        return
+    number = constant.value.value.data
+    if isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
+        raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
+
+
+def _verify_global(constant: GlobalOp) -> None:
+    """A global is small enough for one buffer, and its value fills it."""
+    type_, value = constant.type, constant.initial_value
+    if prod(type_.get_shape()) >= 1 << 31:
+        raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")
+    if isinstance(value, DenseIntOrFPElementsAttr) and (
+        value.get_shape() != type_.get_shape() or value.get_element_type() != type_.element_type
+    ):
+        raise VerifyException(f"'{constant.name}' of type {type_} has a value of type {value.type}")
+
+
+def _verify_yields(condition: IfOp) -> None:
+    """Both ways through an `scf.if` give its results."""
+    wanted = [result.type for result in condition.results]
+    for region in condition.regions if wanted else ():
+        last = region.block.last_op if len(region.blocks) == 1 else None
+        given = [] if last is None else [operand.type for operand in last.operands]
+        if given != wanted:
+            shown, needed = ", ".join(map(str, given)), ", ".join(map(str, wanted))
+            raise VerifyException(f"'{condition.name}' yields ({shown}), its results are ({needed})")
+
+
+def _redefinition(table: Operation) -> Operation | None:
+    """The first op of a symbol table whose symbol is defined before."""
+    known: set[str] = set()
+    if table.has_trait(SymbolTable, value_if_unregistered=False):
+        for op in table.regions[0].block.ops:
+            trait = op.get_trait(SymbolOpInterface)
+            symbol = None if trait is None else trait.get_sym_attr_name(op)
+            if symbol is not None and symbol.data in known:
+                return op
+            known.add("" if symbol is None else symbol.data)
+    return None
+
+
+def _subject(operation: Operation, message: str) -> str:
+    """Name the operation where the message does not; weft's own verifiers say what they speak of."""
+    return "" if _is_ours(operation) or operation.name in message else f"'{operation.name}': "
+
+
+def _is_ours(operation: Operation) -> bool:
+    return type(operation).__module__.startswith("weft.")
+
+
+def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], names: set[str]) -> None:
+    block = region.first_block
+    if block is None:
+        return
+    if block.next_block is None:
+        _verify_block(parent, block, outer, names)
+        return
+    from xdsl.irdl.dominance import DominanceInfo
+
+    dominance = DominanceInfo(region)
+    blocks = list(region.blocks)
+    for block in blocks:
+        visible = set(outer)
+        for other in blocks:
+            if dominance.strictly_dominates(other, block):
+                visible.update(_definitions(other))
+        _verify_block(parent, block, visible, names)
+
+
+def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
+    if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
+        raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
+    # One set serves the whole walk: what a block defines is added on the way in, and taken out on the way out.
+    defined: list[SSAValue] = list(block.args)
+    if parent.name in _GRAPH_REGIONS:
+        defined = _definitions(block)
+    outer.update(defined)
+    for operation in block.ops:
+        _verify_operation(operation, outer, names)
+        outer.update(operation.results)
+        defined.extend(operation.results)
+    outer.difference_update(defined)
+
+
+def _definitions(block: Block) -> list[SSAValue]:
+    return [*block.args, *(result for operation in block.ops for result in operation.results)]
+
+
+def _invisible(user: Operation, value: SSAValue) -> str:
+    """Say why `user` cannot see `value`."""
+    name = f"%{value.name_hint}" if value.name_hint else "a value without a name"
+    if isinstance(value, ErasedSSAValue):
+        return f"'{user.name}' uses {name}, whose operation was erased"
+    if isinstance(value, OpResult):
+        definition, block = value.op, value.op.parent
+        what = f"the result of '{definition.name}'"
+    elif isinstance(value, BlockArgument):
+        definition, block = value.block.parent_op(), value.block
+        what = "an argument" if definition is None else f"an argument of '{definition.name}'"
+    else:
+        return f"'{user.name}' uses {name}, which is not defined"
+    place = None if definition is None else location_of(definition)
+    where = f" at line {place.line}" if place is not None else ""
+    region = None if block is None else block.parent
+    barrier = _isolated_below(region, user)
+    if barrier is not None:
+        return f"'{user.name}' uses {name} outside its scope: {what}{where}, which '{barrier.name}' does not see"
+    if _holds(block, user):
+        return f"'{user.name}' uses {name} before its definition, {what}{where}"
+    if region is not None and any(_holds(other, user) for other in region.blocks):
+        return f"'{user.name}' uses {name}, {what}{where}, which does not run on every way to this use"
+    return f"'{user.name}' uses {name} outside its scope: it is {what}{where}, whose region does not hold this use"
+
+
+def _isolated_below(region: Region | None, operation: Operation) -> Operation | None:
+    """The operation around `operation`, inside `region`, into which no value of `region` reaches."""
+    around = operation.parent_op()
+    while region is not None and around is not None and region.is_ancestor(around):
+        if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+            return around
+        around = around.parent_op()
+    return None
+
+
+def _holds(block: Block | None, operation: Operation) -> bool:
+    """Whether `operation` stands in `block` or deeper."""
+    return block is not None and block.find_ancestor_op_in_block(operation) is not None

@@ -1,0 +1,42 @@
+"""Functions of block loops (tir IR) from tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ModuleOp
+
+from weft.passes.te.lower_te_to_tir import lower_te_function
+from weft.texpr.buffers import Binds, set_strides
+from weft.texpr.expr import Var
+from weft.texpr.facts import Facts
+from weft.texpr.function import declare_intrinsics, te_function
+from weft.texpr.shapes import items
+from weft.texpr.tensor import Tensor
+
+
+def create_func(
+    args: Sequence[Tensor | Var], name: str = "main", *, binds: Binds | None = None, assume: Facts = ()
+) -> ModuleOp:
+    """A module with one function of block loops that computes the tensors in `args` from the placeholders in `args`.
+
+    The parameters are in the order of the list, under the names of the tensors: `memref` buffers, also for results.
+    What the results need and the list does not name becomes a temporary; computed tensors that others in the list use
+    are passed buffers too. Variables in the list become scalar parameters. Extents that are variables are dynamic, and
+    equal wherever the variable is the same. `binds` says how the arrays of parameters lie in memory, where they are not
+    dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`; so do strides of placeholders. `assume` states facts about
+    variables that schedules rely on and calls check: `[n % 32 == 0, m <= 1024]`.
+
+    Raises CompileError for placeholders that are read and not listed, for two parameters of one name, for variables
+    that no listed extent or parameter gives, and for reduce axes outside their reduction.
+    """
+    function = te_function(args, name, assume)
+    module = ModuleOp([function])
+    declare_intrinsics(module)
+    lower_te_function(function)
+    set_strides(function, cast("Sequence[Tensor | Var]", items(args)), binds)
+    return module
+
+
+create_prim_func = create_func

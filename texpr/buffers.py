@@ -1,0 +1,167 @@
+"""How the arrays behind tensors lie in memory: `te.decl_buffer`, and strides given to parameters.
+
+```python
+s = te.var("s")
+A = te.placeholder((m, n), name="A", strides=(s, 1))
+C = te.compute((m, n), lambda i, j: A[i, j] + 1, name="C")
+te.create_func([A, C], binds={C: te.decl_buffer((m, n), name="C", strides=(s, 1))})
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from xdsl.dialects import memref
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from weft.dialects.low_access import StrideOp
+from weft.dialects.strides import with_strides
+from weft.dialects.tir_regions import AssumeShapeOp, AssumeStridesOp
+from weft.support.argument_types import shown
+from weft.texpr.dtypes import checked_dtype
+from weft.texpr.expr import Var
+from weft.texpr.places import error
+from weft.texpr.shapes import Extent, Stride, checked_name, checked_shape, checked_strides, value_name
+from weft.texpr.tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """A declared buffer: what `binds` says about the array behind a tensor."""
+
+    shape: tuple[Extent, ...]
+    dtype: str
+    name: str
+    strides: tuple[Stride, ...] | None
+
+
+Binds: TypeAlias = Mapping[Tensor, Buffer]
+
+
+def decl_buffer(
+    shape: object,
+    dtype: object = None,
+    name: str | None = None,
+    *,
+    strides: object = None,
+    offset_factor: int = 0,
+    data_alignment: int = -1,
+) -> Buffer:
+    """A buffer with strides in elements: integers, variables, or None for one that is decided by the call.
+
+    Without strides it is dense, row by row. Arrays start at their first element and are aligned to it, so
+    `offset_factor` and `data_alignment` (which may be given) change nothing.
+    """
+    del offset_factor, data_alignment
+    label = checked_name(name, "buffer")
+    extents = checked_shape(shape, f"buffer {label}")
+    checked = checked_strides(strides, len(extents), f"buffer {label}")
+    return Buffer(extents, checked_dtype("float32" if dtype is None else dtype), label, checked)
+
+
+def set_strides(function: FuncOp, parameters: Sequence[Tensor | Var], binds: Binds | None) -> None:
+    """Give the parameters of a function of buffers the strides that placeholders and `binds` state, in place.
+
+    Strides that are the same variable must be equal, and equal the extents and parameters that it is.
+    """
+    stated = dict(_stated(parameters, binds or {}))
+    if not stated:
+        return
+    for position, strides in stated.items():
+        argument = function.args[position]
+        fixed = tuple(stride if isinstance(stride, int) else None for stride in strides)
+        Rewriter.replace_value_with_new_type(argument, with_strides(_memref(argument), fixed))
+    function.update_function_type()
+    _Ties(function, parameters).state(stated)
+
+
+def _memref(value: SSAValue) -> MemRefType[Attribute]:
+    return cast("MemRefType[Attribute]", value.type)
+
+
+def _stated(parameters: Sequence[Tensor | Var], binds: Binds) -> dict[int, tuple[Stride, ...]]:
+    positions = {parameter: at for at, parameter in enumerate(parameters) if isinstance(parameter, Tensor)}
+    found = {at: tensor.strides for tensor, at in positions.items() if tensor.strides is not None}
+    for tensor, buffer in binds.items():
+        if tensor not in positions:
+            raise error(f"binds: {shown(tensor)} is no parameter of the function")
+        if buffer.dtype != tensor.dtype or len(buffer.shape) != tensor.ndim:
+            rank = len(buffer.shape)
+            raise error(f"binds: {shown(tensor)} cannot lie in buffer {buffer.name} of rank {rank} and {buffer.dtype}")
+        for dimension, (one, other) in enumerate(zip(tensor.shape, buffer.shape, strict=True)):
+            if one is not other and one != other:
+                raise error(f"binds: extent {dimension} of {tensor.name} is {one}, that of {buffer.name} is {other}")
+        if buffer.strides is not None:
+            found[positions[tensor]] = buffer.strides
+    return found
+
+
+class _Ties:
+    """Values of variables, and ops that state strides, at the top of a function."""
+
+    def __init__(self, function: FuncOp, parameters: Sequence[Tensor | Var]) -> None:
+        self._block = function.body.block
+        self._arguments = function.args
+        self._location = function.location
+        known = [op for op in self._block.ops if isinstance(op, memref.DimOp | AssumeShapeOp)]
+        self._last: Operation | None = known[-1] if known else None
+        self._values: dict[Var, SSAValue] = {}
+        self._extents: dict[Var, tuple[SSAValue, int]] = {}
+        for argument, parameter in zip(function.args, parameters, strict=True):
+            if isinstance(parameter, Var):
+                self._values[parameter] = argument
+                continue
+            for dimension, extent in enumerate(parameter.shape):
+                if isinstance(extent, Var):
+                    self._extents.setdefault(extent, (argument, dimension))
+
+    def state(self, stated: Mapping[int, tuple[Stride, ...]]) -> None:
+        for position, strides in stated.items():
+            buffer = self._arguments[position]
+            values: list[SSAValue | None] = []
+            is_tied = False
+            free = [(dimension, stride) for dimension, stride in enumerate(strides) if not isinstance(stride, int)]
+            for dimension, stride in free:
+                known = None if stride is None else self._known(stride)
+                is_tied = is_tied or known is not None
+                if known is None and stride is not None:
+                    # The stride that first bears the name; naming it also names the symbol that calls decide.
+                    known = self._values[stride] = self._stride(buffer, dimension, value_name(stride.name))
+                values.append(known)
+            if is_tied:
+                pairs = zip(free, values, strict=True)
+                stated_values = [self._stride(buffer, d, None) if value is None else value for (d, _), value in pairs]
+                self._append(AssumeStridesOp(buffer, stated_values))
+
+    def _known(self, variable: Var) -> SSAValue | None:
+        """The value of a variable that is a parameter, an extent, or a stride that was met before."""
+        if variable not in self._values and variable in self._extents:
+            source, axis = self._extents[variable]
+            position = ConstantOp(IntegerAttr(axis, IndexType()))
+            self._append(position)
+            op = memref.DimOp(source, position.result)
+            op.result.name_hint = value_name(variable.name)
+            self._append(op)
+            self._values[variable] = op.result
+        return self._values.get(variable)
+
+    def _stride(self, buffer: SSAValue, dimension: int, hint: str | None) -> SSAValue:
+        op = StrideOp(buffer, dimension)
+        op.stride.name_hint = hint
+        self._append(op)
+        return op.stride
+
+    def _append(self, op: Operation) -> None:
+        op.location = self._location
+        if self._last is not None:
+            self._block.insert_op_after(op, self._last)
+        elif self._block.first_op is not None:
+            self._block.insert_op_before(op, self._block.first_op)
+        self._last = op

@@ -1,0 +1,422 @@
+"""Expressions -> the IR of element regions.
+
+Each expression is written once a scope, where it is first used: shared parts of a program stay shared. Index
+expressions become `affine.apply` as far as they are affine; what is not, a product of symbols or an element that was
+read, stands in the map as a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects.affine import ApplyOp
+from xdsl.dialects.arith import ConstantOp, IndexCastOp, SelectOp
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    UnknownLoc,
+)
+from xdsl.dialects.func import CallOp
+from xdsl.dialects.scf import IfOp
+from xdsl.dialects.scf import YieldOp as ScfYieldOp
+from xdsl.dialects.tensor import ExtractOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from weft.dialects.index_map import canonical_map
+from weft.dialects.te import ReduceOp, YieldOp
+from weft.support.errors import InternalError
+from weft.support.locations import SourceLocation
+from weft.texpr import scalar_ops
+from weft.texpr.dtypes import is_float, type_of
+from weft.texpr.expr import (
+    Accumulator,
+    Binary,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Intrinsic,
+    IterVar,
+    Select,
+    Unary,
+    Var,
+)
+from weft.texpr.operators import BinaryKind, Number
+from weft.texpr.places import error
+from weft.texpr.reductions import CustomCombiner, ReduceValue, Reduction
+from weft.texpr.shapes import Extent, value_name
+from weft.texpr.tensor import Read, Tensor
+
+_INDEX = IndexType()
+
+
+class ElementEmitter:
+    """Writes expressions into blocks, starting with the entry block of a function."""
+
+    def __init__(self, entry: Block, tensors: Mapping[Tensor, SSAValue], variables: Mapping[Var, SSAValue]) -> None:
+        """`tensors` and `variables` may grow while this is in use."""
+        self.place: SourceLocation | None = None
+        """Where the expressions being written come from."""
+        self._entry = entry
+        self._tensors = tensors
+        self._variables = variables
+        self._iterators: dict[IterVar, SSAValue] = {}
+        self._constants: dict[tuple[Attribute, float], SSAValue] = {}
+        self._last_constant: Operation | None = None
+        self._extents: dict[object, SSAValue] = {}
+        self._blocks: list[Block] = [entry]
+        self._written: list[dict[object, SSAValue]] = [{}]
+        self._alive: dict[int, Expr | Reduction] = {}
+
+    # Scopes
+
+    @property
+    def location(self) -> LocationAttr:
+        return UnknownLoc() if self.place is None else self.place.attribute()
+
+    def append(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Add `op` to the current block; its first result."""
+        op.location = self.location
+        self._blocks[-1].add_op(op)
+        if hint is not None:
+            op.results[0].name_hint = hint
+        return op.results[0]
+
+    @contextmanager
+    def inside(self, block: Block, iterators: Mapping[IterVar, SSAValue] | None = None) -> Generator[None]:
+        """Write into `block`, a region of an op that is not yet appended; what is written there stays there."""
+        added = dict(iterators or {})
+        self._blocks.append(block)
+        self._written.append({})
+        self._iterators.update(added)
+        try:
+            yield
+        finally:
+            self._blocks.pop()
+            self._written.pop()
+            for iterator in added:
+                del self._iterators[iterator]
+
+    def finish(self, op: Operation) -> None:
+        """End the current block with a terminator."""
+        op.location = self.location
+        self._blocks[-1].add_op(op)
+
+    def _known(self, key: object) -> SSAValue | None:
+        for scope in reversed(self._written):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def _remember(self, key: object, value: SSAValue) -> SSAValue:
+        self._written[-1][key] = value
+        return value
+
+    def _identity_of(self, expr: Expr | Reduction) -> int:
+        """A key for `expr`, which is kept alive: Python gives the identity of an object that is gone to a new one."""
+        self._alive[id(expr)] = expr
+        return id(expr)
+
+    # Constants and extents stand at the top of the function.
+
+    def constant(self, number: Number, type: Attribute) -> SSAValue:
+        """A number; each is written once a function."""
+        attribute = FloatAttr(number, type) if isinstance(type, AnyFloat) else _integer(int(number), type)
+        # -0.0 equals 0.0 in Python, and so do the attributes.
+        key = (attribute, math.copysign(1.0, number))
+        known = self._constants.get(key)
+        if known is not None:
+            return known
+        op = ConstantOp(attribute)
+        op.result.name_hint = _constant_hint(number, type)
+        if self._last_constant is not None:
+            self._entry.insert_op_after(op, self._last_constant)
+        elif self._entry.first_op is not None:
+            self._entry.insert_op_before(op, self._entry.first_op)
+        else:
+            self._entry.add_op(op)
+        self._last_constant = op
+        self._constants[key] = op.result
+        return op.result
+
+    def extent(self, extent: Extent) -> int | SSAValue:
+        """An extent, written once into the entry block."""
+        if isinstance(extent, int):
+            return extent
+        key = self._extent_key(extent)
+        if key not in self._extents:
+            blocks, written = self._blocks, self._written
+            self._blocks, self._written = blocks[:1], written[:1]
+            self._extents[key] = self.index(extent)
+            self._blocks, self._written = blocks, written
+        return self._extents[key]
+
+    def _extent_key(self, extent: Expr) -> object:
+        """Equal for extents that are equal by form."""
+        if isinstance(extent, Binary):
+            return extent.kind, self._extent_key(extent.left), self._extent_key(extent.right)
+        return extent.value if isinstance(extent, Const) else self._identity_of(extent)
+
+    # Expressions
+
+    def value(self, expr: Expr, dtype: str | None = None) -> SSAValue:
+        """The value of `expr` in its dtype; index expressions convert to `dtype`."""
+        target = dtype or expr.dtype
+        if isinstance(expr, Const):
+            return self.constant(float(expr.value) if is_float(target) else expr.value, type_of(target))
+        if not expr.is_index:
+            return self._native(expr)
+        key = (self._identity_of(expr), target)
+        known = self._known(key)
+        if known is not None:
+            return known
+        return self._remember(key, self.append(IndexCastOp(self.index(expr), type_of(target))))
+
+    def index(self, expr: Expr) -> SSAValue:
+        """The value of an integer expression as an index."""
+        key = (self._identity_of(expr), "index")
+        known = self._known(key)
+        if known is not None:
+            return known
+        operands: list[SSAValue] = []
+        form = self._affine(expr, operands)
+        if isinstance(form, AffineDimExpr):
+            result = operands[form.position]
+        elif isinstance(form, AffineConstantExpr):
+            result = self.constant(form.value, _INDEX)
+        else:
+            affine_map, values = canonical_map([form], operands)
+            apply_key = (affine_map, values)
+            result = self._known(apply_key)
+            if result is None:
+                properties = {"map": AffineMapAttr(affine_map)}
+                result = self.append(ApplyOp.create(operands=values, result_types=[_INDEX], properties=properties))
+                self._remember(apply_key, result)
+        return self._remember(key, result)
+
+    def affine_forms(self, exprs: Sequence[Expr]) -> tuple[list[AffineExpr], list[SSAValue]]:
+        """Integer expressions as affine expressions over values, which are returned too."""
+        operands: list[SSAValue] = []
+        return [self._affine(expr, operands) for expr in exprs], operands
+
+    def _affine(self, expr: Expr, operands: list[SSAValue]) -> AffineExpr:
+        """`expr` as an affine expression over `operands`, to which it adds what it needs."""
+        if isinstance(expr, Const):
+            return AffineConstantExpr(int(expr.value))
+        if isinstance(expr, IterVar):
+            low = AffineConstantExpr(expr.low) if isinstance(expr.low, int) else self._affine(expr.low, operands)
+            return _dimension(self._iterator(expr), operands) + low
+        if isinstance(expr, Binary) and _is_of_index_width(expr):
+            match expr.kind:
+                case BinaryKind.ADD:
+                    return self._affine(expr.left, operands) + self._affine(expr.right, operands)
+                case BinaryKind.SUB:
+                    return self._affine(expr.left, operands) + self._affine(expr.right, operands) * -1
+                case BinaryKind.MUL if isinstance(expr.right, Const):
+                    return self._affine(expr.left, operands) * int(expr.right.value)
+                case BinaryKind.MUL if isinstance(expr.left, Const):
+                    return self._affine(expr.right, operands) * int(expr.left.value)
+                case BinaryKind.FLOORDIV if isinstance(expr.right, Const) and expr.right.value > 0:
+                    return self._affine(expr.left, operands) // int(expr.right.value)
+                case BinaryKind.FLOORMOD if isinstance(expr.right, Const) and expr.right.value > 0:
+                    return self._affine(expr.left, operands) % int(expr.right.value)
+                case _:
+                    pass
+        return _dimension(self._index_leaf(expr), operands)
+
+    def _index_leaf(self, expr: Expr) -> SSAValue:
+        """An index that is no affine form of others."""
+        key = (self._identity_of(expr), "leaf")
+        known = self._known(key)
+        if known is not None:
+            return known
+        if isinstance(expr, Var) and expr.is_index:
+            return self._variable(expr)
+        if isinstance(expr, Binary) and _is_of_index_width(expr):
+            operands = self.index(expr.left), self.index(expr.right)
+            return self._remember(key, scalar_ops.binary(self, expr.kind, *operands))
+        if isinstance(expr, Select) and _is_of_index_width(expr):
+            return self._remember(key, self._select(expr, self.index))
+        if not expr.is_index:
+            return self._remember(key, self.append(IndexCastOp(self._native(expr), _INDEX)))
+        raise InternalError(f"no index value for {type(expr).__name__} {expr}")
+
+    def _native(self, expr: Expr) -> SSAValue:
+        """The value of an expression that is no index expression; without recursion, for sums can be long."""
+        pending = [expr]
+        while pending:
+            top = pending[-1]
+            if self._known(id(top)) is not None:
+                pending.pop()
+            elif missing := [part for part in _operands(top) if self._known(id(part)) is None]:
+                pending += reversed(missing)
+            else:
+                self._remember(self._identity_of(top), self._write(pending.pop()))
+        value = self._known(id(expr))
+        if value is None:
+            raise InternalError(f"{expr} was not written")
+        return value
+
+    def _write(self, expr: Expr) -> SSAValue:
+        match expr:
+            case Binary():
+                operands = self.value(expr.left, expr.dtype), self.value(expr.right, expr.dtype)
+                return scalar_ops.binary(self, expr.kind, *operands)
+            case Unary():
+                return scalar_ops.unary(self, expr.function, self.value(expr.operand))
+            case Intrinsic():
+                operands = [self.value(argument) for argument in expr.arguments]
+                return self.append(CallOp(expr.function, operands, [type_of(expr.dtype)]))
+            case Compare():
+                as_value = self.index if expr.left.is_index and expr.right.is_index else self.value
+                return scalar_ops.compare(self, expr.predicate, as_value(expr.left), as_value(expr.right))
+            case Select():
+                return self._select(expr, lambda branch: self.value(branch, expr.dtype))
+            case Cast():
+                return scalar_ops.cast(self, self.value(expr.operand), type_of(expr.dtype))
+            case Read():
+                return self._read(expr)
+            case ReduceValue():
+                return self._reduction(expr.reduction)[expr.position]
+            case Var():
+                return self._variable(expr)
+            case Accumulator():
+                raise error(f"{expr} of a combiner is used outside it", self.place)
+            case _:
+                raise InternalError(f"no value for {type(expr).__name__} {expr}")
+
+    def _iterator(self, iterator: IterVar) -> SSAValue:
+        found = self._iterators.get(iterator)
+        if found is not None:
+            return found
+        if iterator.is_reduce:
+            name = iterator.name
+            message = f"reduce axis {name} is used outside a reduction over it: write te.sum(..., axis={name})"
+        else:
+            message = f"index {iterator.name} belongs to another compute"
+        raise error(message, self.place)
+
+    def _variable(self, variable: Var) -> SSAValue:
+        found = self._variables.get(variable)
+        if found is None:
+            raise error(
+                f"the value of variable {variable.name} is not known: it is no extent of a listed placeholder; "
+                f"list it as a parameter",
+                self.place,
+            )
+        return found
+
+    def _read(self, read: Read) -> SSAValue:
+        source = self._tensors.get(read.tensor)
+        if source is None:
+            raise error(f"placeholder {read.tensor.name} is read, but it is not in the list of parameters", self.place)
+        indices = [self.index(index) for index in read.indices]
+        key = (source, *indices)
+        known = self._known(key)
+        if known is not None:
+            return known
+        element = self.append(ExtractOp(source, indices, type_of(read.dtype)), value_name(read.tensor.name.lower()))
+        return self._remember(key, element)
+
+    def _select(self, select: Select, emit: Callable[[Expr], SSAValue]) -> SSAValue:
+        condition = self.value(select.condition)
+        if not select.lazy:
+            return self.append(SelectOp(condition, emit(select.if_true), emit(select.if_false)))
+        branches: list[Block] = []
+        for branch in (select.if_true, select.if_false):
+            block = Block()
+            with self.inside(block):
+                self.finish(ScfYieldOp(emit(branch)))
+            branches.append(block)
+        chosen, other = branches
+        results = [value.type for value in block_results(chosen)]
+        return self.append(IfOp(condition, results, Region(chosen), Region(other)))
+
+    def _reduction(self, reduction: Reduction) -> Sequence[SSAValue]:
+        """The results of a reduction; the op is written once a scope."""
+        keys = [(self._identity_of(reduction), position) for position in range(len(reduction.values))]
+        known = self._known(keys[0])
+        if known is not None:
+            return known.owner.results if isinstance(known.owner, Operation) else ()
+        extents = [self.extent(axis.extent) for axis in reduction.axes]
+        types = [type_of(value.dtype) for value in reduction.values]
+        op = ReduceOp.over(reduction.combiner, extents, types, [value_name(axis.name) for axis in reduction.axes])
+        with self.inside(op.body.block, dict(zip(reduction.axes, op.axes, strict=True))):
+            self.finish(YieldOp(*(self.value(value) for value in reduction.values)))
+        if reduction.custom is not None:
+            op.add_region(self._combine(reduction.custom, types))
+            op.add_region(self._identity(reduction.custom))
+        self.append(op)
+        for key, result in zip(keys, op.results, strict=True):
+            self._remember(key, result)
+        return op.results
+
+    def _combine(self, custom: CustomCombiner, types: Sequence[Attribute]) -> Region:
+        block = Block(arg_types=[*types, *types])
+        accumulators = (*custom.lefts, *custom.rights)
+        for argument, role in zip(block.args, ["left"] * len(types) + ["right"] * len(types), strict=True):
+            argument.name_hint = role
+        with self.inside(block):
+            for accumulator, argument in zip(accumulators, block.args, strict=True):
+                self._remember(self._identity_of(accumulator), argument)
+            self.finish(YieldOp(*(self.value(expr) for expr in custom.combined)))
+        return Region(block)
+
+    def _identity(self, custom: CustomCombiner) -> Region:
+        block = Block()
+        with self.inside(block):
+            self.finish(YieldOp(*(self.value(expr) for expr in custom.identity)))
+        return Region(block)
+
+
+def _operands(expr: Expr) -> list[Expr]:
+    """The parts whose values are computed just before that of `expr`, in order."""
+    match expr:
+        case Select() if expr.lazy:
+            parts = (expr.condition,)
+        case Binary() | Unary() | Intrinsic() | Compare() | Select() | Cast():
+            parts = expr.parts
+        case _:
+            return []
+    return [part for part in parts if not part.is_index and not isinstance(part, Const)]
+
+
+def _integer(number: int, type: Attribute) -> IntegerAttr[IntegerType | IndexType]:
+    if not isinstance(type, IntegerType | IndexType):
+        raise InternalError(f"no integer constant of type {type}")
+    return IntegerAttr(number, type)
+
+
+def block_results(block: Block) -> Sequence[SSAValue]:
+    """What the terminator of a block passes on."""
+    return () if block.last_op is None else block.last_op.operands
+
+
+def _is_of_index_width(expr: Expr) -> bool:
+    """Whether arithmetic on indices gives the value of an integer expression: then analyses see more of it."""
+    return expr.is_index or expr.dtype == "int64"
+
+
+def _dimension(value: SSAValue, operands: list[SSAValue]) -> AffineExpr:
+    """`value` as a dimension of a map over `operands`."""
+    if value not in operands:
+        operands.append(value)
+    return AffineExpr.dimension(operands.index(value))
+
+
+def _constant_hint(number: Number, type: Attribute) -> str:
+    """`zero`, `one`, `c7`, `c7_i32`, `cst`: what people would call it."""
+    if number in (0, 1) and not isinstance(type, IndexType):
+        return ("false", "true")[int(number)] if isinstance(number, bool) else ("zero", "one")[int(number)]
+    if isinstance(number, float):
+        return "cst"
+    suffix = "" if isinstance(type, IndexType) else f"_{type}"
+    return f"c{number}{suffix}" if number >= 0 else f"cm{-number}{suffix}"

@@ -1,0 +1,505 @@
+"""Scalar expressions: what the function given to `te.compute` returns, built by Python's operators.
+
+Every expression has a dtype. Both operands of an operator have the same one, a Python number takes that of the other;
+nothing converts silently. *Index expressions* are integer arithmetic over indices, axes and extents: they are exact
+integers as long as they stay within 64 bits, adapt to each other's width, and become affine maps where they can.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from weft.support.argument_types import checked_methods, shown
+from weft.texpr.dtypes import checked_dtype, greatest, is_float, is_integer, least
+from weft.texpr.operators import (
+    FLOAT_FUNCTIONS,
+    INDEX_KINDS,
+    INTEGER_FUNCTIONS,
+    INTEGER_ONLY,
+    LOGIC,
+    SYMBOLS,
+    BinaryKind,
+    Number,
+    Predicate,
+    as_number,
+)
+from weft.texpr.places import error
+
+_TEXT_DEPTH = 5
+"""Messages show expressions down to here: they can be huge."""
+
+
+class Expr:
+    """A scalar expression. Operators build larger ones; `//` and `%` round down, as Python's do."""
+
+    __slots__ = ("dtype", "is_index")
+
+    dtype: str
+    """The element type's name."""
+    is_index: bool
+    """Whether this is an index expression."""
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
+        return ()
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.ADD, self, other)
+
+    def __radd__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.ADD, other, self)
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SUB, self, other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SUB, other, self)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.MUL, self, other)
+
+    def __rmul__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.MUL, other, self)
+
+    def __truediv__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.DIV, self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.DIV, other, self)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.FLOORDIV, self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.FLOORDIV, other, self)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.FLOORMOD, self, other)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.FLOORMOD, other, self)
+
+    def __pow__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.POW, self, other)
+
+    def __rpow__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.POW, other, self)
+
+    def __and__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.AND, self, other)
+
+    def __rand__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.AND, other, self)
+
+    def __or__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.OR, self, other)
+
+    def __ror__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.OR, other, self)
+
+    def __xor__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.XOR, self, other)
+
+    def __rxor__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.XOR, other, self)
+
+    def __lshift__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SHL, self, other)
+
+    def __rlshift__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SHL, other, self)
+
+    def __rshift__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SHR, self, other)
+
+    def __rrshift__(self, other: ExprLike) -> Expr:
+        return binary(BinaryKind.SHR, other, self)
+
+    def __neg__(self) -> Expr:
+        return binary(BinaryKind.SUB, 0, self) if is_integer(self.dtype) else unary("neg", self)
+
+    def __pos__(self) -> Expr:
+        return self
+
+    def __invert__(self) -> Expr:
+        return binary(BinaryKind.XOR, self, True if self.dtype == "bool" else -1)
+
+    def __abs__(self) -> Expr:
+        return unary("abs", self)
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return compare(Predicate.LT, self, other)
+
+    def __le__(self, other: ExprLike) -> Expr:
+        return compare(Predicate.LE, self, other)
+
+    def __gt__(self, other: ExprLike) -> Expr:
+        return compare(Predicate.GT, self, other)
+
+    def __ge__(self, other: ExprLike) -> Expr:
+        return compare(Predicate.GE, self, other)
+
+    def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare(Predicate.EQ, self, cast("ExprLike", other))
+
+    def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare(Predicate.NE, self, cast("ExprLike", other))
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise error(
+            f"the truth of `{self}` is not known while the expression is built: use te.all, te.any and te.if_then_else "
+            "instead of `and`, `or`, `if` and chained comparisons"
+        )
+
+    def text(self, depth: int) -> str:
+        """This expression as Python would write it, parts that are nested deeper than `depth` as dots."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text(_TEXT_DEPTH)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def astype(self, dtype: object) -> Expr:
+        """This value as `dtype`. Floats become integers by truncation, other integers keep their low bits, numbers
+        become bool by comparison with zero."""
+        return cast_to(self, dtype)
+
+
+ExprLike: TypeAlias = Expr | bool | int | float
+"""What operators take: expressions and numbers."""
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Const(Expr):
+    """A number."""
+
+    value: Number
+    dtype: str
+    is_index: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_index = self.dtype in ("int32", "int64")
+
+    def text(self, depth: int) -> str:
+        return str(self.value)
+
+
+@checked_methods()
+@dataclass(eq=False, slots=True, repr=False)
+class Var(Expr):
+    """A scalar that the compiled function is given: an extent of the arrays it is called with, or a parameter."""
+
+    name: str
+    dtype: str
+    is_index: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_index = self.dtype in ("int32", "int64")
+
+    def text(self, depth: int) -> str:
+        return self.name
+
+
+@checked_methods()
+@dataclass(eq=False, slots=True, repr=False)
+class IterVar(Expr):
+    """An index of a computed tensor or a reduce axis, running over `low <= value < low + extent`."""
+
+    name: str
+    low: int | Expr
+    extent: int | Expr
+    is_reduce: bool
+    dtype: str = "int64"
+    is_index: bool = True
+
+    @property
+    def dom(self) -> tuple[int | Expr, int | Expr]:
+        """The range: first value and extent."""
+        return self.low, self.extent
+
+    @property
+    def var(self) -> IterVar:
+        return self
+
+    def text(self, depth: int) -> str:
+        return self.name
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Accumulator(Expr):
+    """An argument of a user's combiner."""
+
+    position: int
+    dtype: str
+    is_index: bool = False
+
+    def text(self, depth: int) -> str:
+        return f"accumulator {self.position}"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Binary(Expr):
+    """An operator on two values of one dtype."""
+
+    kind: BinaryKind
+    left: Expr
+    right: Expr
+    dtype: str
+    is_index: bool
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.left, self.right
+
+    def text(self, depth: int) -> str:
+        symbol = SYMBOLS.get(self.kind)
+        if symbol is None:
+            return f"{self.kind.value}({nested(depth, self.left, self.right)})"
+        return f"({nested(depth, self.left)} {symbol} {nested(depth, self.right)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Unary(Expr):
+    """A function of one value that gives the same dtype (`isnan` and its like give bool)."""
+
+    function: str
+    operand: Expr
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def text(self, depth: int) -> str:
+        return f"{self.function}({nested(depth, self.operand)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Intrinsic(Expr):
+    """A function that a user declared, see `weft.register_intrinsic`."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def text(self, depth: int) -> str:
+        return f"{self.function}({', '.join(nested(depth, argument) for argument in self.arguments)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Compare(Expr):
+    """A comparison of two values of one dtype."""
+
+    predicate: Predicate
+    left: Expr
+    right: Expr
+    dtype: str = "bool"
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.left, self.right
+
+    def __bool__(self) -> bool:
+        """Extents compare by form, so that shapes can be compared: `A.shape[1] == B.shape[0]`."""
+        equality = self.predicate in (Predicate.EQ, Predicate.NE)
+        if equality and is_extent(self.left) and is_extent(self.right):
+            return same(self.left, self.right) == (self.predicate is Predicate.EQ)
+        return Expr.__bool__(self)
+
+    def text(self, depth: int) -> str:
+        return f"({nested(depth, self.left)} {SYMBOLS[self.predicate]} {nested(depth, self.right)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Select(Expr):
+    """One of two values. `lazy`: only the chosen one is evaluated."""
+
+    condition: Expr
+    if_true: Expr
+    if_false: Expr
+    lazy: bool
+    dtype: str
+    is_index: bool
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.condition, self.if_true, self.if_false
+
+    def text(self, depth: int) -> str:
+        name = "if_then_else" if self.lazy else "select"
+        return f"{name}({nested(depth, self.condition, self.if_true, self.if_false)})"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Cast(Expr):
+    """A value as another dtype."""
+
+    operand: Expr
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def text(self, depth: int) -> str:
+        return f"{self.dtype}({nested(depth, self.operand)})"
+
+
+def nested(depth: int, *exprs: Expr) -> str:
+    """The parts of an expression whose text goes down to `depth`."""
+    return ", ".join("..." if depth == 0 and expr.parts else expr.text(depth - 1) for expr in exprs)
+
+
+def same(left: Expr, right: Expr) -> bool:
+    """Whether two expressions are the same by form."""
+    if left is right:
+        return True
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, Const) and isinstance(right, Const):
+        return left.value == right.value
+    if isinstance(left, Binary) and isinstance(right, Binary) and left.kind is not right.kind:
+        return False
+    parts, others = left.parts, right.parts
+    return bool(parts) and len(parts) == len(others) and all(map(same, parts, others))
+
+
+def is_extent(expr: Expr) -> bool:
+    """Whether `expr` is made of numbers and variables alone, as the extents of tensors are."""
+    if isinstance(expr, Binary):
+        return is_extent(expr.left) and is_extent(expr.right)
+    return isinstance(expr, Const | Var) and expr.is_index
+
+
+def number_as(value: Number, dtype: str, beside: str = "") -> Const:
+    """A Python number as a constant of `dtype`. Raises CompileError where it does not fit."""
+    where = f" beside `{beside}`" if beside else ""
+    if dtype == "bool":
+        if isinstance(value, bool):
+            return Const(value, dtype)
+        raise error(f"{shown(value)} is no bool{where}: compare or cast")
+    if is_float(dtype):
+        if greatest(dtype) < abs(value) < math.inf:
+            raise error(f"{shown(value)}{where} is beyond the greatest {dtype}, {greatest(dtype)}")
+        return Const(float(value), dtype)
+    if isinstance(value, bool | float):
+        raise error(f"{shown(value)} is no {dtype}{where}: cast one side, for example with .astype")
+    if not least(dtype) <= value <= greatest(dtype):
+        raise error(f"{shown(value)}{where} does not fit {dtype}, which holds {least(dtype)} to {greatest(dtype)}")
+    return Const(value, dtype)
+
+
+def default_number(value: Number) -> Const:
+    """A number that stands alone: bool, int64 or float32."""
+    if isinstance(value, bool):
+        return Const(value, "bool")
+    return number_as(value, "int64" if isinstance(value, int) else "float32")
+
+
+def as_expr(value: object, dtype: str | None = None) -> Expr:
+    """`value` as an expression; a Python number takes `dtype`. Raises CompileError for what is no scalar."""
+    if isinstance(value, Expr):
+        return value
+    number = as_number(value)
+    if number is not None:
+        return default_number(number) if dtype is None else number_as(number, dtype)
+    name = getattr(value, "name", None)
+    if getattr(value, "op", None) is not None and isinstance(name, str):
+        raise error(f"{name} is a tensor, not a number: read an element of it, as in {name}[i, j]")
+    raise error(f"expected an expression or a number, got {shown(value)} of type {type(value).__name__}")
+
+
+def unified(what: str, left: object, right: object) -> tuple[Expr, Expr]:
+    """Two operands as expressions of one dtype. Raises CompileError naming both dtypes when they differ."""
+    left_number, right_number = as_number(left), as_number(right)
+    if left_number is not None and right_number is not None:
+        both = left_number, right_number
+        dtype = "float32" if any(isinstance(n, float) for n in both) else default_number(both[0]).dtype
+        return number_as(left_number, dtype), number_as(right_number, dtype)
+    if left_number is not None:
+        right = as_expr(right)
+        return number_as(left_number, right.dtype, str(right)), right
+    if right_number is not None:
+        left = as_expr(left)
+        return left, number_as(right_number, left.dtype, str(left))
+    left, right = as_expr(left), as_expr(right)
+    if left.is_index != right.is_index and left.dtype != right.dtype and "int32" in (left.dtype, right.dtype):
+        # An index beside an int32 is one.
+        left = Cast(left, right.dtype) if left.is_index and right.dtype == "int32" else left
+        right = Cast(right, left.dtype) if right.is_index and left.dtype == "int32" else right
+    if left.dtype != right.dtype and not (left.is_index and right.is_index):
+        raise error(
+            f"{what} mixes element types: `{left}` is {left.dtype} and `{right}` is {right.dtype}; "
+            f"cast one, for example with .astype({left.dtype!r})"
+        )
+    return left, right
+
+
+def joined_dtype(left: Expr, right: Expr) -> str:
+    """The dtype of two unified operands: index expressions take the wider."""
+    return left.dtype if left.dtype == right.dtype else "int64"
+
+
+def binary(kind: BinaryKind, left: object, right: object) -> Expr:
+    """Apply an operator. Raises CompileError for dtypes that differ or that it does not take."""
+    symbol = SYMBOLS.get(kind, kind.value)
+    a, b = unified(f"`{symbol}`", left, right)
+    dtype = joined_dtype(a, b)
+    if kind in LOGIC:
+        if is_float(dtype):
+            raise error(f"`{symbol}` takes integers or bools, got {dtype} in `{a} {symbol} {b}`")
+    elif dtype == "bool":
+        raise error(f"`{symbol}` takes numbers, got bool in `{a} {symbol} {b}`: cast, or use &, | and ^")
+    elif kind in INTEGER_ONLY and is_float(dtype):
+        hint = "te.floor(a / b)" if kind is BinaryKind.FLOORDIV else "a cast"
+        raise error(f"`{symbol}` takes integers, got {dtype} in `{a} {symbol} {b}`: use {hint}")
+    elif kind in (BinaryKind.DIV, BinaryKind.ATAN2) and not is_float(dtype):
+        raise error(
+            f"`{symbol}` takes floats, got {dtype} in `{a} {symbol} {b}`: use // or te.truncdiv for integers, or cast"
+        )
+    if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD, BinaryKind.TRUNCDIV, BinaryKind.TRUNCMOD) and (
+        isinstance(b, Const) and b.value == 0
+    ):
+        raise error(f"`{a} {symbol} {b}` divides by zero")
+    return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind in INDEX_KINDS)
+
+
+def compare(predicate: Predicate, left: object, right: object) -> Expr:
+    """Compare two values. Raises CompileError for dtypes that differ, and for order between bools."""
+    a, b = unified(f"`{SYMBOLS[predicate]}`", left, right)
+    if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
+        raise error(f"bools have no order: `{a} {SYMBOLS[predicate]} {b}`")
+    return Compare(predicate, a, b)
+
+
+def unary(function: str, operand: object) -> Expr:
+    """Apply a function. Raises CompileError for a dtype that it does not take."""
+    expr = as_expr(operand)
+    if function in FLOAT_FUNCTIONS and not is_float(expr.dtype):
+        raise error(f"{function} takes floats, got {expr.dtype} `{expr}`: cast first, for example .astype('float32')")
+    if function in INTEGER_FUNCTIONS and not is_integer(expr.dtype):
+        raise error(f"{function} takes integers, got {expr.dtype} `{expr}`")
+    if function == "abs" and expr.dtype == "bool":
+        raise error(f"abs takes numbers, got bool `{expr}`")
+    return Unary(function, expr, "bool" if function.startswith("is") else expr.dtype)
+
+
+def cast_to(operand: object, dtype: object) -> Expr:
+    """`operand` as `dtype`, itself when it has that dtype."""
+    expr, target = as_expr(operand), checked_dtype(dtype)
+    return expr if expr.dtype == target else Cast(expr, target)

@@ -1,0 +1,195 @@
+"""Functions of tensor expressions (te IR) from tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    FunctionType,
+    IndexType,
+    ModuleOp,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.tensor import DimOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
+from weft.dialects.te import ComputeOp as TeComputeOp
+from weft.support.argument_types import shown
+from weft.texpr.dtypes import type_of
+from weft.texpr.emit import ElementEmitter
+from weft.texpr.expr import Compare, Var
+from weft.texpr.facts import Facts, checked_facts, state_facts
+from weft.texpr.places import caller, error
+from weft.texpr.shapes import items, value_name
+from weft.texpr.tensor import ComputeOp, PlaceholderOp, Tensor
+
+_INDEX = IndexType()
+
+
+def create_te_func(args: Sequence[Tensor | Var], name: str = "main", *, assume: Facts = ()) -> ModuleOp:
+    """A module with one function of tensor expressions, from its inputs and outputs.
+
+    ```mlir
+    func.func @mm_relu(%A: tensor<128x128xf32>, %B: tensor<128x128xf32>) -> tensor<128x128xf32> { ... te.compute ... }
+    ```
+    """
+    function = te_function(args, name, assume)
+    for tensor in items(args):
+        if isinstance(tensor, Tensor) and tensor.strides is not None:
+            raise error(
+                f"{tensor.name} has strides, which tensors have not: make a function of buffers, te.create_func"
+            )
+    module = ModuleOp([function])
+    declare_intrinsics(module)
+    return module
+
+
+def declare_intrinsics(module: ModuleOp) -> None:
+    """Declare the functions that a module calls and does not have: intrinsics of expressions."""
+    known = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    for call in [op for op in module.walk() if isinstance(op, CallOp)]:
+        name = call.callee.string_value()
+        if name not in known:
+            known.add(name)
+            types = [operand.type for operand in call.arguments], [result.type for result in call.res]
+            module.body.block.add_op(FuncOp.external(name, *types))
+
+
+def te_function(args: object, name: object, assume: object) -> FuncOp:
+    """A function of tensor expressions outside of a module; see `create_te_func`."""
+    if not isinstance(name, str) or not name:
+        raise error(f"the name of a function is a word, got {shown(name)}")
+    parameters = _checked_parameters(items(args))
+    try:
+        return _Function(parameters, name, checked_facts(assume)).finish()
+    except RecursionError:
+        raise error("an expression is nested too deeply: compute parts of it as tensors of their own") from None
+
+
+def _checked_parameters(args: tuple[object, ...]) -> list[Tensor | Var]:
+    parameters: list[Tensor | Var] = []
+    names: dict[str, Tensor | Var] = {}
+    for arg in args:
+        if not isinstance(arg, Tensor | Var):
+            raise error(f"parameters are tensors and variables, got {shown(arg)} of type {type(arg).__name__}")
+        name = value_name(arg.name)
+        if name in names:
+            if names[name] is arg:
+                raise error(f"{arg.name} is listed twice")
+            both = " and ".join(repr(p) if isinstance(p, Tensor) else f"variable {p.name}" for p in (names[name], arg))
+            raise error(f"two parameters are called {shown(name)}: {both}; give one another name")
+        names[name] = arg
+        parameters.append(arg)
+    if not any(isinstance(p, Tensor) and isinstance(p.op, ComputeOp) for p in parameters):
+        listed = ", ".join(names) or "nothing"
+        raise error(f"a function computes at least one of its parameters: list a computed tensor, got {listed}")
+    return parameters
+
+
+class _Function:
+    """A function while it is written."""
+
+    def __init__(self, parameters: list[Tensor | Var], name: str, facts: Sequence[Compare]) -> None:
+        self._name = name
+        self._facts = facts
+        self._parameters = parameters
+        self._inputs = [p for p in parameters if isinstance(p, Var) or isinstance(p.op, PlaceholderOp)]
+        self._outputs = [p for p in parameters if isinstance(p, Tensor) and isinstance(p.op, ComputeOp)]
+        self._entry = Block(arg_types=[_argument_type(p) for p in self._inputs])
+        self._values: dict[Tensor, SSAValue] = {}
+        self._variables: dict[Var, SSAValue] = {}
+        self._emitter = ElementEmitter(self._entry, self._values, self._variables)
+        for parameter, argument in zip(self._inputs, self._entry.args, strict=True):
+            argument.name_hint = value_name(parameter.name)
+            if isinstance(parameter, Var):
+                self._variables[parameter] = argument
+            else:
+                self._values[parameter] = argument
+
+    def finish(self) -> FuncOp:
+        self._bind_extents()
+        state_facts(self._emitter, self._facts)
+        for op in _in_order([tensor.op for tensor in self._outputs]):
+            self._compute(op)
+        self._emitter.place = None
+        results = [self._values[tensor] for tensor in self._outputs]
+        self._emitter.finish(ReturnOp(*results))
+        type = FunctionType.from_lists([a.type for a in self._entry.args], [r.type for r in results])
+        function = FuncOp(self._name, type, Region(self._entry))
+        place = caller()
+        if place is not None:
+            function.location = place.attribute()
+        self._note_order(function)
+        return function
+
+    def _bind_extents(self) -> None:
+        """A variable is the extent that first bears it; the other extents of placeholders are stated."""
+        own: dict[Tensor, set[int]] = {}
+        placeholders = [p for p in self._inputs if isinstance(p, Tensor)]
+        for tensor in placeholders:
+            own[tensor] = set()
+            for dimension, extent in enumerate(tensor.shape):
+                if isinstance(extent, Var) and extent not in self._variables:
+                    self._emitter.place = tensor.op.place
+                    position = self._emitter.constant(dimension, _INDEX)
+                    self._variables[extent] = self._emitter.append(
+                        DimOp(self._values[tensor], position), value_name(extent.name)
+                    )
+                    own[tensor].add(dimension)
+        for tensor in placeholders:
+            dynamic = [d for d, extent in enumerate(tensor.shape) if not isinstance(extent, int)]
+            if own[tensor].issuperset(dynamic):
+                continue
+            self._emitter.place = tensor.op.place
+            extents = [self._emitter.extent(tensor.shape[dimension]) for dimension in dynamic]
+            stated = [extent for extent in extents if isinstance(extent, SSAValue)]
+            self._emitter.finish(AssumeShapeOp(self._values[tensor], stated))
+
+    def _compute(self, op: ComputeOp) -> None:
+        emitter = self._emitter
+        emitter.place = op.place
+        shape = op.outputs[0].shape
+        extents = [emitter.extent(extent) for extent in shape]
+        types = [type_of(element.dtype) for element in op.body]
+        compute = TeComputeOp.over(op.name, extents, types, [value_name(index.name) for index in op.axis])
+        with emitter.inside(compute.body.block, dict(zip(op.axis, compute.indices, strict=True))):
+            emitter.finish(YieldOp(*(emitter.value(element) for element in op.body)))
+        emitter.append(compute)
+        for tensor, result in zip(op.outputs, compute.results, strict=True):
+            self._values[tensor] = result
+            result.name_hint = value_name(tensor.name)
+
+    def _note_order(self, function: FuncOp) -> None:
+        """A function whose inputs and results are listed in another order says in which."""
+        natural: list[Tensor | Var] = [*self._inputs, *self._outputs]
+        order = [next(i for i, p in enumerate(natural) if p is parameter) for parameter in self._parameters]
+        if order != sorted(order):
+            function.attributes[PARAMETER_ORDER] = DenseArrayBase.from_list(i64, order)
+
+
+def _argument_type(parameter: Tensor | Var) -> Attribute:
+    if isinstance(parameter, Var):
+        return _INDEX if parameter.is_index else type_of(parameter.dtype)
+    shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in parameter.shape]
+    return TensorType(type_of(parameter.dtype), shape)
+
+
+def _in_order(ops: Sequence[object]) -> list[ComputeOp]:
+    """The computations that `ops` need, each after what it reads."""
+    order: dict[ComputeOp, None] = {}
+    pending = [(op, False) for op in reversed(ops)]
+    while pending:
+        op, ready = pending.pop()
+        if not isinstance(op, ComputeOp) or op in order:
+            continue
+        if ready:
+            order[op] = None
+            continue
+        pending.append((op, True))
+        pending += [(tensor.op, False) for tensor in reversed(op.input_tensors)]
+    return list(order)

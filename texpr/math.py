@@ -1,0 +1,200 @@
+"""Scalar functions of tensor expressions: mathematics, choices, casts, limits, and integer division by its rounding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from weft.support.argument_types import checked, shown
+from weft.support.errors import did_you_mean
+from weft.support.intrinsics import intrinsics
+from weft.texpr.dtypes import checked_dtype, greatest, is_float, least
+from weft.texpr.expr import (
+    Const,
+    Expr,
+    ExprLike,
+    Intrinsic,
+    Select,
+    as_expr,
+    binary,
+    cast_to,
+    compare,
+    joined_dtype,
+    number_as,
+    unary,
+    unified,
+)
+from weft.texpr.operators import BinaryKind, Predicate, as_number
+from weft.texpr.places import error
+
+
+def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
+    def apply(x: ExprLike) -> Expr:
+        return unary(name, x)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"{doc} Raises CompileError for other dtypes."
+    return apply
+
+
+exp = _function("exp", "e to the power of a float.")
+exp2 = _function("exp2", "2 to the power of a float.")
+expm1 = _function("expm1", "exp(x) - 1, exact near 0.")
+log = _function("log", "Natural logarithm of a float.")
+log2 = _function("log2", "Logarithm to base 2 of a float.")
+log10 = _function("log10", "Logarithm to base 10 of a float.")
+log1p = _function("log1p", "log(1 + x), exact near 0.")
+sqrt = _function("sqrt", "Square root of a float.")
+rsqrt = _function("rsqrt", "1 / sqrt(x) of a float.")
+cbrt = _function("cbrt", "Cube root of a float.")
+sin = _function("sin", "Sine of a float in radians.")
+cos = _function("cos", "Cosine of a float in radians.")
+tan = _function("tan", "Tangent of a float in radians.")
+asin = _function("asin", "Arc sine of a float, in radians.")
+acos = _function("acos", "Arc cosine of a float, in radians.")
+atan = _function("atan", "Arc tangent of a float, in radians.")
+sinh = _function("sinh", "Hyperbolic sine of a float.")
+cosh = _function("cosh", "Hyperbolic cosine of a float.")
+tanh = _function("tanh", "Hyperbolic tangent of a float.")
+asinh = _function("asinh", "Inverse hyperbolic sine of a float.")
+acosh = _function("acosh", "Inverse hyperbolic cosine of a float.")
+atanh = _function("atanh", "Inverse hyperbolic tangent of a float.")
+erf = _function("erf", "Error function of a float.")
+sigmoid = _function("sigmoid", "1 / (1 + exp(-x)) of a float.")
+abs = _function("abs", "Absolute value of a number; that of the least integer wraps to itself.")
+floor = _function("floor", "A float rounded down.")
+ceil = _function("ceil", "A float rounded up.")
+round = _function("round", "A float rounded to the nearest integer, halves to the even one, as NumPy does.")
+trunc = _function("trunc", "A float rounded towards zero.")
+isnan = _function("isnan", "Whether a float is not a number.")
+isinf = _function("isinf", "Whether a float is infinite.")
+isfinite = _function("isfinite", "Whether a float is neither infinite nor NaN.")
+popcount = _function("popcount", "How many bits of an integer are set.")
+clz = _function("clz", "How many leading bits of an integer are zero.")
+ctz = _function("ctz", "How many trailing bits of an integer are zero.")
+nearbyint = round
+
+
+def pow(x: ExprLike, y: ExprLike) -> Expr:
+    """x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."""
+    return binary(BinaryKind.POW, x, y)
+
+
+power = pow
+
+
+def atan2(y: ExprLike, x: ExprLike) -> Expr:
+    """The angle of the point (x, y), in radians from -pi to pi."""
+    return binary(BinaryKind.ATAN2, y, x)
+
+
+def floordiv(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient of integers, rounded down: `x // y`. Division by zero is undefined."""
+    return binary(BinaryKind.FLOORDIV, x, y)
+
+
+def floormod(x: ExprLike, y: ExprLike) -> Expr:
+    """Remainder of `floordiv`, with the sign of y: `x % y`."""
+    return binary(BinaryKind.FLOORMOD, x, y)
+
+
+def truncdiv(x: ExprLike, y: ExprLike) -> Expr:
+    """Quotient of integers, rounded towards zero as in C. Division by zero is undefined."""
+    return binary(BinaryKind.TRUNCDIV, x, y)
+
+
+def truncmod(x: ExprLike, y: ExprLike) -> Expr:
+    """Remainder of `truncdiv`, with the sign of x, as `%` in C."""
+    return binary(BinaryKind.TRUNCMOD, x, y)
+
+
+def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
+    """One of two values; only the chosen one is evaluated, so that a read can be guarded against its bounds."""
+    return _choose(condition, if_true, if_false, lazy=True)
+
+
+def select(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
+    """One of two values, both evaluated: cheaper than a branch, but reads must be in bounds either way."""
+    return _choose(condition, if_true, if_false, lazy=False)
+
+
+def _choose(condition: object, if_true: object, if_false: object, *, lazy: bool) -> Expr:
+    """Raises CompileError for branches of different dtypes."""
+    what = "if_then_else" if lazy else "select"
+    test = as_expr(condition)
+    if test.dtype != "bool":
+        raise error(f"{what} needs a bool condition, got {test.dtype} `{test}`: compare it")
+    a, b = unified(what, if_true, if_false)
+    return Select(test, a, b, lazy, joined_dtype(a, b), a.is_index and b.is_index)
+
+
+def equal(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether x and y are equal: `x == y`."""
+    return compare(Predicate.EQ, x, y)
+
+
+def not_equal(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether x and y differ: `x != y`."""
+    return compare(Predicate.NE, x, y)
+
+
+def logical_and(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether both bools are true."""
+    return binary(BinaryKind.AND, x, y)
+
+
+def logical_or(x: ExprLike, y: ExprLike) -> Expr:
+    """Whether one of two bools is true."""
+    return binary(BinaryKind.OR, x, y)
+
+
+def logical_not(x: ExprLike) -> Expr:
+    """Whether a bool is false."""
+    expr = as_expr(x)
+    if expr.dtype != "bool":
+        raise error(f"logical_not takes a bool, got {expr.dtype} `{expr}`")
+    return ~expr
+
+
+def cast(x: ExprLike, dtype: object) -> Expr:
+    """x as `dtype`, see `Expr.astype`."""
+    return cast_to(x, dtype)
+
+
+def const(value: bool | int | float, dtype: object = None) -> Expr:
+    """A number of a dtype; without one: bool, int64 or float32. Raises CompileError where it does not fit."""
+    number = as_number(value)
+    if number is None:
+        raise error(f"const takes a number, got {shown(value)} of type {type(value).__name__}")
+    return as_expr(number) if dtype is None else number_as(number, checked_dtype(dtype))
+
+
+def min_value(dtype: object) -> Expr:
+    """The least finite number of a dtype."""
+    name = checked_dtype(dtype)
+    return Const(least(name), name)
+
+
+def max_value(dtype: object) -> Expr:
+    """The greatest finite number of a dtype."""
+    name = checked_dtype(dtype)
+    return Const(greatest(name), name)
+
+
+def infinity(dtype: object = "float32") -> Expr:
+    """Positive infinity of a float dtype. Raises CompileError for other dtypes."""
+    name = checked_dtype(dtype)
+    if not is_float(name):
+        raise error(f"{name} has no infinity: use te.max_value")
+    return Const(math.inf, name)
+
+
+@checked
+def call_intrin(dtype: object, name: str, *args: ExprLike) -> Expr:
+    """A call of a declared intrinsic (`weft.register_intrinsic`): `te.call_intrin(x.dtype, "mylog", x)`.
+
+    Raises CompileError when there is no intrinsic of that name.
+    """
+    if name not in intrinsics():
+        raise error(f"no intrinsic is registered as '{name}'{did_you_mean(name, intrinsics())}")
+    return Intrinsic(name, tuple(as_expr(arg) for arg in args), checked_dtype(dtype))

@@ -1,0 +1,149 @@
+"""What operators are given: tensors, axes, lists of integers, checked; and tensors by named indices."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from weft.support.argument_types import shown
+from weft.texpr import tensor as tensors
+from weft.texpr.dtypes import checked_dtype, is_float
+from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr, as_number
+from weft.texpr.ops.extents import is_same, shape_text
+from weft.texpr.places import error
+from weft.texpr.shapes import Extent, items
+from weft.texpr.tensor import Tensor
+
+
+def checked_tensor(value: object, what: str) -> Tensor:
+    """`value`, which must be a tensor. Raises CompileError for anything else."""
+    if not isinstance(value, Tensor):
+        raise error(f"{what} must be a tensor, got {shown(value)} of type {type(value).__name__}")
+    return value
+
+
+def ranked(value: object, what: str, *ranks: int) -> Tensor:
+    """`value`, which must be a tensor of one of some ranks."""
+    tensor = checked_tensor(value, what)
+    if tensor.ndim not in ranks:
+        wanted = " or ".join(map(str, ranks))
+        raise error(f"{what} must have rank {wanted}, got {tensor.name} of shape {shape_text(tensor.shape)}")
+    return tensor
+
+
+def floating(value: object, what: str) -> Tensor:
+    """`value`, which must be a tensor of floats."""
+    tensor = checked_tensor(value, what)
+    if not is_float(tensor.dtype):
+        raise error(f"{what} must hold floats, got {tensor.name} of {tensor.dtype}: use te.ops.cast")
+    return tensor
+
+
+def numeric(value: object, what: str) -> Tensor:
+    """`value`, which must be a tensor of numbers, not bools."""
+    tensor = checked_tensor(value, what)
+    if tensor.dtype == "bool":
+        raise error(f"{what} must hold numbers, got {tensor.name} of bool: use te.ops.cast")
+    return tensor
+
+
+def one_dtype(what: str, *tensors: Tensor | None) -> str:
+    """The dtype that tensors share. Raises CompileError where two differ."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    for tensor in given[1:]:
+        if tensor.dtype != given[0].dtype:
+            raise error(
+                f"{what} takes tensors of one dtype: {given[0].name} is {given[0].dtype}, {tensor.name} is "
+                f"{tensor.dtype}; use te.ops.cast"
+            )
+    return given[0].dtype
+
+
+def shaped(value: object, what: str, shape: Sequence[Extent]) -> Tensor:
+    """`value`, which must be a tensor of that shape."""
+    tensor = checked_tensor(value, what)
+    if tensor.ndim != len(shape) or not all(map(is_same, tensor.shape, shape)):
+        raise error(
+            f"{what} must have the shape {shape_text(shape)}, got {tensor.name} of shape {shape_text(tensor.shape)}"
+        )
+    return tensor
+
+
+def sum_dtype(dtype: str) -> str:
+    """In which dtype sums of `dtype` are formed: float32 for floats of 16 bits, else the same."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+def result_dtype(dtype: object, default: str) -> str:
+    """A dtype that was asked for, or the default."""
+    return default if dtype is None else checked_dtype(dtype)
+
+
+def integer(value: object, what: str) -> int:
+    """`value` as an integer. Raises CompileError for bools and what is none."""
+    number = as_number(value)
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise error(f"{what} must be an integer, got {shown(value)}")
+    return number
+
+
+def integers(value: object, what: str, count: int, *, least: int | None = None) -> tuple[int, ...]:
+    """`count` integers, or one for all. Raises CompileError for another number of them, and for one below `least`."""
+    given = items(value) * (1 if type(value) in (list, tuple) else count)
+    if len(given) != count:
+        raise error(f"{what} takes one integer or {count}, got {shown(value)}")
+    found = tuple(integer(item, what) for item in given)
+    for number in found:
+        if least is not None and number < least:
+            raise error(f"{what} must be at least {least}, got {shown(value)}")
+    return found
+
+
+def checked_axis(what: str, axis: object, rank: int) -> int:
+    """An axis of a tensor of that rank, counted from 0; negative ones count from the end."""
+    number = integer(axis, f"{what}: the axis")
+    if not -rank <= number < rank:
+        raise error(f"{what}: there is no axis {number} in rank {rank}")
+    return number % rank
+
+
+def checked_axes(what: str, axes: object, rank: int) -> tuple[int, ...]:
+    """Axes in the order given, one or several; None stands for all. Raises CompileError for one that comes twice."""
+    if axes is None:
+        return tuple(range(rank))
+    found = tuple(checked_axis(what, axis, rank) for axis in items(axes))
+    for position, axis in enumerate(found):
+        if axis in found[:position]:
+            raise error(f"{what}: axis {axis} comes twice in {shown(axes)}")
+    return found
+
+
+def compute(
+    shape: Sequence[Extent], element: Callable[..., ExprLike], name: str, names: Sequence[str] | None = None
+) -> Tensor:
+    """A new tensor, its elements from a function of the indices, called `names` (i0, i1, ... if not given)."""
+    called = names if names is not None else [f"i{d}" for d in range(len(shape))]
+
+    def indexed(*indices: IterVar) -> ExprLike:
+        return element(*indices)
+
+    kind = inspect.Parameter.POSITIONAL_ONLY
+    signature = inspect.Signature([inspect.Parameter(index, kind) for index in called])
+    vars(indexed)["__signature__"] = signature
+    return cast("Tensor", tensors.compute(tuple(shape), indexed, name))
+
+
+def constant(value: Number, dtype: str) -> Expr:
+    """A number as a constant of a dtype; 0 and 1 are bools too. Raises CompileError where it does not fit."""
+    return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
+
+
+def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
+    """A tensor without elements: some extent of `shape` is 0."""
+    return compute(shape, lambda *_: constant(0, dtype), name)
+
+
+def is_one_of(word: object, words: Sequence[str]) -> bool:
+    """Whether an argument is one of some words; arrays compare element by element, and have no truth value."""
+    return isinstance(word, str) and word in words

@@ -1,0 +1,272 @@
+"""Reductions over axes of a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, cast
+
+from weft.texpr import reductions as te
+from weft.texpr import tensor as tensors
+from weft.texpr.expr import Expr, IterVar
+from weft.texpr.math import cast as cast_to
+from weft.texpr.math import const
+from weft.texpr.ops.arguments import (
+    checked_axes,
+    checked_tensor,
+    compute,
+    floating,
+    numeric,
+    result_dtype,
+    sum_dtype,
+)
+from weft.texpr.ops.extents import product, shape_text
+from weft.texpr.places import error
+from weft.texpr.shapes import Extent
+from weft.texpr.tensor import Tensor
+
+__all__ = ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "var"]
+
+Axes: TypeAlias = "int | Sequence[int] | None"
+"""One axis, several, or all."""
+
+
+def reduced_shape(shape: Sequence[Extent], axes: Sequence[int], keepdims: bool) -> tuple[Extent, ...]:
+    """What remains of a shape when some axes are reduced."""
+    kept = [1 if axis in axes else extent for axis, extent in enumerate(shape)]
+    return tuple(extent for axis, extent in enumerate(kept) if keepdims or axis not in axes)
+
+
+def reduce_axes(shape: Sequence[Extent], axes: Sequence[int]) -> dict[int, IterVar]:
+    """A reduce axis for each of some axes of a shape, in the order of memory."""
+    names = ["k"] if len(axes) == 1 else [f"k{axis}" for axis in sorted(axes)]
+    return {axis: te.reduce_axis((0, shape[axis]), name) for axis, name in zip(sorted(axes), names, strict=True)}
+
+
+def merged(indices: Sequence[Expr], over: dict[int, IterVar], rank: int, keepdims: bool = False) -> list[Expr]:
+    """The indices of a tensor of that rank: reduce axes, and the indices of the result for the others."""
+    rest = iter(indices)
+    found: list[Expr] = []
+    for axis in range(rank):
+        if axis in over:
+            found.append(over[axis])
+            if keepdims:
+                next(rest)
+        else:
+            found.append(next(rest))
+    return found
+
+
+def reduction(
+    source: Tensor,
+    axes: Sequence[int],
+    element: Callable[[Expr, list[IterVar]], Expr],
+    name: str,
+    *,
+    keepdims: bool = False,
+) -> Tensor:
+    """`element` of each element of `source` and of the reduce axes, which stand for `axes`."""
+    over = reduce_axes(source.shape, axes)
+
+    def at(*indices: Expr) -> Expr:
+        return element(source(*merged(indices, over, source.ndim, keepdims)), list(over.values()))
+
+    return compute(reduced_shape(source.shape, axes, keepdims), at, name)
+
+
+def float_of(extent: Extent, dtype: str) -> Expr:
+    """An extent as a float."""
+    return const(float(extent), dtype) if isinstance(extent, int) else cast_to(extent, dtype)
+
+
+def mean_over(source: Tensor, axes: Sequence[int], name: str, *, keepdims: bool = False, dtype: str = "") -> Tensor:
+    """The mean over axes, in the dtype of sums or in `dtype`."""
+    wide = sum_dtype(source.dtype)
+    count = float_of(product([source.shape[axis] for axis in axes]), wide)
+
+    def element(value: Expr, over: list[IterVar]) -> Expr:
+        return (_sum(value.astype(wide), over) / count).astype(dtype or wide)
+
+    return reduction(source, axes, element, name, keepdims=keepdims)
+
+
+def _sum(value: Expr, over: list[IterVar]) -> Expr:
+    return te.sum(value, axis=over) if over else value
+
+
+def _folded(
+    what: str,
+    source: Tensor,
+    axis: Axes,
+    keepdims: bool,
+    wide: str,
+    result: str,
+    combine: Callable[[Expr, list[IterVar]], Expr],
+    name: str,
+) -> Tensor:
+    """The elements, as `wide`, combined over axes into `result`."""
+
+    def element(value: Expr, over: list[IterVar]) -> Expr:
+        value = value.astype(wide)
+        return (combine(value, over) if over else value).astype(result)
+
+    return reduction(source, checked_axes(what, axis, source.ndim), element, name, keepdims=keepdims)
+
+
+def sum(data: Tensor, axis: Axes = None, keepdims: bool = False, dtype: object = None, *, name: str = "sum") -> Tensor:
+    """The sum over axes, in the dtype of the data or in `dtype`: integers wrap, 16-bit floats are summed in float32.
+
+    Dtypes: all; bools need `dtype`.
+    Equals: `np.sum(data, axis, dtype or data.dtype, keepdims=keepdims)`.
+    """
+    result = result_dtype(dtype, numeric(data, "sum: data without dtype=").dtype if dtype is None else "")
+    wide = sum_dtype(result)
+    return _folded("sum", data, axis, keepdims, wide, result, lambda x, k: te.sum(x, axis=k), name)
+
+
+def prod(
+    data: Tensor, axis: Axes = None, keepdims: bool = False, dtype: object = None, *, name: str = "prod"
+) -> Tensor:
+    """The product over axes, see `sum`.
+
+    Dtypes: all; bools need `dtype`.
+    Equals: `np.prod(data, axis, dtype or data.dtype, keepdims=keepdims)`.
+    """
+    result = result_dtype(dtype, numeric(data, "prod: data without dtype=").dtype if dtype is None else "")
+    wide = sum_dtype(result)
+    return _folded("prod", data, axis, keepdims, wide, result, lambda x, k: te.prod(x, axis=k), name)
+
+
+def _nonempty(what: str, source: Tensor, axis: Axes) -> None:
+    for one in checked_axes(what, axis, source.ndim):
+        if isinstance(source.shape[one], int) and source.shape[one] == 0:
+            raise error(f"{what}: over nothing there is none, {source.name} has the shape {shape_text(source.shape)}")
+
+
+def max(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "max") -> Tensor:
+    """The greatest element over axes; NaN wins. Over a symbolic extent that is 0: -inf or the least integer.
+
+    Raises CompileError for an axis without elements.
+
+    Dtypes: numbers.
+    Equals: `np.max(data, axis, keepdims=keepdims)`.
+    """
+    source = numeric(data, "max: data")
+    _nonempty("max", source, axis)
+    same = source.dtype
+    return _folded("max", source, axis, keepdims, same, same, lambda x, k: te.max(x, axis=k), name)
+
+
+def min(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "min") -> Tensor:
+    """The least element over axes; NaN wins, see `max`.
+
+    Dtypes: numbers.
+    Equals: `np.min(data, axis, keepdims=keepdims)`.
+    """
+    source = numeric(data, "min: data")
+    _nonempty("min", source, axis)
+    same = source.dtype
+    return _folded("min", source, axis, keepdims, same, same, lambda x, k: te.min(x, axis=k), name)
+
+
+def all(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "all") -> Tensor:
+    """Whether all elements over axes are true: not zero.
+
+    Dtypes: all; the result is bool.
+    Equals: `np.all(data, axis, keepdims=keepdims)`.
+    """
+    source = checked_tensor(data, "all: data")
+    return _folded("all", source, axis, keepdims, "bool", "bool", lambda x, k: te.all(x, axis=k), name)
+
+
+def any(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "any") -> Tensor:
+    """Whether one element over axes is true: not zero.
+
+    Dtypes: all; the result is bool.
+    Equals: `np.any(data, axis, keepdims=keepdims)`.
+    """
+    source = checked_tensor(data, "any: data")
+    return _folded("any", source, axis, keepdims, "bool", "bool", lambda x, k: te.any(x, axis=k), name)
+
+
+def _located(
+    what: str,
+    data: Tensor,
+    axis: int | None,
+    keepdims: bool,
+    dtype: object,
+    find: Callable[..., tuple[Expr, Expr]],
+    name: str,
+) -> Tensor:
+    source = numeric(data, f"{what}: data")
+    axes = checked_axes(what, axis, source.ndim)
+    _nonempty(what, source, axis)
+    over = reduce_axes(source.shape, axes)
+    result = result_dtype(dtype, "int64")
+
+    def element(*indices: Expr) -> tuple[Expr, ...]:
+        value = source(*merged(indices, over, source.ndim, keepdims))
+        return find(value, list(over.values()), result) if over else (value, const(0, result))
+
+    shape = reduced_shape(source.shape, axes, keepdims)
+    value, place = cast("tuple[Tensor, Tensor]", tensors.compute(shape, element, name))
+    value.name, place.name = f"{name}_value", name
+    return place
+
+
+def argmax(
+    data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmax"
+) -> Tensor:
+    """Where the greatest element stands along an axis, the first of equals; over all, its row-major position.
+
+    NaN counts as greatest. Its value is computed beside it, as `<name>_value`. Raises CompileError for an axis without
+    elements.
+
+    Dtypes: numbers.
+    Equals: `np.argmax(data, axis, keepdims=keepdims)`.
+    """
+    return _located("argmax", data, axis, keepdims, dtype, te.argmax, name)
+
+
+def argmin(
+    data: Tensor, axis: int | None = None, keepdims: bool = False, dtype: object = "int64", *, name: str = "argmin"
+) -> Tensor:
+    """Where the least element stands along an axis, see `argmax`; NaN counts as least.
+
+    Dtypes: numbers.
+    Equals: `np.argmin(data, axis, keepdims=keepdims)`.
+    """
+    return _located("argmin", data, axis, keepdims, dtype, te.argmin, name)
+
+
+def mean(data: Tensor, axis: Axes = None, keepdims: bool = False, *, name: str = "mean") -> Tensor:
+    """The mean over axes: the sum, divided by how many they are. Floats of 16 bits are summed in float32.
+
+    Dtypes: floats.
+    Equals: `np.mean(data, axis, keepdims=keepdims)`.
+    """
+    source = floating(data, "mean: data")
+    axes = checked_axes("mean", axis, source.ndim)
+    return mean_over(source, axes, name, keepdims=keepdims, dtype=source.dtype)
+
+
+def var(data: Tensor, axis: Axes = None, keepdims: bool = False, ddof: int = 0, *, name: str = "var") -> Tensor:
+    """The variance over axes: the sum of squares of x - mean, divided by how many they are less `ddof`.
+
+    The mean, `<name>_mean`, is a stage of its own: squares of x - mean lose no digits where the mean is large.
+
+    Dtypes: floats.
+    Equals: `np.var(data, axis, ddof=ddof, keepdims=keepdims)`.
+    """
+    source = floating(data, "var: data")
+    axes = checked_axes("var", axis, source.ndim)
+    wide = sum_dtype(source.dtype)
+    mean = mean_over(source, axes, f"{name}_mean")
+    count = float_of(product([source.shape[axis] for axis in axes]), wide) - float(ddof)
+    over = reduce_axes(source.shape, axes)
+
+    def element(*indices: Expr) -> Expr:
+        kept = [i for axis, i in enumerate(indices) if axis not in axes] if keepdims else indices
+        deviation = source(*merged(indices, over, source.ndim, keepdims)).astype(wide) - mean(*kept)
+        return (_sum(deviation * deviation, list(over.values())) / count).astype(source.dtype)
+
+    return compute(reduced_shape(source.shape, axes, keepdims), element, name)

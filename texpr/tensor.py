@@ -1,0 +1,252 @@
+"""Tensors: inputs of a program and what is computed from them, element by element."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+from weft.support.argument_types import checked, shown
+from weft.support.locations import SourceLocation
+from weft.texpr.dtypes import checked_dtype
+from weft.texpr.expr import (
+    Const,
+    Expr,
+    ExprLike,
+    IterVar,
+    Var,
+    as_expr,
+    nested,
+)
+from weft.texpr.places import caller, error
+from weft.texpr.reductions import reductions_in
+from weft.texpr.shapes import Extent, Stride, as_index, checked_name, checked_shape, checked_strides, items
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+@dataclass(eq=False)
+class Operation:
+    """What defines tensors. `name` is the user's, `place` where it was written."""
+
+    name: str
+    place: SourceLocation | None
+    outputs: list[Tensor] = field(default_factory=list["Tensor"], init=False, repr=False)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that it reads, each once, in the order of first use."""
+        return ()
+
+    def output(self, position: int) -> Tensor:
+        """Its result at `position`."""
+        return self.outputs[position]
+
+
+@dataclass(eq=False)
+class PlaceholderOp(Operation):
+    """An input of the program."""
+
+
+@dataclass(eq=False)
+class ComputeOp(Operation):
+    """A computation of one or more tensors of one shape."""
+
+    axis: tuple[IterVar, ...]
+    """The indices."""
+    body: tuple[Expr, ...]
+    """The element of each result."""
+
+    @property
+    def reduce_axis(self) -> tuple[IterVar, ...]:
+        """The axes of its reductions, each once, in the order of first use."""
+        found: dict[IterVar, None] = {}
+        for reduction in reductions_in(self.body):
+            found.update(dict.fromkeys(reduction.axes))
+        return tuple(found)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        found: dict[Tensor, None] = {}
+        pending: list[Expr] = list(reversed(self.body))
+        seen: set[int] = set()
+        while pending:
+            expr = pending.pop()
+            if id(expr) in seen:
+                continue
+            seen.add(id(expr))
+            if isinstance(expr, Read):
+                found[expr.tensor] = None
+            pending.extend(reversed(expr.parts))
+        return tuple(found)
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class Read(Expr):
+    """An element of a tensor."""
+
+    tensor: Tensor
+    indices: tuple[Expr, ...]
+    dtype: str
+    is_index: bool = False
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return self.indices
+
+    def text(self, depth: int) -> str:
+        return f"{self.tensor.name}[{nested(depth, *self.indices)}]"
+
+
+class Tensor:
+    """A tensor of a program. `A[i, j]` and `A(i, j)` are its elements, to be used in `te.compute`."""
+
+    __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
+
+    # A tensor with __getitem__ but no end would otherwise be iterated for ever.
+    __iter__ = None
+
+    def __init__(self, shape: tuple[Extent, ...], dtype: str, name: str, op: Operation, value_index: int = 0) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.name = name
+        self.op = op
+        self.value_index = value_index
+        self.strides: tuple[Stride, ...] | None = None
+        """Where the elements of an input lie; None for a dense array."""
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        if not self.shape or not isinstance(self.shape[0], int):
+            raise TypeError(f"tensor {self.name} has no fixed length")
+        return self.shape[0]
+
+    def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Expr:
+        return self._read(indices if isinstance(indices, tuple) else (indices,))
+
+    def __call__(self, *indices: ExprLike) -> Expr:
+        return self._read(indices)
+
+    def _read(self, indices: tuple[object, ...]) -> Expr:
+        for index in indices:
+            if isinstance(index, slice) or index is Ellipsis or index is None:
+                raise error(f"{self.name}[{_index_text(indices)}]: slices are not elements; give {self.ndim} indices")
+        if len(indices) != self.ndim:
+            raise error(
+                f"{self.name} has rank {self.ndim} (shape {_shape_text(self.shape)}) but is read with "
+                f"{len(indices)} {'index' if len(indices) == 1 else 'indices'}, {self.name}[{_index_text(indices)}]"
+            )
+        exprs = tuple(as_index(index, f"index {d} of {self.name}") for d, index in enumerate(indices))
+        for dimension, (expr, extent) in enumerate(zip(exprs, self.shape, strict=True)):
+            if isinstance(expr, Const) and isinstance(extent, int) and not 0 <= expr.value < extent:
+                raise error(
+                    f"{self.name}[{_index_text(indices)}] reads out of bounds: index {dimension} is {expr.value}, "
+                    f"its extent {extent}"
+                )
+        return Read(self, exprs, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name}: {_shape_text(self.shape)}, {self.dtype})"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise error(
+            f"{self.name} is a tensor: operators work on its elements, as in "
+            f"te.compute({self.name}.shape, lambda *i: {self.name}(*i) + 1)"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __neg__ = __abs__ = __invert__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+def _index_text(indices: tuple[object, ...]) -> str:
+    return ", ".join(":" if isinstance(i, slice) else "..." if i is Ellipsis else _one_index_text(i) for i in indices)
+
+
+def _one_index_text(index: object) -> str:
+    return str(index) if isinstance(index, Expr) else shown(index)
+
+
+def _shape_text(shape: tuple[Extent, ...]) -> str:
+    return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
+
+
+def placeholder(shape: object, dtype: object = None, name: str | None = None, *, strides: object = None) -> Tensor:
+    """An input of the program: `te.placeholder((m, n), name="A")`, `te.placeholder((m, n), "float32", name="A")`.
+
+    `shape` holds integers, variables and expressions over them; `dtype` is float32 unless given. With `strides`,
+    integers, variables or None for each dimension, calls take views: `te.placeholder((m, n), strides=(s, 1))`. They
+    count elements. Raises CompileError for wrong shapes and unknown dtypes.
+    """
+    label = checked_name(name, "placeholder")
+    extents = checked_shape(shape, f"placeholder {label}")
+    op = PlaceholderOp(label, caller())
+    tensor = Tensor(extents, checked_dtype("float32" if dtype is None else dtype), label, op)
+    tensor.strides = checked_strides(strides, len(extents), f"placeholder {label}")
+    op.outputs.append(tensor)
+    return tensor
+
+
+def var(name: str = "n", dtype: object = "int64") -> Var:
+    """A scalar that is known when the program is called: an extent of its arrays, or a parameter of its own."""
+    return Var(checked_name(name, "n"), checked_dtype(dtype))
+
+
+size_var = var
+
+
+@checked
+def compute(
+    shape: object,
+    fcompute: Callable[..., ExprLike | Sequence[ExprLike]],
+    name: str | None = None,
+) -> Any:
+    """New tensors, element by element: `te.compute((m, n), lambda i, j: A[i, j] + 1, name="B")`.
+
+    `fcompute` takes one index for each dimension (`lambda *i` takes any number) and returns the element. Where it
+    returns a tuple, the result is a tuple of tensors, computed together. Raises CompileError for a wrong number of
+    indices and for elements that are no expressions.
+    """
+    label = checked_name(name, "compute")
+    extents = checked_shape(shape, f"compute {label}")
+    axis = tuple(
+        IterVar(hint, 0, extent, False)
+        for hint, extent in zip(_index_names(fcompute, len(extents), label), extents, strict=True)
+    )
+    value = fcompute(*axis)
+    several = isinstance(value, list | tuple)
+    body = tuple(as_expr(element) for element in items(value))
+    if not body:
+        raise error(f"compute {label} returns no element")
+    op = ComputeOp(label, caller(), axis, body)
+    for position, element in enumerate(body):
+        result_name = f"{label}_v{position}" if several else label
+        op.outputs.append(Tensor(extents, element.dtype, result_name, op, position))
+    return tuple(op.outputs) if several else op.outputs[0]
+
+
+def _index_names(fcompute: Callable[..., object], rank: int, label: str) -> list[str]:
+    """What the function calls its indices: i0, i1, ... for a `*i`."""
+    try:
+        parameters = list(inspect.signature(fcompute).parameters.values())
+    except (TypeError, ValueError):
+        return [f"i{d}" for d in range(rank)]
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}{d}" for d in range(len(names), rank)]
+        elif parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            if parameter.default is parameter.empty or len(names) < rank:
+                names.append(parameter.name)
+        elif parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty:
+            raise error(f"compute {label}: its function must take indices only, but needs {parameter.name}=")
+    names = [name if name.isascii() else f"i{d}" for d, name in enumerate(names)]
+    if len(names) != rank:
+        raise error(f"compute {label}: the shape has rank {rank}, but its function takes {len(names)} indices")
+    return names
