@@ -33,6 +33,7 @@ from weft.analysis.structure import (
     is_inside,
     parts_of,
     precedes,
+    scope_of,
     stored_buffer,
 )
 from weft.analysis.threads import axis_of, block_conflict, kernel_around, nested_binding
@@ -158,6 +159,8 @@ def check_coverage(block: BlockOp) -> None:
             if repeated is not None and runs_twice(domain, restarting, *repeated, otherwise=True):
                 _report_repeated(block, domain, repeated)
             for part, other in zip(parts[parts.index(block) + 1 :], others[parts.index(block) :], strict=True):
+                if scope_of(part) is not scope_of(block):
+                    continue  # Other instances of the block around them.
                 shared = [loop for loop in domain.loops if loop in other.loops]
                 if len(restarting) > len(shared) and len(_restarting_loops(part, other.loops)) > len(shared):
                     continue

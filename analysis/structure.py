@@ -90,11 +90,13 @@ def child_blocks(root: Operation) -> list[BlockOp]:
 
 def parts_of(block: BlockOp) -> list[BlockOp]:
     """The blocks that run the domain of `block` together, in program order: itself alone, or those that share its
-    `tir.part_of` in its scope."""
+    `tir.part_of` in its scope, where that is a block with parts in any of those."""
     group = block.attributes.get(PART_OF)
     if group is None:
         return [block]
-    return [other for other in child_blocks(scope_of(block)) if other.attributes.get(PART_OF) == group]
+    scope = scope_of(block)
+    scopes = parts_of(scope) if isinstance(scope, BlockOp) else [scope]
+    return [other for around in scopes for other in child_blocks(around) if other.attributes.get(PART_OF) == group]
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:

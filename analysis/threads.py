@@ -20,11 +20,7 @@ from weft.analysis.replay import Order
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, space_of
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
-
-VIRTUAL = "vthread"
-"""The axis that may be bound more than once: each such loop has virtual threads of its own."""
-VIRTUAL_AXES = (VIRTUAL, *(f"{VIRTUAL}.{dimension}" for dimension in "xyz"))
+from weft.dialects.tir_kinds import VIRTUAL, VIRTUAL_AXES, IterKind
 
 
 def axis_of(loop: ForOp) -> str | None:

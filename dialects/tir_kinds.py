@@ -104,3 +104,7 @@ SOURCE = "tir.source"
 STORAGE_ALIGN = "tir.storage_align"
 """Attribute of an allocation: a list of `[axis, factor, offset]`. When the buffer is placed, the stride of such an
 axis, in elements, is a multiple of factor plus offset."""
+
+VIRTUAL = "vthread"
+"""The axis that may be bound more than once: each such loop has virtual threads of its own."""
+VIRTUAL_AXES = (*(f"{VIRTUAL}.{dimension}" for dimension in "xyz"), VIRTUAL)

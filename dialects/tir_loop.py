@@ -13,7 +13,8 @@ from xdsl.printer import Printer
 from xdsl.traits import NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.tir_kinds import VIRTUAL_AXES, LoopKind, LoopKindAttr
 
 
 def verify_single_block(op: Operation, region: Region, arguments: int) -> None:
@@ -37,6 +38,10 @@ _INDEX = IndexType()
 @lru_cache(maxsize=4096)
 def _static(extent: int) -> IntegerAttr:
     return IntegerAttr(extent, i64)
+
+
+AXES = (*BLOCK_AXES, *THREAD_AXES, *VIRTUAL_AXES)
+"""What the iterations of a loop can be bound to."""
 
 
 @irdl_op_definition
@@ -117,6 +122,8 @@ class ForOp(IRDLOperation):
             raise VerifyException(f"tir.for extent must not be negative, got {self.static_extent.value.data}")
         if (self.kind.data is LoopKind.THREAD_BINDING) != (self.thread_axis is not None):
             raise VerifyException("tir.for has a thread axis exactly when its kind is thread_binding")
+        if self.thread_axis is not None and self.thread_axis.data not in AXES:
+            raise VerifyException(f"tir.for: thread axis '{self.thread_axis.data}' is none of {', '.join(AXES)}")
         verify_single_block(self, self.body, 1)
 
     @classmethod

@@ -151,7 +151,7 @@ def _translated(error: Exception) -> Exception:
         return found
     if isinstance(error, TypeError) and "NoneType" in str(error):  # read by a function of the interpreter
         return InterpreterError(op, f"'{op.name}' reads memory that was never written")
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or (isinstance(error, OverflowError) and "index-sized" in str(error)):
         return InterpreterError(op, f"'{op.name}' needs more memory than there is")
     if isinstance(error, RecursionError):
         return InterpreterError(op, f"'{op.name}': calls nest too deeply")

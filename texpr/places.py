@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import islice
 from pathlib import Path
@@ -11,7 +12,8 @@ from weft.support import argument_types
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation
 
-_HERE = (str(Path(__file__).parent), argument_types.__file__)
+_ROOMS = Path(__file__).parents[1]
+_OURS = (f"{_ROOMS / 'texpr'}{os.sep}", f"{_ROOMS / 'frontends'}{os.sep}", argument_types.__file__)
 
 
 def _column(frame: FrameType) -> int:
@@ -22,9 +24,9 @@ def _column(frame: FrameType) -> int:
 
 
 def caller() -> SourceLocation | None:
-    """The innermost place outside this package on the call stack."""
+    """The innermost place on the call stack outside of the builder and the frontends."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     return None if frame is None else SourceLocation(frame.f_code.co_filename, frame.f_lineno, _column(frame))
 

@@ -22,8 +22,8 @@ from weft.dialects.low_kernel import LaunchOp
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-_MULTIPLE = re.compile(r"(\w+) % (\d+) == 0")
-_BOUND = re.compile(r"(\w+) (<=|<|==) (\d+)")
+_MULTIPLE = re.compile(r"([^\W\d]\w*) % (\d+) == 0")
+_BOUND = re.compile(r"([^\W\d]\w*) (<=|<|==) (\d+)")
 
 
 def assumed(function: FuncOp) -> dict[SSAValue, Fact]:

@@ -149,6 +149,7 @@ class BlockizePlan(Plan):
         for division in self.divisions:
             if division.outer is None:
                 continue
+            inside.append((Index({}, -1), division.outer))
             if isinstance(division.outer_extent, int):
                 inside.append((division.outer, Index({}, division.outer_extent)))
             elif division.inner is not None:

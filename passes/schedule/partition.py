@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import range_of
+from weft.analysis.accesses import Context, range_of
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, function_of
 from weft.dialects import sched
@@ -38,16 +38,19 @@ class LoopPartitionPlan(Plan):
         blocks = [op for op in function_of(loop).walk() if isinstance(op, BlockOp)]
         labels = {block.label for block in blocks}
         groups = {group.data for block in blocks if isinstance(group := block.attributes.get(PART_OF), StringAttr)}
-        for block in child_blocks(loop):
+        partitioned = _partitioned_blocks(loop)
+        for block in partitioned:
             if PART_OF not in block.attributes:
                 group = free_name(block.label, groups)
                 groups.add(group)
                 block.attributes[PART_OF] = StringAttr(group)
+        whole = {block.label for block in loop.walk() if isinstance(block, BlockOp)} - {b.label for b in partitioned}
         parts: list[ForOp] = []
         start = 0
         for at, length in enumerate(self.lengths):
             part = _part(loop, at, start, length)
             rewriter.insert([part], InsertPoint.before(loop))
+            _separate_groups(part, whole, groups)
             for op in part.walk():
                 if isinstance(op, BlockOp):
                     op.block_name = StringAttr(free_name(f"{op.label}_{part.induction_variable.name_hint}", labels))
@@ -58,6 +61,33 @@ class LoopPartitionPlan(Plan):
             start += length
         rewriter.erase(loop)
         return tuple(parts)
+
+
+def _partitioned_blocks(loop: ForOp) -> list[BlockOp]:
+    """The blocks whose domain the parts of `loop` cover together: its own, and nested ones that are bound to it by
+    iterators of the blocks around them."""
+    own = child_blocks(loop)
+    return [
+        block
+        for block in loop.walk()
+        if isinstance(block, BlockOp)
+        and (
+            block in own
+            or any(i.depends_on([loop.induction_variable]) for i in Context.around(block).resolve_map(block))
+        )
+    ]
+
+
+def _separate_groups(part: ForOp, labels: set[str], groups: set[str]) -> None:
+    """Rename the `tir.part_of` of the blocks called `labels`: they cover their domain in each copy of the loop."""
+    renamed: dict[str, StringAttr] = {}
+    for block in part.walk():
+        group = block.attributes.get(PART_OF)
+        if isinstance(block, BlockOp) and block.label in labels and isinstance(group, StringAttr):
+            if group.data not in renamed:
+                renamed[group.data] = StringAttr(free_name(group.data, groups))
+                groups.add(renamed[group.data].data)
+            block.attributes[PART_OF] = renamed[group.data]
 
 
 def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:

@@ -858,3 +858,41 @@ def test_a_parallel_body_may_take_a_buffer_by_two_names() -> None:
     weft.Interpreter(module).call("main", expected)
     weft.build(module, default_schedule=False)["main"](array)
     np.testing.assert_array_equal(array, expected)
+
+
+def test_parts_of_nested_blocks_cover_their_domain_together() -> None:
+    """A nested block that is bound to an outer iterator runs in each part for the instances of that part only; parts
+    made inside of a block before cover their domain in each copy."""
+    check(
+        MATMUL_RELU
+        + """
+sched.func @steps {
+  %d = sched.get_block "C" : block
+  %i, %j = sched.get_loops %d : loop, loop
+  %rows = sched.blockize %j : block
+  %cache = sched.cache_write %d {index = 0, scope = "local"} : block
+  %cj = sched.get_loops %d : loop
+  %j0, %j1 = sched.loop_partition %cj {factors = [2, 0]} : loop, loop
+  %outer = sched.get_loops %rows : loop
+  %first, %rest = sched.loop_partition %outer {factors = [1, 0]} : loop, loop
+}"""
+    )
+
+
+def test_blockize_keeps_outer_iterators_from_below_zero() -> None:
+    """The guard of the block went inside, where it follows from an outer iterator that was less than 0."""
+    check("""
+func.func @main(%A: memref<4xi32>, %B: memref<4xi32>) {
+  tir.for %i in 3 { tir.for %j in 2 {
+    tir.block "B" iters(%v: spatial<4>) = [%i * 2 + %j - 2] where [-1] < [%i * 2 + %j - 2] {
+      %a = memref.load %A[%v] : memref<4xi32>
+      memref.store %a, %B[%v] : memref<4xi32>
+    }
+  } }
+  func.return
+}
+sched.func @steps {
+  %b = sched.get_block "B" : block
+  %i, %j = sched.get_loops %b : loop, loop
+  %o = sched.blockize %j : block
+}""")

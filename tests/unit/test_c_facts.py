@@ -5,10 +5,12 @@ import re
 import struct
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import weft
 from weft.backends.c_family import facts
 from weft.backends.c_family.constants import float_text, integer_text
 from weft.backends.c_family.expression import Expr, binary, conditional, unary
@@ -105,3 +107,24 @@ def test_names_are_identifiers_and_distinct_where_they_are_seen() -> None:
     assert [names.fresh("j"), names.fresh("i")] == ["j", "i_2"]
     names.leave()
     assert names.fresh("j") == "j"
+
+
+def test_facts_without_a_parameter_say_nothing() -> None:
+    """`n mod 1 == 0` became the text `0 == 0`, whose left side is no name."""
+    module = weft.parse("""
+    func.func @f(%A: memref<?xf32>) {
+      %c0 = arith.constant 0 : index
+      %one = arith.constant 1.0 : f32
+      %n = memref.dim %A, %c0 : memref<?xf32>
+      tir.assume [%n mod 1] == [0]
+      tir.for %i in %n {
+        tir.block "B" iters(%v: spatial<%n>) = [%i] {
+          memref.store %one, %A[%v] : memref<?xf32>
+        }
+      }
+      func.return
+    }""")
+    lib = weft.build(module, target="c")
+    array = np.zeros(3, np.float32)
+    lib["f"](array)
+    assert array.tolist() == [1, 1, 1]

@@ -331,3 +331,9 @@ def test_unknown_order() -> None:
         interpreter(ADD, order="revers")
     with pytest.raises(TypeError, match=r"order is one of forward, .*, got \['a'\]"):
         interpreter(ADD, order=["a"])  # type: ignore[arg-type]
+
+
+def test_vectors_that_do_not_fit_into_memory() -> None:
+    text = function("%v = vector.broadcast %a : f32 to vector<100000000000000000000xf32>", "%a: f32")
+    with pytest.raises(InterpreterError, match=r"error: 'vector\.broadcast' needs more memory than there is"):
+        interpreter(text).call("f", 1.0)

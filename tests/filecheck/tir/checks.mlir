@@ -161,3 +161,16 @@ func.func @passed_on(%A: memref<2x4xf32>, %C: memref<2x4xf32>) {
   }
   func.return
 }
+
+// -----
+
+// CHECK: error: tir.for: thread axis 'B' is none of blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, vthread.x, vthread.y, vthread.z, vthread
+func.func @axis(%C: memref<64xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 64 thread_binding<"B"> {
+    tir.block "C" iters(%vi: spatial<64>) = [%i] {
+      memref.store %zero, %C[%vi] : memref<64xf32>
+    }
+  }
+  func.return
+}
