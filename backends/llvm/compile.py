@@ -7,7 +7,7 @@ means. llvmlite is imported on first use: it takes 0.1 to 0.2 seconds.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -160,18 +160,27 @@ def optimized_module(
 
     lap = stopwatch.laps()
     context = llvm.create_context()
+    module: llvm.ModuleRef | None = None
     try:
-        module = parse_ir(text, context)
-        lap("LLVM: parse")
-        try:
+        # The code generator ends the process on invalid IR, which the vectorizers of LLVM have been seen to make.
+        scalar = replace(options, slp_vectorization=False)
+        for attempt in (options, scalar, replace(scalar, loop_vectorization=False)):
+            if module is not None:
+                module.close()
+            module = parse_ir(text, context)
+            lap("LLVM: parse")
             _verify(module)
             lap("LLVM: verify")
-            _optimize(module, leftover_of(text), triple, level, machine, options)
+            _optimize(module, leftover_of(text), triple, level, machine, attempt)
             lap("LLVM: optimise")
-            yield module
-        finally:
-            module.close()
+            if _is_valid(module):
+                break
+        else:
+            raise CompileError(f"LLVM's optimizer makes invalid code of this module at -opt-level={level}")
+        yield module
     finally:
+        if module is not None:
+            module.close()
         context.close()
 
 
@@ -220,6 +229,14 @@ def parse_ir(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
         return llvm.parse_assembly(text, context)
     except RuntimeError as error:
         raise InternalError(f"LLVM cannot parse the generated code: {located(str(error), text)}") from error
+
+
+def _is_valid(module: llvm.ModuleRef) -> bool:
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _verify(module: llvm.ModuleRef) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import weft
 from weft.backends.llvm.compile import CodegenOptions, assembly, object_code, optimize_ir
 from weft.backends.llvm.jit import jit
 from weft.backends.llvm.link import Part, link_parts
@@ -349,3 +350,36 @@ def test_not_a_number_stays_one() -> None:
     target = Target.parse(BASE)
     assert np.isnan(convert(value, "float", "half", target)).all()
     assert ((convert(value, "float", "bfloat", target) & 0x7FFF) > 0x7F80).all()
+
+
+def test_invalid_code_of_the_optimizer_is_not_taken() -> None:
+    """LLVM's vectorizers made a value that is used before it is defined; the code generator ended the process."""
+    module = weft.parse("""
+    func.func @main(%A: memref<5x3xi32>, %B: memref<3x9xi32>, %C: memref<5x9xi32>) {
+      %zero = arith.constant 0 : i32
+      %Y = memref.alloc() : memref<5x9xi32>
+      tir.for %i in 5 { tir.for %j in 9 { tir.for %k in 3 {
+        tir.block "Y" iters(%vi: spatial<5>, %vj: spatial<9>, %vk: reduce<3>) = [%i, %j, %k] {
+          tir.init { memref.store %zero, %Y[%vi, %vj] : memref<5x9xi32> }
+          %a = memref.load %A[%vi, %vk] : memref<5x3xi32>
+          %b = memref.load %B[%vk, %vj] : memref<3x9xi32>
+          %0 = arith.muli %a, %b : i32
+          %1 = memref.load %Y[%vi, %vj] : memref<5x9xi32>
+          %2 = arith.addi %1, %0 : i32
+          memref.store %2, %Y[%vi, %vj] : memref<5x9xi32>
+        }
+      } } }
+      tir.for %i in 5 { tir.for %j in 9 {
+        tir.block "C" iters(%vi: spatial<5>, %vj: spatial<9>) = [%i, %j] {
+          %y = memref.load %Y[%vi, %vj] : memref<5x9xi32>
+          %3 = arith.maxsi %y, %zero : i32
+          memref.store %3, %C[%vi, %vj] : memref<5x9xi32>
+        }
+      } }
+      func.return
+    }""")
+    sch = weft.Schedule(module)
+    sch.loop_partition(sch.get_loops("Y")[1], [1, None])
+    sch.loop_partition(sch.get_loops("Y_j0")[0], [1, None])
+    lib = weft.build(sch.mod, target="llvm -mcpu=znver3 -opt-level=3")
+    assert "mul" in lib.get_source("asm")
