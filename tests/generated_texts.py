@@ -22,13 +22,9 @@ RUNS = (
     ["-p", "lower-graph,apply-schedule,default-schedule,lower-tir-to-low", "-t", "llvm-ir"],
     ["-p", "lower-graph,apply-schedule,lower-tir-to-low{bounds=true}"],
     *(
-        [
-            "-p",
-            f"lower-graph,apply-schedule,default-schedule{{target={kind}}},lower-tir-to-low{{target={kind}}}",
-            "-t",
-            kind,
-        ]
+        ["-p", f"lower-graph,{scheduled},lower-tir-to-low{{target={kind}}}", "-t", kind]
         for kind in ("c", "cuda", "opencl", "metal")
+        for scheduled in ("apply-schedule", f"default-schedule{{target={kind}}}")
     ),
 )
 
