@@ -44,7 +44,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -70,9 +70,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects.graph_ops import OPERATIONS
-from weft.dialects.graph_shapes import DimsAttr, ShapeError, shape_of, show_extent
-from weft.support.locations import record_places
+from weft.dialects.graph_shapes import ShapeError, shape_of, show_extent
 
 
 def _print_result_types(printer: Printer, types: Sequence[Attribute]) -> None:
@@ -437,14 +435,14 @@ class TupleGetOp(IRDLOperation):
         printer.print_attribute(self.source.type)
 
 
-GRAPH = Dialect(
-    "graph",
-    record_places([ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp, *OPERATIONS]),
-    [DimsAttr],
-)
+DIALECT = "graph"
+
+STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp)
+"""The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""
 
 __all__ = [
-    "GRAPH",
+    "DIALECT",
+    "STRUCTURE",
     "CallDpsOp",
     "CallTirOp",
     "ConstantOp",

@@ -130,7 +130,8 @@ def product(extents: Iterable[Extent]) -> Extent:
 
 
 def floordiv(a: Extent, b: Extent) -> Extent:
-    """`a` divided by `b`, rounded down; terms that a constant divisor divides leave the quotient."""
+    """`a` divided by `b`, rounded down; multiples of a constant divisor leave the quotient: `(3 * n + 5) floordiv 2` is
+    `n + (n + 1) floordiv 2 + 2`."""
     if a is None or b is None:
         return None
     if b == 0:
@@ -139,11 +140,33 @@ def floordiv(a: Extent, b: Extent) -> Extent:
         return a // b
     if not isinstance(b, int):
         return 0 if a == 0 else Expression((((Division("floordiv", a, b),), 1),))
-    whole = _canonical({m: c // b for m, c in _terms(a).items() if c % b == 0})
-    rest = _canonical({m: c for m, c in _terms(a).items() if c % b})
+    whole = _canonical({m: c // b for m, c in _terms(a).items()})
+    rest = _canonical({m: c % b for m, c in _terms(a).items()})
     if isinstance(rest, int):
         return add(whole, rest // b)
     return add(whole, Expression((((Division("floordiv", rest, b),), 1),)))
+
+
+def exact_quotient(total: KnownExtent, divisor: KnownExtent) -> KnownExtent | None:
+    """`total` divided by `divisor` where it is known to leave nothing: equal ones, or a product that is a factor of
+    every term; else None."""
+    if total == divisor:
+        return None if total == 0 else 1
+    terms = _terms(divisor)
+    if len(terms) != 1:
+        return None
+    ((atoms, number),) = terms.items()
+    found: dict[Monomial, int] = {}
+    for monomial, coefficient in _terms(total).items():
+        rest = list(monomial)
+        for atom in atoms:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if coefficient % number:
+            return None
+        found[tuple(rest)] = coefficient // number
+    return _canonical(found)
 
 
 def modulo(a: Extent, b: Extent) -> Extent:
@@ -316,36 +339,3 @@ def tensor_type(shape: Sequence[Extent], element_type: Attribute) -> TensorType[
 def refines(shape: Sequence[Extent], general: Sequence[Extent]) -> bool:
     """Whether `shape` says at least what `general` says: equal extents wherever `general` knows one."""
     return len(shape) == len(general) and all(g is None or s == g for s, g in zip(shape, general, strict=True))
-
-
-def broadcast(a: Shape, b: Shape) -> Shape:
-    """The common shape of two operands by NumPy's rule: align to the right, a 1 stretches, others are equal.
-
-    Two different names are not equal, nor is a name and a number other than 1. An unknown extent fits anything.
-    Raises `ShapeError` with both shapes and the two extents.
-    """
-    rank = max(len(a), len(b))
-    left: Shape = (*(1,) * (rank - len(a)), *a)
-    right: Shape = (*(1,) * (rank - len(b)), *b)
-    result: list[Extent] = []
-    for axis, (m, n) in enumerate(zip(left, right, strict=True)):
-        if m == n or n == 1:
-            result.append(m)
-        elif m == 1:
-            result.append(n)
-        elif m is None or n is None:
-            # The other extent is the result if it is a number above 1; a name may stand for 1.
-            result.append(next((e for e in (m, n) if isinstance(e, int)), None))
-        else:
-            raise ShapeError(
-                f"shapes {show_shape(a)} and {show_shape(b)} do not broadcast: dimension {axis - rank} is "
-                f"{show_extent(m)} on the left and {show_extent(n)} on the right{same_name_hint(m, n)}"
-            )
-    return tuple(result)
-
-
-def same_name_hint(a: Extent, b: Extent) -> str:
-    """What to do when two extents may be equal at run time but are not called the same."""
-    if isinstance(a, int) and isinstance(b, int):
-        return ""
-    return " (extents that are always equal carry the same name)"

@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.universe import Universe
 
 DIALECTS: Mapping[str, str] = {
-    "graph": "weft.dialects.graph:GRAPH",
+    "graph": "weft.texpr.graph_operators:GRAPH",
     "low": "weft.dialects.low:LOW",
     "sched": "weft.dialects.sched:SCHED",
     "te": "weft.dialects.te:TE",

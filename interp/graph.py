@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, FunctionType, MemRefType, TensorType
+from xdsl.dialects.builtin import FunctionType, MemRefType, TensorType
 from xdsl.utils.exceptions import VerifyException
 
-from weft.dialects import graph, graph_ops
+from weft.dialects import graph
 from weft.dialects.graph_shapes import Extent, evaluate, lone_name, names_in, shape_of
 from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
@@ -27,6 +27,7 @@ from weft.interp.values import (
 )
 from weft.support.errors import CompileError
 from weft.support.registry import get_func
+from weft.texpr.graph_operators import OPERATORS, Operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
@@ -35,51 +36,25 @@ if TYPE_CHECKING:
     from weft.interp.emitter import Emitter
 
 
-def _relu(x: Array) -> Array:
-    return np.maximum(x, np.zeros((), x.dtype))
-
-
-ELEMENTWISE: Mapping[type[graph_ops.GraphOp], Callable[..., Array]] = {
-    graph_ops.AddOp: np.add,
-    graph_ops.SubtractOp: np.subtract,
-    graph_ops.MultiplyOp: np.multiply,
-    graph_ops.DivideOp: np.divide,
-    graph_ops.MaximumOp: np.maximum,
-    graph_ops.MinimumOp: np.minimum,
-    graph_ops.ReluOp: _relu,
-}
-"""What operators compute from arrays of their element type (float32 for bf16)."""
+@evaluates(*OPERATORS)
+def operator(op: Operator, *operands: Array) -> Any:
+    """The reference of an operator, in float32 for floats of 16 bits."""
+    wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in operands]
+    try:
+        with np.errstate(all="ignore"):
+            found = op.REFERENCE(*wide, **op.arguments)
+    except ValueError:
+        raise _misfit(op, operands) from None
+    results = found if isinstance(found, tuple) else (found,)
+    rounded = tuple(
+        round_array(np.asarray(result, order="C"), _element_type(value))
+        for result, value in zip(results, op.results, strict=True)
+    )
+    return rounded if isinstance(found, tuple) else rounded[0]
 
 
 def _element_type(value: SSAValue) -> Attribute:
     return cast("TensorType[Attribute]", value.type).element_type
-
-
-@evaluates(*ELEMENTWISE)
-def elementwise(op: graph_ops.GraphOp, *operands: Array) -> Array:
-    try:
-        with np.errstate(all="ignore"):
-            result = ELEMENTWISE[type(op)](*operands)
-    except ValueError:
-        raise _misfit(op, operands) from None
-    return round_array(result, _element_type(op.results[0]))
-
-
-@evaluates(graph_ops.MatmulOp)
-def matmul(op: graph_ops.MatmulOp, lhs: Array, rhs: Array) -> Array:
-    element_type = _element_type(op.result)
-    if isinstance(element_type, Float16Type | BFloat16Type):
-        lhs, rhs = lhs.astype(np.float32), rhs.astype(np.float32)
-    try:
-        with np.errstate(all="ignore"):
-            return round_array(np.asarray(np.matmul(lhs, rhs)), element_type)
-    except ValueError:
-        raise _misfit(op, (lhs, rhs)) from None
-
-
-@evaluates(graph_ops.PermuteDimsOp)
-def permute_dims(op: graph_ops.PermuteDimsOp, source: Array) -> Array:
-    return np.asarray(source.transpose(op.permutation), order="C")
 
 
 def _misfit(op: Operation, operands: tuple[Array, ...]) -> InterpreterError:

@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
-from weft.dialects.graph import GRAPH, CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp
+from weft.dialects.graph import DIALECT, CallDpsOp, CallTirOp, ConstantOp, DataflowOp, OutputOp
 from weft.dialects.graph_shapes import shape_of, show_extent
 from weft.support.errors import CompileError, did_you_mean
 
@@ -115,7 +115,7 @@ def _is_graph_function(function: FuncOp) -> bool:
     """Whether a function holds graph operations, or only returns tensors that it is given."""
     if function.is_declaration:
         return False
-    if any(op.dialect_name() == GRAPH.name for op in function.body.walk()):
+    if any(op.dialect_name() == DIALECT for op in function.body.walk()):
         return True
     types = (*function.function_type.inputs, *function.function_type.outputs)
     only_returns = isinstance(function.body.blocks[0].first_op, ReturnOp)

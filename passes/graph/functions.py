@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph import GRAPH, CallTirOp, MakeTupleOp
+from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
 from weft.support.errors import CompileError, did_you_mean
 
 
@@ -19,7 +19,7 @@ def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
     for op in list(module.body.block.ops):
         if not isinstance(op, FuncOp) or op.sym_name.data in called:
             continue
-        if any(inner.dialect_name() == GRAPH.name for block in op.body.blocks for inner in block.ops):
+        if any(inner.dialect_name() == DIALECT for block in op.body.blocks for inner in block.ops):
             yield op
 
 

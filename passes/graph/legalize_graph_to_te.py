@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import CallTirOp
-from weft.dialects.graph_ops import GraphOp, Tensor
+from weft.dialects.graph_ops import Tensor
 from weft.dialects.graph_shapes import Expression, Extent, names_in, shape_of, substitute, symbol, tensor_type
 from weft.passes.graph.functions import fresh_name, graph_functions, symbol_names
-from weft.passes.graph.te_function import TeFunction
 from weft.support.errors import CompileError
+from weft.texpr.graph_operators import Operator
 
 FunctionKey = tuple[str, tuple[Attribute, ...], frozenset[tuple[str, Attribute]]]
 """Op name, operand types with names in order of occurrence, properties: what makes two functions the same."""
@@ -26,7 +26,7 @@ FunctionKey = tuple[str, tuple[Attribute, ...], frozenset[tuple[str, Attribute]]
 def legalize_graph(module: ModuleOp) -> None:
     """Replace each operator by `graph.call_tir` of a function that defines it; equal operators share one.
 
-    Raises `CompileError` for an operator without a rule and for a shape that is not known.
+    Raises `CompileError` for a shape that is not known.
 
     ```mlir
     %y = graph.relu %x : tensor<4xf32> -> tensor<4xf32>
@@ -42,11 +42,11 @@ def legalize_graph(module: ModuleOp) -> None:
     functions: dict[FunctionKey, FuncOp] = {}
     for function in graph_functions(module):
         for op in list(function.walk()):
-            if isinstance(op, GraphOp):
+            if isinstance(op, Operator):
                 _legalize(module, op, functions, taken)
 
 
-def _legalize(module: ModuleOp, op: GraphOp, functions: dict[FunctionKey, FuncOp], taken: set[str]) -> None:
+def _legalize(module: ModuleOp, op: Operator, functions: dict[FunctionKey, FuncOp], taken: set[str]) -> None:
     key = (op.name, canonical_types(op), frozenset(op.properties.items()))
     callee = functions.get(key)
     if callee is None:
@@ -58,7 +58,7 @@ def _legalize(module: ModuleOp, op: GraphOp, functions: dict[FunctionKey, FuncOp
     Rewriter.replace_op(op, call)
 
 
-def canonical_types(op: GraphOp) -> tuple[Attribute, ...]:
+def canonical_types(op: Operator) -> tuple[Attribute, ...]:
     """The operand types of an op, its extents called s0, s1, ... in order of occurrence."""
     names: dict[str, str] = {}
 
@@ -73,16 +73,25 @@ def canonical_types(op: GraphOp) -> tuple[Attribute, ...]:
     return tuple(tensor_type([renamed(e) for e in shape_of(type_)], type_.element_type) for type_ in types)
 
 
-def build_function(op: GraphOp, name: str) -> FuncOp:
-    """The tensor expression function that defines `op`. Raises `CompileError` when no rule does."""
-    from weft.passes.graph.legalize_rules import RULES
+def build_function(op: Operator, name: str) -> FuncOp:
+    """The function of tensor expressions, private to its module, that defines `op`.
 
-    rule = RULES.get(type(op))
-    if rule is None:
-        raise CompileError.at(op, f"{op.name} has no definition as a tensor expression")
-    roles = [role for role, _ in op.get_irdl_definition().operands]
-    function = TeFunction(op, cast("tuple[Tensor, ...]", op.operand_types), roles)
-    return function.finish(name, rule(function, op))
+    Raises `CompileError` where an extent is unknown.
+    """
+    for operand, (role, _) in zip(op.operands, op.get_irdl_definition().operands, strict=True):
+        for axis, extent in enumerate(shape_of(cast("Tensor", operand.type))):
+            if extent is None:
+                raise CompileError.at(
+                    op,
+                    f"{op.name}: dimension {axis} of %{role} is unknown; "
+                    "name the dynamic extents of its type with #graph.dims<...>",
+                )
+    types = cast("tuple[Tensor, ...]", op.operand_types)
+    function = op.on_placeholders(types, op.properties).function(name)
+    function.sym_visibility = StringAttr("private")
+    for inner in function.walk():
+        inner.location = op.location
+    return function
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
-"""Symbolic extents: the normal form means what the expression means, and broadcasting is NumPy's."""
+"""Symbolic extents: the normal form means what the expression means."""
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from weft.dialects.graph_shapes import (
     Expression,
     ShapeError,
     add,
-    broadcast,
     evaluate,
     floordiv,
     lone_name,
@@ -130,27 +128,3 @@ def test_types_without_names():
     assert str(tensor_type([None, 4], f32)) == "tensor<?x4xf32>"
     assert str(tensor_type([2, 4], f32)) == "tensor<2x4xf32>"
     assert str(tensor_type([N, None], f32)) == "tensor<?x?xf32, #graph.dims<n, ?>>"
-
-
-def test_broadcast_of_names():
-    assert broadcast((N, 1), (M,)) == (N, M)
-    assert broadcast((1, N), (4, N)) == (4, N)
-    assert broadcast((None,), (8,)) == (8,)
-    assert broadcast((None,), (1,)) == (None,)
-    assert broadcast((None,), (N,)) == (None,)
-    with pytest.raises(ShapeError, match=r"shapes \(n,\) and \(8,\) do not broadcast: dimension -1 is n on the left"):
-        broadcast((N,), (8,))
-
-
-shapes = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4).map(tuple)
-
-
-@given(shapes, shapes)
-def test_broadcast_of_numbers_is_numpys(a, b):
-    try:
-        expected = np.broadcast_shapes(a, b)
-    except ValueError:
-        with pytest.raises(ShapeError, match="do not broadcast"):
-            broadcast(a, b)
-    else:
-        assert broadcast(a, b) == expected

@@ -79,6 +79,14 @@ def _arithmetic(label: str, kind: BinaryKind, doc: str, dtypes: str, equals: str
     return _operator(label, partial(binary, kind), doc, dtypes, equals=equals)
 
 
+def _extremum(label: str, kind: BinaryKind, of_bools: BinaryKind, doc: str) -> BinaryOperator:
+    def scalar(lhs: object, rhs: object) -> Expr:
+        is_bool = any(isinstance(side, Expr) and side.dtype == "bool" for side in (lhs, rhs))
+        return binary(of_bools if is_bool else kind, lhs, rhs)
+
+    return _operator(label, scalar, doc, "all")
+
+
 def _comparison(label: str, predicate: Predicate, doc: str, dtypes: str) -> BinaryOperator:
     return _operator(label, partial(compare, predicate), doc, dtypes)
 
@@ -127,8 +135,8 @@ power = _arithmetic(
 atan2 = _arithmetic(
     "atan2", BinaryKind.ATAN2, "The angle of the point (rhs, lhs), in radians.", "floats", "np.arctan2(lhs, rhs)"
 )
-maximum = _arithmetic("maximum", BinaryKind.MAX, "The greater of two numbers; NaN wins.", "numbers")
-minimum = _arithmetic("minimum", BinaryKind.MIN, "The less of two numbers; NaN wins.", "numbers")
+maximum = _extremum("maximum", BinaryKind.MAX, BinaryKind.OR, "The greater of two; NaN wins; of bools, or.")
+minimum = _extremum("minimum", BinaryKind.MIN, BinaryKind.AND, "The lesser of two; NaN wins; of bools, and.")
 bitwise_and = _arithmetic("bitwise_and", BinaryKind.AND, "The bits set in both.", "integers, bool")
 bitwise_or = _arithmetic("bitwise_or", BinaryKind.OR, "The bits set in one of both.", "integers, bool")
 bitwise_xor = _arithmetic("bitwise_xor", BinaryKind.XOR, "The bits that differ.", "integers, bool")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from weft.texpr.expr import Expr, ExprLike
 from weft.texpr.operators import as_number
 from weft.texpr.ops.arguments import checked_tensor, compute
-from weft.texpr.ops.extents import is_same, shape_text
+from weft.texpr.ops.extents import UnknownExtent, is_same, shape_text
 from weft.texpr.places import error
 from weft.texpr.shapes import Extent
 from weft.texpr.tensor import Tensor
@@ -27,9 +27,14 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
     result: list[Extent] = [1] * rank
     for shape in shapes:
         for position, extent in enumerate(shape, rank - len(shape)):
+            both = (result[position], extent)
             if is_one(result[position]):
                 result[position] = extent
-            elif not is_one(extent) and not is_same(extent, result[position]):
+            elif is_one(extent):
+                continue
+            elif any(isinstance(e, UnknownExtent) for e in both):
+                result[position] = next((e for e in both if isinstance(e, int)), UnknownExtent())
+            elif not is_same(*both):
                 listed = " and ".join(map(shape_text, shapes))
                 raise error(
                     f"{what}: the shapes {listed} do not broadcast: extents {result[position]} and {extent} in "

@@ -1,130 +1,109 @@
 """Extents, integers or expressions over variables, in one form: those that are equal as polynomials are the same.
 
-Shapes that operators compute, such as `h + 1 + 1 - 3 + 1` rows of a convolution, can so be compared with `h`.
+Shapes that operators compute, such as `h + 1 + 1 - 3 + 1` rows of a convolution, can so be compared with `h`. The
+polynomials are those of `weft.dialects.graph_shapes`, over names that `Names` gives the variables.
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TypeAlias
 
-from weft.texpr.expr import Binary, BinaryKind, Const, Expr, binary
+from weft.dialects import graph_shapes
+from weft.dialects.graph_shapes import Atom, Division, KnownExtent
+from weft.texpr.expr import Binary, BinaryKind, Const, Expr, Var, binary
 from weft.texpr.shapes import Extent
 
-_Atom: TypeAlias = "tuple[object, ...]"
-"""What identifies a variable, or an operator that is no sum, difference or product, over sums."""
-_Product: TypeAlias = "tuple[_Atom, ...]"
+
+class UnknownExtent(Var):
+    """An extent of which nothing is known, not whether it equals another: what checks compare it with fits."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("?", "int64")
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """Integers times products of atoms, in the order of first use; the empty product is 1."""
+_COMBINE = {
+    BinaryKind.ADD: graph_shapes.add,
+    BinaryKind.SUB: graph_shapes.subtract,
+    BinaryKind.MUL: graph_shapes.multiply,
+    BinaryKind.FLOORDIV: graph_shapes.floordiv,
+    BinaryKind.FLOORMOD: graph_shapes.modulo,
+}
 
-    terms: Mapping[_Product, int]
-    atoms: Mapping[_Atom, Expr]
 
-    @staticmethod
-    def of(terms: Iterable[tuple[_Product, int]], atoms: Mapping[_Atom, Expr]) -> _Sum:
-        collected: dict[_Product, int] = {}
-        for product, factor in terms:
-            collected[product] = collected.get(product, 0) + factor
-        return _Sum({product: factor for product, factor in collected.items() if factor}, atoms)
+class Names:
+    """Names of the variables in extents, and of what else is no arithmetic of extents, one for each."""
 
-    @property
-    def constant(self) -> int | None:
-        """The number that it is, if it is one."""
-        return self.terms.get((), 0) if not self.terms.keys() - {()} else None
+    def __init__(self, given: Mapping[str, Expr] | None = None) -> None:
+        self._exprs = dict(given or {})
+        self._names = {id(expr): name for name, expr in self._exprs.items()}
 
-    @property
-    def key(self) -> frozenset[tuple[_Product, int]]:
-        return frozenset(self.terms.items())
+    def polynomial(self, extent: Extent) -> KnownExtent:
+        """The normal form of an extent."""
+        if isinstance(extent, int):
+            return extent
+        if isinstance(extent, Const):
+            return int(extent.value)
+        if isinstance(extent, Binary) and extent.kind in _COMBINE:
+            left, right = self.polynomial(extent.left), self.polynomial(extent.right)
+            divides = extent.kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD)
+            found = None if divides and right == 0 else _COMBINE[extent.kind](left, right)
+            if found is not None:
+                return found
+        return graph_shapes.symbol(self.name(extent))
 
-    def plus(self, other: _Sum, factor: int = 1) -> _Sum:
-        scaled = ((product, factor * number) for product, number in other.terms.items())
-        return _Sum.of([*self.terms.items(), *scaled], {**self.atoms, **other.atoms})
+    def name(self, expr: Expr) -> str:
+        """The name of an expression, a new one where it has none."""
+        if id(expr) not in self._names:
+            name = str(expr)
+            while name in self._exprs:
+                name += "'"
+            self._exprs[name] = expr
+            self._names[id(expr)] = name
+        return self._names[id(expr)]
 
-    def times(self, other: _Sum) -> _Sum:
-        products = [
-            (tuple(sorted((*left, *right), key=repr)), x * y)
-            for left, x in self.terms.items()
-            for right, y in other.terms.items()
-        ]
-        return _Sum.of(products, {**self.atoms, **other.atoms})
-
-    def divided(self, divisor: int) -> tuple[_Sum, _Sum]:
-        """q and r with `self = divisor * q + r`, the factors of r from 0 to divisor - 1."""
-        quotient = [(product, factor // divisor) for product, factor in self.terms.items()]
-        rest = [(product, factor % divisor) for product, factor in self.terms.items()]
-        return _Sum.of(quotient, self.atoms), _Sum.of(rest, self.atoms)
-
-    def extent(self) -> Extent:
-        """As an expression: first what is added, then what is subtracted, numbers last."""
+    def extent(self, polynomial: KnownExtent) -> Extent:
+        """A polynomial as an expression: first what is added, then what is subtracted, numbers last."""
+        if isinstance(polynomial, int):
+            return polynomial
         result: Extent | None = None
-        for product, factor in sorted(self.terms.items(), key=lambda term: (not term[0], term[1] < 0)):
-            factors: list[Extent] = [self.atoms[atom] for atom in product]
-            size = builtins.abs(factor)
+        for monomial, coefficient in sorted(polynomial.terms, key=lambda term: (not term[0], term[1] < 0)):
+            factors = [self._atom(atom) for atom in monomial]
+            size = -coefficient if coefficient < 0 else coefficient
             term: Extent = reduce(lambda x, y: x * y, factors) if factors else size
             if factors and size != 1:
                 term = term * size
             if result is None:
-                result = term if factor > 0 else 0 - term
+                result = term if coefficient > 0 else 0 - term
             else:
-                result = result + term if factor > 0 else result - term
+                result = result + term if coefficient > 0 else result - term
         return 0 if result is None else result
 
-
-def _number(value: int) -> _Sum:
-    return _Sum({(): value} if value else {}, {})
-
-
-def _atom(key: _Atom, expr: Expr) -> _Sum:
-    return _Sum({(key,): 1}, {key: expr})
-
-
-def _sum(extent: Extent) -> _Sum:
-    if isinstance(extent, int):
-        return _number(extent)
-    if isinstance(extent, Const):
-        return _number(int(extent.value))
-    if not isinstance(extent, Binary):
-        return _atom((str(extent), id(extent)), extent)
-    left, right = _sum(extent.left), _sum(extent.right)
-    match extent.kind:
-        case BinaryKind.ADD:
-            return left.plus(right)
-        case BinaryKind.SUB:
-            return left.plus(right, -1)
-        case BinaryKind.MUL:
-            return left.times(right)
-        case _:
-            return _other(extent.kind, left, right)
-
-
-def _other(kind: BinaryKind, left: _Sum, right: _Sum) -> _Sum:
-    """A quotient or remainder, whose divisible part is taken out, or another operator over sums."""
-    whole, divisor = _number(0), right.constant
-    if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD) and divisor is not None and divisor > 0:
-        whole, left = left.divided(divisor)
-        number = left.constant
-        if number is not None:  # from 0 to divisor - 1
-            return whole if kind is BinaryKind.FLOORDIV else _number(number)
-    rest = _atom((kind.value, left.key, right.key), binary(kind, left.extent(), right.extent()))
-    return whole.plus(rest) if kind is BinaryKind.FLOORDIV else rest
+    def _atom(self, atom: Atom) -> Expr:
+        if not isinstance(atom, Division):
+            return self._exprs[atom]
+        kind = BinaryKind.FLOORDIV if atom.kind == "floordiv" else BinaryKind.FLOORMOD
+        return binary(kind, self.extent(atom.left), self.extent(atom.right))
 
 
 def simplified(extent: Extent) -> Extent:
     """`extent` as a sum of products, a number where it is one: `(2 * n + 3) // 2` is `n + 1`."""
-    return extent if isinstance(extent, int) else _sum(extent).extent()
+    if isinstance(extent, int):
+        return extent
+    names = Names()
+    return names.extent(names.polynomial(extent))
 
 
 def is_same(left: Extent, right: Extent) -> bool:
     """Whether two extents are equal for all values of their variables, as polynomials over quotients and remainders."""
     if isinstance(left, int) and isinstance(right, int):
         return left == right
-    return left is right or _sum(left).key == _sum(right).key
+    if left is right or isinstance(left, UnknownExtent) or isinstance(right, UnknownExtent):
+        return True
+    names = Names()
+    return names.polynomial(left) == names.polynomial(right)
 
 
 def product(extents: Sequence[Extent]) -> Extent:
@@ -134,29 +113,15 @@ def product(extents: Sequence[Extent]) -> Extent:
 
 def is_empty(shape: Sequence[Extent]) -> bool:
     """Whether a shape has no elements for certain."""
-    return any(is_same(extent, 0) for extent in shape)
+    return any(isinstance(extent, int) and extent == 0 for extent in map(simplified, shape))
 
 
 def quotient(total: Extent, divisor: Extent) -> Extent | None:
     """What `total` divided by `divisor` is where it is known to leave nothing: numbers, or a product that is a factor
     of every term."""
-    if isinstance(total, int) and isinstance(divisor, int):
-        return total // divisor if divisor and total % divisor == 0 else None
-    whole, part = _sum(total), _sum(divisor)
-    if len(part.terms) != 1:
-        return 1 if whole.key == part.key else None
-    ((atoms, number),) = part.terms.items()
-    terms: list[tuple[_Product, int]] = []
-    for product, factor in whole.terms.items():
-        rest = list(product)
-        for atom in atoms:
-            if atom not in rest:
-                return None
-            rest.remove(atom)
-        if factor % number:
-            return None
-        terms.append((tuple(rest), factor // number))
-    return _Sum.of(terms, whole.atoms).extent()
+    names = Names()
+    found = graph_shapes.exact_quotient(names.polynomial(total), names.polynomial(divisor))
+    return None if found is None else names.extent(found)
 
 
 def shape_text(shape: Sequence[Extent]) -> str:

@@ -34,7 +34,7 @@ func.func @name(%x: tensor<?x?xf32, #graph.dims<?, d0>>, %y: tensor<?x?x2xf32, #
 
 // Two parameters whose extents are not known to be equal.
 func.func @differ(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error@+1 {{graph.add: shapes (d0,) and (d1,) do not broadcast: dimension -1 is d0 on the left and d1 on the right (extents that are always equal carry the same name)}}
+  // expected-error@+1 {{graph.add: the shapes (d0,) and (d1,) do not broadcast: extents d0 and d1 in dimension -1 (extents that are always equal carry the same name)}}
   %s = graph.add %x, %y : tensor<?xf32>, tensor<?xf32>
   func.return %s : tensor<?xf32>
 }
@@ -44,7 +44,7 @@ func.func @differ(%x: tensor<?xf32>, %y: tensor<?xf32>) -> tensor<?xf32> {
 // What was not in conflict while it was unknown.
 func.func @late(%x: tensor<2x3xf32>, %y: tensor<4x3xf32>) -> tensor<?x?xf32> {
   %t = graph.permute_dims %x : tensor<2x3xf32> -> tensor<?x?xf32>
-  // expected-error@+1 {{graph.matmul: shapes (3, 2) and (4, 3) do not multiply: the last dimension on the left is 2, but the second last on the right is 4}}
+  // expected-error@+1 {{graph.matmul: lhs of shape (3, 2) has 2 elements in axis 1, rhs of shape (4, 3) has 4 in axis 0}}
   %s = graph.matmul %t, %y : tensor<?x?xf32>, tensor<4x3xf32> -> tensor<?x?xf32>
   func.return %s : tensor<?x?xf32>
 }

@@ -40,10 +40,10 @@ func.func private @maximum()
 
 // An extent of 1 is read at 0; a shared name ties the operands; a batch broadcasts.
 // CHECK-LABEL: func.func private @add(%lhs: tensor<?x1xf64>, %rhs: tensor<3x?x5xf64>) -> tensor<3x?x5xf64>
+// CHECK:   [[ZERO:%.*]] = arith.constant 0 : index
 // CHECK:   %n = tensor.dim %lhs, %{{.*}} : tensor<?x1xf64>
 // CHECK:   te.assume_shape %rhs[%n] : tensor<3x?x5xf64>
 // CHECK:   te.compute "add" (%i0, %i1 in %n, %i2) : tensor<3x?x5xf64>
-// CHECK:     [[ZERO:%.*]] = arith.constant 0 : index
 // CHECK:     tensor.extract %lhs[%i1, [[ZERO]]]
 // CHECK:     tensor.extract %rhs[%i0, %i1, %i2]
 func.func @broadcast(%x: tensor<?x1xf64, #graph.dims<n>>, %y: tensor<3x?x5xf64, #graph.dims<n>>) {

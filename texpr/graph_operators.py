@@ -1,0 +1,227 @@
+"""The operators of the graph dialect, each the function of `te.ops` that defines it.
+
+An operator is one line of `OPERATORS`: its function, its operands, its reference in NumPy, and those parameters of the
+function that are properties of the op. The types of its results, the tensor expressions that it is lowered to and the
+function's checks follow from the function, called on placeholders of the operand types; the interpreter calls the
+reference. Docs of the operator are those of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Dialect, TypeAttribute
+from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
+
+from weft.dialects import graph_ops
+from weft.dialects.graph import DIALECT, STRUCTURE
+from weft.dialects.graph_ops import GraphOp, Properties
+from weft.dialects.graph_shapes import (
+    DimsAttr,
+    Expression,
+    ShapeError,
+    lone_name,
+    names_in,
+    shape_of,
+    substitute,
+    tensor_type,
+)
+from weft.dialects.graph_shapes import Extent as GraphExtent
+from weft.support.errors import CompileError, InternalError
+from weft.support.locations import record_places
+from weft.texpr import ops
+from weft.texpr.dtypes import name_of, type_of
+from weft.texpr.expr import Var
+from weft.texpr.function import te_function
+from weft.texpr.ops.arguments import compute
+from weft.texpr.ops.extents import Names, UnknownExtent
+from weft.texpr.shapes import Extent, items
+from weft.texpr.tensor import ComputeOp, Tensor, placeholder
+
+Array: TypeAlias = NDArray[Any]
+
+INTEGERS: Final = DenseArrayBase.constr(i64)
+"""A property that is a list of integers."""
+
+
+class Operator(GraphOp):
+    """An operator that a function of `te.ops` defines."""
+
+    DEFINITION: ClassVar[Callable[..., Tensor | tuple[Tensor, ...]]]
+    """Tensors and properties -> the results, as tensor expressions."""
+    REFERENCE: ClassVar[Callable[..., Array | tuple[Array, ...]]]
+    """The same on arrays, float32 for floats of 16 bits."""
+
+    @classmethod
+    def infer(cls, operands: Sequence[graph_ops.Tensor], properties: Properties) -> tuple[graph_ops.Tensor, ...]:
+        return _inferred(cls, tuple(operands), frozenset(properties.items()))
+
+    @classmethod
+    def on_placeholders(cls, operands: Sequence[graph_ops.Tensor], properties: Properties) -> Application:
+        """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
+        extents = _Extents([shape_of(type_) for type_ in operands])
+        roles = [role for role, _ in cls.get_irdl_definition().operands]
+        try:
+            inputs = [
+                placeholder(tuple(map(extents.of_graph, shape_of(type_))), name_of(type_.element_type), role)
+                for role, type_ in zip(roles, operands, strict=True)
+            ]
+            given = {name: python_value(attribute) for name, attribute in properties.items()}
+            results = [_computed(result) for result in items(cls.DEFINITION(*inputs, **given))]
+        except CompileError as error:
+            hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
+            label = getattr(cls.DEFINITION, "__name__", "")
+            message = error.message.removeprefix(f"{label}:").removeprefix(f"{label} takes").strip()
+            verb = " takes" if error.message.startswith(f"{label} takes") else ":"
+            raise ShapeError(f"{cls.name}{verb} {message}{hint}") from None
+        return Application(inputs, results, extents)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """The properties, as the definition and the reference take them."""
+        return {name: python_value(attribute) for name, attribute in self.properties.items()}
+
+
+@dataclass(frozen=True)
+class Application:
+    """An operator applied to placeholders."""
+
+    inputs: Sequence[Tensor]
+    results: Sequence[Tensor]
+    extents: _Extents
+
+    @property
+    def types(self) -> tuple[graph_ops.Tensor, ...]:
+        """The types of the results."""
+        return tuple(
+            tensor_type([self.extents.of_te(extent) for extent in result.shape], type_of(result.dtype))
+            for result in self.results
+        )
+
+    def function(self, name: str) -> FuncOp:
+        """The function of tensor expressions from the inputs to the results."""
+        return te_function([*self.inputs, *self.results], name, ())
+
+
+class _Extents:
+    """Extents of graph types as extents of tensor expressions, and back.
+
+    A name that is an extent of its own is a variable. What is computed from other names is one variable as a whole:
+    no extent of the operands tells the names.
+    """
+
+    def __init__(self, shapes: Sequence[Sequence[GraphExtent]]) -> None:
+        extents = [extent for shape in shapes for extent in shape]
+        lone = {name for extent in extents if (name := lone_name(extent)) is not None}
+        self._variables = {name: Var(name, "int64") for name in sorted(lone)}
+        self._whole: dict[Expression, Var] = {}
+        for extent in extents:
+            if isinstance(extent, Expression) and not names_in(extent) <= lone:
+                self._whole.setdefault(extent, Var(f"s{len(self._whole)}", "int64"))
+        self.are_named = bool(self._variables or self._whole)
+
+    def of_graph(self, extent: GraphExtent) -> Extent:
+        if extent is None:
+            return UnknownExtent()
+        if isinstance(extent, Expression) and extent in self._whole:
+            return self._whole[extent]
+        return Names(self._variables).extent(extent)
+
+    def of_te(self, extent: Extent) -> GraphExtent:
+        names = Names(self._variables)
+        found = names.polynomial(extent)
+        whole = {names.name(variable): expression for expression, variable in self._whole.items()}
+        if not names_in(found) <= self._variables.keys() | whole.keys():
+            return None
+        return substitute(found, whole)
+
+
+@lru_cache(maxsize=4096)
+def _inferred(
+    cls: type[Operator], operands: tuple[graph_ops.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
+) -> tuple[graph_ops.Tensor, ...]:
+    return cls.on_placeholders(operands, dict(properties)).types
+
+
+def _computed(result: object) -> Tensor:
+    """A result as a tensor of its own, also where the function returned one that it was given."""
+    if not isinstance(result, Tensor):
+        raise InternalError(f"operators return tensors, got {result!r}")
+    return result if isinstance(result.op, ComputeOp) else compute(result.shape, result, f"{result.name}_copy")
+
+
+def python_value(attribute: Attribute) -> Any:
+    """A property as an argument of a function of `te.ops`."""
+    match attribute:
+        case DenseArrayBase():
+            return list(cast("DenseArrayBase[Any]", attribute).get_values())
+        case IntegerAttr():
+            value = cast("IntegerAttr[Any]", attribute).value.data
+            return bool(value) if attribute.type == BoolAttr.from_bool(True).type else value
+        case FloatAttr():
+            return cast("FloatAttr[Any]", attribute).value.data
+        case StringAttr():
+            return attribute.data
+        case ArrayAttr():
+            return [python_value(item) for item in attribute]
+        case TypeAttribute():
+            return name_of(attribute)
+        case _:
+            raise InternalError(f"no argument of a function is {attribute}")
+
+
+def _operator(
+    name: str,
+    definition: Callable[..., Tensor | tuple[Tensor, ...]],
+    operands: str,
+    reference: Callable[..., Any],
+    **properties: Any,
+) -> type[Operator]:
+    """The op `graph.name`; `properties` are constraints of optional properties."""
+    fields: dict[str, object] = {
+        "__doc__": definition.__doc__,
+        "__module__": __name__,
+        "name": f"{DIALECT}.{name}",
+        "DEFINITION": staticmethod(definition),
+        "REFERENCE": staticmethod(reference),
+        **{operand: operand_def(TensorType) for operand in operands.split()},
+        **{label: opt_prop_def(constraint) for label, constraint in properties.items()},
+        "result": result_def(TensorType),
+    }
+    label = "".join(word.capitalize() for word in name.split("_"))
+    return irdl_op_definition(type(f"{label}Op", (Operator,), fields))
+
+
+def _relu(source: Array) -> Array:
+    return np.maximum(source, np.zeros((), source.dtype))
+
+
+OPERATORS: Final = (
+    _operator("add", ops.add, "lhs rhs", np.add),
+    _operator("subtract", ops.subtract, "lhs rhs", np.subtract),
+    _operator("multiply", ops.multiply, "lhs rhs", np.multiply),
+    _operator("divide", ops.divide, "lhs rhs", np.divide),
+    _operator("maximum", ops.maximum, "lhs rhs", np.maximum),
+    _operator("minimum", ops.minimum, "lhs rhs", np.minimum),
+    _operator("relu", ops.relu, "source", _relu),
+    _operator("matmul", ops.matmul, "lhs rhs", np.matmul),
+    _operator("permute_dims", ops.transpose, "source", np.transpose, axes=INTEGERS),
+)
+
+GRAPH: Final = Dialect(DIALECT, record_places([*STRUCTURE, *OPERATORS]), [DimsAttr])
