@@ -212,6 +212,10 @@ def _relu(source: Array) -> Array:
     return np.maximum(source, np.zeros((), source.dtype))
 
 
+def _mish(data: Array) -> Array:
+    return data * np.tanh(np.logaddexp(data, 0))
+
+
 OPERATORS: Final = (
     _operator("add", ops.add, "lhs rhs", np.add),
     _operator("subtract", ops.subtract, "lhs rhs", np.subtract),
@@ -220,6 +224,7 @@ OPERATORS: Final = (
     _operator("maximum", ops.maximum, "lhs rhs", np.maximum),
     _operator("minimum", ops.minimum, "lhs rhs", np.minimum),
     _operator("relu", ops.relu, "source", _relu),
+    _operator("mish", ops.mish, "data", _mish),
     _operator("matmul", ops.matmul, "lhs rhs", np.matmul),
     _operator("permute_dims", ops.transpose, "source", np.transpose, axes=INTEGERS),
 )

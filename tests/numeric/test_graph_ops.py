@@ -149,6 +149,12 @@ def test_relu(element: str):
     np.testing.assert_array_equal(run_all(program("relu", element, ("n", 5)), a), np.maximum(a, 0))
 
 
+@pytest.mark.parametrize("name", ["mish"])
+@pytest.mark.parametrize("element", ["f32", "f16"])
+def test_activations(name: str, element: str):
+    run_all(program(name, element, ("n", 5)), draw(element, 4, 5), exact=element == "f16")
+
+
 @pytest.mark.parametrize(
     ("shape", "axes"), [((2, 3), None), ((2, 3, 4), None), ((2, 3, 4), (1, 2, 0)), ((2, 3, 4), (-1, 0, 1)), ((), ())]
 )

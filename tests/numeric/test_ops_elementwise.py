@@ -153,6 +153,7 @@ ACTIVATIONS: list[tuple[Any, Any]] = [
     (ops.hardsigmoid, lambda x: np.clip(x + 3, 0, 6) / 6),
     (ops.hardswish, lambda x: x * np.clip(x + 3, 0, 6) / 6),
     (ops.softplus, lambda x: np.logaddexp(x, 0)),
+    (ops.mish, lambda x: x * np.tanh(np.logaddexp(x, 0))),
 ]
 
 

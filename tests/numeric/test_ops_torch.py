@@ -110,7 +110,7 @@ def test_activations() -> None:
     wide = Input((6, 9), low=-12, high=12)
     cases = [
         case(name, getattr(ops, name), getattr(F, name), wide)
-        for name in ("relu", "leaky_relu", "elu", "gelu", "silu", "hardsigmoid", "hardswish", "softplus")
+        for name in ("relu", "leaky_relu", "elu", "gelu", "silu", "hardsigmoid", "hardswish", "mish", "softplus")
     ]
     cases += [
         case("gelu tanh", lambda x: ops.gelu(x, "tanh"), lambda x: F.gelu(x, approximate="tanh"), wide),

@@ -13,7 +13,7 @@ from weft.texpr.reductions import max as greater
 from weft.texpr.reductions import min as less
 from weft.texpr.tensor import Tensor
 
-__all__ = ["elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "relu", "silu", "softplus"]
+__all__ = ["elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "mish", "relu", "silu", "softplus"]
 
 _ROOT_HALF = 0.7071067811865476
 """sqrt(1 / 2)"""
@@ -109,4 +109,17 @@ def softplus(data: Tensor, *, name: str = "softplus") -> Tensor:
     Dtypes: floats.
     Equals: `torch.nn.functional.softplus(data)`.
     """
-    return _activation(data, lambda x: greater(x, 0.0) + math.log1p(math.exp(-math.abs(x))), "softplus", name)
+    return _activation(data, _softplus, "softplus", name)
+
+
+def _softplus(x: Expr) -> Expr:
+    return greater(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
+
+
+def mish(data: Tensor, *, name: str = "mish") -> Tensor:
+    """x * tanh(softplus(x)).
+
+    Dtypes: floats.
+    Equals: `torch.nn.functional.mish(data)`.
+    """
+    return _activation(data, lambda x: x * math.tanh(_softplus(x)), "mish", name)
