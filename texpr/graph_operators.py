@@ -83,7 +83,10 @@ class Operator(GraphOp):
                 for role, type_ in zip(roles, operands, strict=True)
             ]
             given = {name: python_value(attribute) for name, attribute in properties.items()}
-            results = [_computed(result) for result in items(cls.DEFINITION(*inputs, **given))]
+            results = [
+                _computed(result)
+                for result in items(cls.DEFINITION(*inputs, **given, name=cls.name.removeprefix(f"{DIALECT}.")))
+            ]
         except CompileError as error:
             hint = " (extents that are always equal carry the same name)" if extents.are_named else ""
             label = getattr(cls.DEFINITION, "__name__", "")
