@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
 from weft.analysis.accesses import Conditions, range_of
 from weft.analysis.dependence import undecided
 from weft.analysis.index import Atom, Index, exprs_of
+from weft.analysis.layout_inverse import placeholders
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import BlockOp
@@ -106,15 +106,9 @@ def _iterator_a_dimension(domain: Mapping[SSAValue, Index], indices: tuple[Index
     missing = [v for v, extent in domain.items() if v not in at and extent != Index({}, 1)]
     if missing:
         return None
-    while len(_PLACEHOLDERS) < len(indices):
-        _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
-    placeholders = tuple(_PLACEHOLDERS[: len(indices)])
-    back = tuple(Index.of(placeholders[at[v]]) if v in at else Index({}) for v in domain)
-    return AccessInverse(tuple(domain), tuple(domain.values()), indices, tuple(shifts), placeholders, back)
-
-
-_PLACEHOLDERS: list[SSAValue] = []
-"""Stand for the indices of an element; they are in no function."""
+    element = placeholders(len(indices))
+    back = tuple(Index.of(element[at[v]]) if v in at else Index({}) for v in domain)
+    return AccessInverse(tuple(domain), tuple(domain.values()), indices, tuple(shifts), element, back)
 
 
 def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:

@@ -17,6 +17,7 @@ from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
 from weft.analysis.computed import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
+from weft.analysis.layout_inverse import are_determined
 from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
@@ -357,7 +358,10 @@ def _ordered_pair(
 
         return name
 
-    moving = [loop for loop in domain.loops if loop not in fixed]
+    moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
+    values = [loop.induction_variable for loop in moving]
+    if are_determined(values, [domain.bindings[position] for position in same], range_of):
+        return None
     for at, loop in enumerate(moving):
         system = System()
         first, second = role_name(system, "first"), role_name(system, "second")

@@ -235,17 +235,18 @@ def _conflict_between(
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
-    """Loops of which two instances that touch one element are always in the same iteration, as far as the subscripts
-    show at a glance: they are alike, and the iterations of these loops are the digits of a subscript."""
+    """Loops of which two instances that touch one element are always in the same iteration, as far as one sees at a
+    glance: loops of one iteration, and those whose iterations are the digits of a subscript that both have."""
+    single = {loop for loop in first.loops if loop.extent == 1 and loop in second.loops}
     if first.indices is None or first.indices != second.indices:
-        return frozenset()
+        return frozenset(single)
     extents: dict[SSAValue, int | SSAValue] = {
         loop.induction_variable: loop.extent for loop in first.loops if loop in second.loops
     }
-    same: set[SSAValue] = set()
+    same: set[SSAValue] = {loop.induction_variable for loop in single}
     while found := [value for index in first.indices for value in _digits(index, extents, same)]:
         same.update(found)
-    return frozenset(loop for loop in first.loops if loop.induction_variable in same)
+    return frozenset(single.union(loop for loop in first.loops if loop.induction_variable in same))
 
 
 def _digits(index: Index, extents: Mapping[SSAValue, int | SSAValue], same: Collection[SSAValue]) -> list[SSAValue]:

@@ -164,7 +164,7 @@ def _inverted(
         for q in old[p_at + 1 :]:
             if place[q] > place[p] or p in same or q in same:
                 continue
-            shared = [*outer, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)]
+            shared = {*outer, *same, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)}
 
             def ordered(system: Order, p: ForOp = p, q: ForOp = q) -> None:
                 system.earlier(p)

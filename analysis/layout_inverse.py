@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quotient, remainder
 
@@ -32,6 +33,21 @@ def inverse_by_digits(
     found = [solver.known.get(Index.of(value)) for value in inputs]
     complete = [index for index in found if index is not None]
     return tuple(complete) if len(complete) == len(found) else None
+
+
+def are_determined(variables: Sequence[SSAValue], results: Sequence[Index], ranges: RangeOf) -> bool:
+    """Whether the digits of `results` show that these determine the `variables`; others may occur in them."""
+    return inverse_by_digits(results, placeholders(len(results)), variables, ranges, lambda _: (None, None)) is not None
+
+
+_PLACEHOLDERS: list[SSAValue] = []
+
+
+def placeholders(count: int) -> tuple[SSAValue, ...]:
+    """Values that stand for results; they are in no function, and the same at each call."""
+    while len(_PLACEHOLDERS) < count:
+        _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
+    return tuple(_PLACEHOLDERS[:count])
 
 
 class _Solver:
@@ -81,13 +97,16 @@ class _Solver:
                 self.known.setdefault(Index.of(atom), value)
             return
         numerator, weight, count = atom.numerator, 1, None
+        inner = next(iter(numerator.terms), None)
+        within = inner if inner is not None and numerator == Index({inner: 1}) else None
         if isinstance(atom, Remainder):
             count = atom.divisor
-            inner = next(iter(numerator.terms), None)
-            if isinstance(inner, Quotient) and numerator == Index({inner: 1}):
-                numerator, weight = inner.numerator, inner.divisor
+            if isinstance(within, Quotient):
+                numerator, weight = within.numerator, within.divisor
         else:
             weight = atom.divisor
+            if isinstance(within, Remainder) and within.divisor % weight == 0:  # (x mod 16) floordiv 4
+                numerator, count = within.numerator, within.divisor // weight
         pieces = self._pieces.setdefault(numerator, {})
         pieces[weight] = (count, value)
         whole = self._joined(numerator, pieces)

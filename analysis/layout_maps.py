@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineMap
 from weft.analysis.accesses import is_symbol, range_of
 from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.layout_inverse import inverse_by_digits
+from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
 from weft.dialects.index_map import Interval
 
@@ -105,6 +105,8 @@ class LayoutMap:
 
     def collision(self) -> tuple[list[int], list[int]] | None:
         """Two old indices that the map takes to one new index; None when there are none."""
+        if are_determined(self.inputs, self.results, self._range):
+            return None
         for dimension in range(len(self.inputs)):
             system = System()
             rows: list[list[Row]] = []

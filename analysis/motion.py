@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_symbol, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
+from weft.analysis.layout_inverse import are_determined
 from weft.analysis.replay import is_one_place, symbols_in
 from weft.analysis.sets import Naming, NotProved, System, Variable
 from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
@@ -162,8 +163,7 @@ def shared_element(block: BlockOp) -> Violation | None:
     for access in accesses_of_instance(block):
         if access.is_write and isinstance(access.op, memref.StoreOp | AccessPtrOp):
             indices = access.indices or tuple(Index.of(i) for i in access.op.indices)
-            own = {(index - index.constant).single_value for index in indices}
-            if all(variable in own for variable, _ in spatial):
+            if are_determined([variable for variable, _ in spatial], indices, range_of):
                 continue
             violation = _shared_by(access.buffer, indices, spatial)
             if violation is None:

@@ -250,6 +250,11 @@ class TransformLayout(MovingPrimitive):
     index_map: AffineMapAttr
     pad_value: Attribute | None = None
 
+    def plan(self) -> Plan:
+        plan = self.draft()
+        # Without padding to write, the same iterations touch one element as before: no two elements meet.
+        return plan if plan.padding is None else self.rehearsed(plan)
+
     def draft(self) -> TransformLayoutPlan:
         block, subject = self.block, block_text(self.block)
         buffer = buffer_at(self, block, self.buffer)

@@ -48,10 +48,13 @@ class MovingPrimitive(Primitive):
         """Check every other requirement, and say what to do."""
 
     def plan(self) -> Plan:
-        plan = self.draft()
+        return self.rehearsed(self.draft())
+
+    def rehearsed(self, plan: Plan) -> Plan:
+        """A plan of which every other requirement was checked; this one is now."""
         function = function_of(plan.anchor)
         concerned = _with_neighbours(function, [plan.anchor, *self._operations()])
-        if any(_runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
+        if any(runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
             self._rehearse(plan, copy_of_nests(function, concerned))
         return plan
 
@@ -103,7 +106,7 @@ class MovingPrimitive(Primitive):
 def _parallel_loops(function: FuncOp, buffers: Collection[SSAValue] | None) -> Iterator[tuple[ForOp, list[Access]]]:
     """The loops of a function that run in parallel, in order, each with the accesses in it to `buffers` (or to any)."""
     for nest in function.body.block.ops:
-        loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and _runs_in_parallel(op)]
+        loops = [op for op in operations_in(nest) if isinstance(op, ForOp) and runs_in_parallel(op)]
         found = accesses(nest) if loops and buffers != set() else []
         changed = [access for access in found if buffers is None or access.buffer in buffers]
         for loop in loops:
@@ -126,7 +129,7 @@ def _with_neighbours(function: FuncOp, operations: Iterable[Operation]) -> set[O
     return found
 
 
-def _runs_in_parallel(op: Operation) -> bool:
+def runs_in_parallel(op: Operation) -> bool:
     return isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING)
 
 

@@ -20,7 +20,7 @@ from weft.analysis.structure import is_inside
 from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive, runs_in_parallel
 from weft.passes.schedule.rewriting import insert_in, take_operations
 from weft.support.errors import CompileError, Violation
 
@@ -120,6 +120,15 @@ class ReorderPlan(Plan):
     old: tuple[ForOp, ...]
     new: tuple[ForOp, ...]
 
+    def loops_with_others_around(self) -> list[ForOp]:
+        """The loops whose iterations are compared with others now: outside of them stand other loops than before. Of
+        all other loops, dependences that stay forward stay in an iteration too."""
+        outside = [
+            {loop: {other for other in chain[:at] if other.extent != 1} for at, loop in enumerate(chain)}
+            for chain in (self.old, self.new)
+        ]
+        return [loop for loop in self.new if outside[0][loop] != outside[1][loop]]
+
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         permute_chain(self.old, self.new)
         rewriter.has_done_action = True
@@ -156,6 +165,10 @@ class Reorder(MovingPrimitive):
     INDEPENDENCE: ClassVar[int] = 4
 
     loops: tuple[ForOp, ...]
+
+    def plan(self) -> Plan:
+        plan = self.draft()
+        return self.rehearsed(plan) if any(map(runs_in_parallel, plan.loops_with_others_around())) else plan
 
     def draft(self) -> ReorderPlan:
         if not self.loops:

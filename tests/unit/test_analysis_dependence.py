@@ -152,6 +152,8 @@ def digits_of(subscripts: str, extents: str) -> list[str]:
         ("i * 4 + j, 0", "%n 4 4", ["i", "j"]),
         ("i * 4 + j, 0", "4 %n 4", []),
         ("i + j, j", "4 4 4", ["i", "j"]),
+        ("i + j * 4, 0", "4 4 1", ["i", "j", "k"]),
+        ("i * 2 + k, 0", "4 4 1", ["i", "k"]),
     ],
 )
 def test_digits_of_subscripts(subscripts: str, extents: str, determined: list[str]):

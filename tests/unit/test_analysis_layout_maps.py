@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index
-from weft.analysis.layout_inverse import inverse_by_digits
+from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.layout_maps import LayoutMap, Piece
 from weft.dialects.index_map import Interval
 from weft.passes.schedule.layouts_functions import function_text, index_map_of, parse_function
@@ -125,6 +125,19 @@ def test_of_random_maps_over_symbols(seed: int) -> None:
         for index, place in taken.items() if inverse is not None else ():
             values = at | dict(zip(layout.outputs, place, strict=True))
             assert tuple(evaluate(expression, values.__getitem__) for expression in inverse or ()) == index
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_indices_that_digits_show_to_be_determined(seed: int):
+    map_, extents = random_map(seed)
+    layout = LayoutMap(map_, [Index({}, extent) for extent in extents])
+    ranges = dict(zip(layout.inputs, [(0, extent - 1) for extent in extents], strict=True))
+    for at, value in enumerate(layout.inputs):
+        if are_determined([value], layout.results, ranges.__getitem__):
+            found: dict[tuple[int, ...], set[int]] = {}
+            for index in product(*map(range, extents)):
+                found.setdefault(tuple(map_.eval(index, ())), set()).add(index[at])
+            assert all(len(values) == 1 for values in found.values())
 
 
 def way_back(text: str, extents: Sequence[int]) -> list[str] | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from schedule_checks import check_schedule
 
 import weft
 from weft import te
+from weft.analysis.sets import System
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects.tir import ForOp
+from weft.passes.schedule import rehearsal
 from weft.passes.schedule.compute_location import ComputeAt
 from weft.passes.schedule.function_copies import copy_of_nests
 from weft.passes.schedule.rehearsal import changed_buffers, users_of_buffers
+from weft.support.errors import ScheduleError
 
 
 def stages() -> weft.Schedule:
@@ -74,3 +78,45 @@ def test_moves_inside_an_outer_block_pass_only_what_stands_in_it() -> None:
     sch.blockize([sch.get_block("B"), sch.get_block("C")])
     sch.compute_at("B", sch.get_loops("C")[0])
     check_schedule(module, sch)
+
+
+def test_steps_that_keep_dependences_ask_no_sets_about_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layouts and orders that keep elements and iterations apart are not tried on a copy; an init of fused loops is
+    moved without a set, as their digits show that each element starts once."""
+    A, B = te.placeholder((16, 32), name="A"), te.placeholder((32, 32), name="B")
+    k = te.reduce_axis((0, 32), name="k")
+    C = te.compute((16, 32), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
+    module = te.create_func([A, B, C])
+    sch = weft.Schedule(module)
+    (i0, i1), (j0, j1), (k0, k1) = (sch.split(loop, factors=[None, 4]) for loop in sch.get_loops("C"))
+    sch.reorder(i0, j0, i1, j1, k0, k1)
+    sch.bind(sch.fuse(i0, j0), "blockIdx.x")
+    sch.bind(sch.fuse(i1, j1), "threadIdx.x")
+    monkeypatch.setattr(rehearsal, "copy_of_nests", None)
+    monkeypatch.setattr(System, "find_candidate", None)
+    sch.reorder(k1, k0)
+    sch.transform_layout("C", ("write", 0), lambda i, j: (i // 16, j // 16, j % 16 // 4, i % 16, j % 4))
+    sch.decompose_reduction("C", sch.get_loops("C")[2])
+    monkeypatch.undo()
+    sch.transform_layout("C_update", ("write", 0), lambda a, b, c, d, e: (a * 16 + d, b * 16 + c * 4 + e))
+    check_schedule(module, sch)
+
+
+def test_orders_that_change_what_is_around_a_parallel_loop_are_tried() -> None:
+    """Iterations of i do not meet in one iteration of k, but do in different ones, the earlier with the lower k."""
+    text = """
+    func.func @f(%X: memref<16xi64>) {
+      tir.for %k in 8 { tir.for %i in 8 parallel {
+        tir.block "B" iters(%vk: spatial<8>, %vi: spatial<8>) = [%k, %i] {
+          %at = affine.apply affine_map<(k, i) -> (k - i + 8)>(%vk, %vi)
+          %x = memref.load %X[%at] : memref<16xi64>
+          %y = arith.addi %x, %x : i64
+          memref.store %y, %X[%at] : memref<16xi64>
+        }
+      } }
+      func.return
+    }"""
+    sch = weft.Schedule(weft.parse(text))
+    k, i = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="requirement 4, loops that run in parallel stay independent"):
+        sch.reorder(i, k)
