@@ -8,7 +8,7 @@ fails, the dimension is unknown and callers take all of it: the box only ever gr
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from xdsl.ir import Operation, SSAValue
@@ -25,17 +25,39 @@ from weft.dialects.tir import BlockOp, ForOp
 @dataclass(frozen=True)
 class Span:
     """`lower <= index < lower + extent`, with `lower` fixed in the iteration. `tight` when every value is taken; values
-    are `step` apart."""
+    are a multiple of `step` apart."""
 
     lower: Index
     extent: int
     tight: bool
     step: int = 1
+    runs: Runs | None = None
+    """Where the values lie in runs with gaps between them, as those of windows that are further apart than long."""
 
     @property
     def count(self) -> int:
         """How many values it has."""
+        if self.runs is not None:
+            return ((self.extent - self.runs.length) // self.runs.period + 1) * self.runs.count(self.step)
         return (self.extent - 1) // self.step + 1
+
+    def in_runs(self, period: int, length: int) -> Span:
+        """The span with only the values in runs, up to the end of the last run, where these are fewer."""
+        last = (self.extent - 1) // period * period
+        span = replace(self, extent=last + length, tight=False, runs=Runs(period, length))
+        return span if length <= period and span.count < self.count else self
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Multiples of `period`, and what is less than `length` above one."""
+
+    period: int
+    length: int
+
+    def count(self, step: int) -> int:
+        """How many values a run has."""
+        return (self.length - 1) // step + 1
 
 
 def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
@@ -62,7 +84,22 @@ def span_of(index: Index, fixed: Collection[SSAValue]) -> Span | None:
         extent += abs(factor) * (part.extent - 1)
         step = gcd(step, factor * part.step if part.extent > 1 else 0)
     tight = _takes_every_value(inner) if not digits else len(digits) == 1 and not inner and step in (-1, 1)
-    return Span(lower, extent, tight and all(part.tight for part in digits.values()), abs(step) or 1)
+    span = Span(lower, extent, tight and all(part.tight for part in digits.values()), abs(step) or 1)
+    return span if digits else min((span.in_runs(*runs) for runs in _runs_of(inner)), key=_count, default=span)
+
+
+def _count(span: Span) -> int:
+    return span.count
+
+
+def _runs_of(inner: dict[Atom, int]) -> list[tuple[int, int]]:
+    """The runs in which the values of a sum lie, by period and length: those of what is no multiple of the period."""
+    reach: dict[int, int] = {}
+    for atom, factor in inner.items():
+        low, high = Index({atom: 1}).range(range_of)
+        if low != high:
+            reach[abs(factor)] = reach.get(abs(factor), 0) + abs(factor) * ((high or 0) - (low or 0))
+    return [(period, 1 + sum(reach[factor] for factor in reach if factor % period)) for period in reach]
 
 
 def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
@@ -106,6 +143,7 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
     if first is None:
         return None
     low, high, tight, step = 0, first.extent, first.tight, first.step if first.extent > 1 else 0
+    distances = [0]
     for span in spans[1:]:
         if span is None:
             return None
@@ -113,12 +151,24 @@ def hull(spans: Sequence[Span | None]) -> Span | None:
         if not distance.is_constant:
             return None
         # Touching or overlapping spans without holes stay without holes.
+        distances.append(distance.constant)
         touching = distance.constant <= high and distance.constant + span.extent >= low
         tight = tight and span.tight and touching
         step = gcd(step, span.step if span.extent > 1 else 0, distance.constant)
         low = min(low, distance.constant)
         high = max(high, distance.constant + span.extent)
-    return Span(first.lower + low, high - low, tight, step or 1)
+    whole = Span(first.lower + low, high - low, tight, step or 1)
+    known = [span for span in spans if span is not None]
+    period = max(span.runs.period if span.runs is not None else span.step for span in known)
+    starts = [(distance - low) % period for distance in distances]
+    ends = [start + _length_of_run(span, period) for start, span in zip(starts, known, strict=True)]
+    return whole.in_runs(period, max(ends))
+
+
+def _length_of_run(span: Span, period: int) -> int:
+    if span.runs is not None and span.runs.period == period:
+        return span.runs.length
+    return 1 if span.step == period else span.extent
 
 
 def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool = False) -> list[Span | None]:
@@ -146,7 +196,7 @@ def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> list[Span
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
         bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
-        if len(bounds) < len(found) or (span is not None and span.step > 1) or not all(bounds):
+        if len(bounds) < len(found) or (span is not None and (span.step > 1 or span.runs)) or not all(bounds):
             result.append(span)
             continue
         low, high = min(b[0] for b in bounds if b), max(b[1] for b in bounds if b)

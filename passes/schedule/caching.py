@@ -314,6 +314,7 @@ def _holds_all(span: Span, extent: Index) -> bool:
     """Whether a span has every index of a dimension."""
     return (
         span.step == 1
+        and span.runs is None
         and span.lower.is_constant
         and span.lower.constant <= 0
         and extent.is_constant

@@ -73,7 +73,8 @@ class ComputeAt(Move):
     the n-th loop or block (or other op on memory) in the body of the loop, -2 the first place where what the block uses
     is known.
     The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values.
+    gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values,
+    and where it is windows with gaps between them, the loop counts through the windows.
     Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
     threads: `bind` can then spread the new loops over the same threads.
 

@@ -20,7 +20,7 @@ from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary, undecided
-from weft.analysis.footprint import Span, box_of
+from weft.analysis.footprint import Runs, Span, box_of
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import actions_in, loops_around_both, shared_element
 from weft.analysis.replay import runs_twice, starts_late
@@ -53,10 +53,15 @@ class IterDomain:
     clipped: bool
     """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
     step: int = 1
+    runs: Runs | None = None
+    """Where the values lie in runs with gaps between them, one after the other: `v` counts through these."""
 
     def at(self, value: SSAValue) -> Index:
         """The iterator at a value of the new loop."""
-        return self.lower + Index.of(value) * self.step
+        if self.runs is None:
+            return self.lower + Index.of(value) * self.step
+        count = self.runs.count(self.step)
+        return self.lower + Index.of(value) // count * self.runs.period + Index.of(value) % count * self.step
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,7 @@ def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool =
             length = count = extent
     last = least_value(Index.of(extent) - lower - length)
     inside = low is not None and low >= 0 and last is not None and last >= 0
-    return IterDomain(lower, count, not inside, span.step)
+    return IterDomain(lower, count, not inside, span.step, span.runs)
 
 
 class Move(MovingPrimitive):

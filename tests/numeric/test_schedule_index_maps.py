@@ -7,6 +7,7 @@ from index_map_programs import Shape, chain, stage
 from schedule_checks import check_schedule
 
 import weft
+from weft import te
 
 Buffer = tuple[str, Shape]
 A, C = "A", "C"
@@ -121,6 +122,47 @@ def test_move_producer_of_a_strided_window() -> None:
         sch.compute_at("B", outer)
         assert sch.get(sch.get_loops("B")[1]).extent == rows
         check_schedule(module, sch, run=rows == 6)
+
+
+GAPS = {
+    # name: shape of B, domain of C, what C reads, rows that one of two outer iterations reads
+    "window": ([36], [8, 2], ["d0 * 4 + d1"], 8),
+    "steps of a window": ([70], [8, 3], ["d0 * 8 + d1 * 2"], 12),
+    "reversed": ([36], [8, 2], ["35 - d0 * 4 - d1"], 8),
+    "window in steps": ([90], [8, 2], ["d0 * 9 + d1 * 3"], 8),
+    "most of a row": ([36], [8, 3], ["d0 * 4 + d1"], 12),
+    "fewer in all": ([36], [8, 2], ["d0 * 3 + d1 * 2"], 12),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("cached", [False, True])
+def test_move_producer_of_windows_with_gaps(name: str, *, cached: bool) -> None:
+    """Windows that are further apart than long: the rows between them are not computed, nor copied."""
+    shape, domain, read, rows = GAPS[name]
+    module = weft.parse(two(shape, shape, ["d0"], shape, ["d0"], domain, read, domain, ROWS))
+    sch = weft.Schedule(module)
+    outer, _ = sch.split(sch.get_loops("C")[0], [2, None])
+    moved = sch.cache_read("C", 0, "global") if cached else sch.get_block("B")
+    sch.compute_at(moved, outer)
+    assert sch.get(sch.get_loops(moved)[1]).extent == rows
+    check_schedule(module, sch, run=name == "window")
+
+
+def test_windows_of_several_reads_have_gaps() -> None:
+    """Two rows beside each other of every four, given by a read each; the border of the padding stays outside."""
+    B = te.placeholder((40,), name="A")
+    P = te.compute((40,), lambda i: B[i] * 2.0, name="P")
+
+    def padded(i: te.Expr) -> te.Expr:
+        return te.if_then_else(i >= 1, P[4 * i - 1], 0.0) + te.if_then_else(i < 10, P[4 * i], 1.0)
+
+    module = te.create_func([B, te.compute((11,), padded, name="C")])
+    sch = weft.Schedule(module)
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, 4])
+    sch.compute_at("P", outer)
+    assert sch.get(sch.get_loops("P")[1]).extent == 8
+    check_schedule(module, sch)
 
 
 def test_move_producer_that_is_read_coarser() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import pytest
 
 import weft
 from weft.analysis.accesses import accesses
 from weft.analysis.boxes import fills_box_around
+from weft.analysis.dependence import evaluate
+from weft.analysis.footprint import hull, span_of
+from weft.analysis.index import Index
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
+from weft.passes.schedule.moving import domain_from_span
+from weft.passes.schedule.rewriting import new_loop
 
 PROGRAM = """
 func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %n: index) {
@@ -100,3 +106,29 @@ def test_against_enumeration(extents: tuple[int, int]) -> None:
                 for c, d in itertools.product(range(4), range(3)):
                     assert tuple(eval(side, {"o": o, "c": c, "d": d}) for side in reads) in written
     assert seen > 3
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_spans_hold_all_that_is_read(seed: int) -> None:
+    """Spans, with their steps and runs, of random sums of loop values: no value is left out, and none is twice."""
+    random = Random(seed)
+    sums = [
+        [random.choice([0, 1, 1, 2, 3, 4, 6, -4, 8, -9]) for _ in range(3)] for _ in range(random.choice([1, 1, 2]))
+    ]
+    start = [100 + random.choice([0, 1, 4, 9]) for _ in sums]
+    extents = [random.choice([1, 2, 3, 4]) for _ in range(3)]
+    loops = [new_loop(extent, "i", weft.parse("")) for extent in extents]
+    values = [loop.induction_variable for loop in loops]
+    indices = [
+        Index(dict(zip(values, factors, strict=True)), first) for factors, first in zip(sums, start, strict=True)
+    ]
+    span = hull([span_of(index, ()) for index in indices])
+    assert span is not None
+    domain = domain_from_span(span, 1000)
+    counter = new_loop(span.count, "ax0", loops[0])
+    index = domain.at(counter.induction_variable)
+    found = [evaluate(index, {counter.induction_variable: at}.__getitem__) for at in range(span.count)]
+    assert len(set(found)) == len(found)
+    assert all(span.lower.constant <= value < span.lower.constant + span.extent for value in found)
+    for point in itertools.product(*map(range, extents)):
+        assert {evaluate(i, dict(zip(values, point, strict=True)).__getitem__) for i in indices} <= set(found)

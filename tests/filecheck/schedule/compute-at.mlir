@@ -478,6 +478,10 @@ sched.func @schedule {
 // CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<48>) = [%i * 8 + %ax0 * 2] {
 // CHECK: {{^}}      tir.for %j in 4 {
 // CHECK-NEXT: {{^}}        tir.block "C"
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}        tir.block "B" iters(%v: spatial<48>) = [%i * 8 + %ax0 * 2] {
+// PASS: func.return
 func.func @f(%A: memref<48xf32>, %C: memref<6x4xf32>) {
   %B = memref.alloc() : memref<12x4xf32>
   tir.for %i in 48 {
@@ -501,4 +505,47 @@ sched.func @schedule {
   %c = sched.get_block "C" in @f : block
   %i, %j = sched.get_loops %c : loop, loop
   sched.compute_at %b, %i
+}
+
+// -----
+
+// Windows of 2 rows, 4 apart: 6 rows for three of them, not the 10 from the first to the last.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 2 {
+// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<24>) = [%i0 * 12 + %ax0 floordiv 2 * 4 + %ax0 mod 2] {
+// CHECK: {{^}}          tir.block "C" iters(%vi: spatial<6>, %vk: spatial<2>) = [%i0 * 3 + %i1, %k] {
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 6 {
+// PASS-NEXT: {{^}}      tir.for %ax0 in 2 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<24>) = [%i * 4 + %ax0] {
+// PASS: func.return
+func.func @f(%A: memref<24xf32>, %C: memref<6x2xf32>) {
+  %B = memref.alloc() : memref<24xf32>
+  tir.for %i in 24 {
+    tir.block "B" iters(%v: spatial<24>) = [%i] {
+      %a = memref.load %A[%v] : memref<24xf32>
+      %b = arith.mulf %a, %a : f32
+      memref.store %b, %B[%v] : memref<24xf32>
+    }
+  }
+  tir.for %i in 6 {
+    tir.for %k in 2 {
+      tir.block "C" iters(%vi: spatial<6>, %vk: spatial<2>) = [%i, %k] {
+        %x = affine.apply affine_map<(d0, d1) -> (d0 * 4 + d1)>(%vi, %vk)
+        %b = memref.load %B[%x] : memref<24xf32>
+        memref.store %b, %C[%vi, %vk] : memref<6x2xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %k = sched.get_loops %c : loop, loop
+  %i0, %i1 = sched.split %i {factors = [2, 3]} : loop, loop
+  sched.compute_at %b, %i0
 }
