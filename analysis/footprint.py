@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
 from weft.analysis.dependence import declaring, instances_where
-from weft.analysis.index import Atom, Index, Quotient, quotient, remainder
+from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
 from weft.analysis.sets import NotProved, Row
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
@@ -119,6 +119,38 @@ def _span_of_digit(atom: Atom, fixed: Collection[SSAValue]) -> Span | None:
     if last + inner.extent <= divisor:
         return Span(offset, inner.extent, inner.tight, inner.step)
     return Span(Index({}), divisor, tight=True) if inner.tight and inner.extent >= divisor else None
+
+
+def source_of(atom: Atom) -> SSAValue | None:
+    """The value that a quotient or remainder is one of, through others; None where it is not of one value alone."""
+    while not isinstance(atom, SSAValue):
+        ((inner, factor), *others) = atom.numerator.terms.items() or ((None, 0),)
+        if inner is None or others or factor != 1:
+            return None
+        atom = inner
+    return atom
+
+
+def preimage(atom: Atom, span: Span) -> Span | None:
+    """The values of `source_of(atom)` at which the atom lies in a span; None where that is no span."""
+    while not isinstance(atom, SSAValue):
+        if span.step != 1 or (span.runs is not None and isinstance(atom, Remainder)):
+            return None
+        ((inner, _),) = atom.numerator.terms.items()
+        divisor, lower = atom.divisor, span.lower - atom.numerator.constant
+        if isinstance(atom, Quotient):
+            runs = span.runs and Runs(span.runs.period * divisor, span.runs.length * divisor)
+            lower += span.lower * (divisor - 1)
+            span = Span(lower, span.extent * divisor, span.tight, runs=runs)
+        else:
+            low, high = atom.numerator.range(range_of)
+            if low is None or high is None:
+                return None
+            first, count = low // divisor, high // divisor - low // divisor + 1
+            runs = Runs(divisor, span.extent) if count > 1 and span.extent < divisor else None
+            span = Span(lower + first * divisor, divisor * (count - 1) + span.extent, span.tight, runs=runs)
+        atom = inner
+    return span
 
 
 def _step_of(inner: dict[Atom, int]) -> int:

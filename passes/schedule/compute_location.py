@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.accesses import (
     Access,
@@ -181,7 +182,8 @@ class ReverseComputeAt(Move):
     2. the block is complete or a reduction, and its instances store to different elements
     3. some block before it that writes what it reads is under the loop; others ran before its nest, and alone write
        what they do
-    4. the indices of what it reads of a producer can be inverted, and the producers fill a range of each iterator
+    4. the indices of what it reads of a producer can be inverted, up to quotients and remainders of an iterator, and
+       the producers fill a range of each iterator, or of such a part of it
     5. what an iteration consumes is final: no later iteration writes it
     6. every instance of the block runs in some iteration, and one that updates what it reads in one only, after the one
        that starts its accumulation
@@ -342,9 +344,9 @@ class ReverseComputeAt(Move):
             system.equal(system.row(left, consumer), system.row(right, later))
         for index, domain in zip(_bindings_over_loops(self.block), domains, strict=True):
             if isinstance(domain.extent, int):
-                value, lower = system.row(index, consumer), system.row(domain.lower, here)
-                system.less(lower, value, by=0)
-                system.less(value, system.row(domain.lower + domain.extent, here), by=1)
+                counter = Block(arg_types=[IndexType()]).args[0]
+                system.declare(here(counter), 0, domain.extent - 1)
+                system.equal(system.row(index, consumer), system.row(domain.at(counter), here))
         value = Index.of(level.induction_variable)
         system.less(system.row(value, here), system.row(value, later))
         point = None if system.is_empty() else system.find_point()
@@ -372,7 +374,8 @@ class ReverseComputeAt(Move):
                 and mine.element(own) == theirs.element(other)
                 and here.value(value) < theirs.value(value)
                 and all(
-                    here.number(domain.lower) <= mine.value(v) < here.number(domain.lower) + here.extent(domain.extent)
+                    not isinstance(domain.extent, int)
+                    or mine.value(v) - here.number(domain.lower) in map(domain.offset, range(domain.extent))
                     for v, domain in ranges
                 )
             )

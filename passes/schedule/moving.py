@@ -20,8 +20,8 @@ from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary, undecided
-from weft.analysis.footprint import Runs, Span, box_of
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.footprint import Runs, Span, box_of, preimage, source_of
+from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.motion import actions_in, loops_around_both, shared_element
 from weft.analysis.replay import runs_twice, starts_late
 from weft.analysis.replay_search import is_missed
@@ -58,10 +58,17 @@ class IterDomain:
 
     def at(self, value: SSAValue) -> Index:
         """The iterator at a value of the new loop."""
+        return self.lower + self._offset(Index.of(value))
+
+    def offset(self, value: int) -> int:
+        """The distance of the iterator from the first of its values at one of the new loop."""
+        return self._offset(Index({}, value)).constant
+
+    def _offset(self, value: Index) -> Index:
         if self.runs is None:
-            return self.lower + Index.of(value) * self.step
+            return value * self.step
         count = self.runs.count(self.step)
-        return self.lower + Index.of(value) // count * self.runs.period + Index.of(value) % count * self.step
+        return value // count * self.runs.period + value % count * self.step
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,31 @@ def instance_left_out(block: BlockOp) -> Violation | None:
     )
 
 
+def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
+    """An access that tells only a quotient or remainder of an iterator, over a value that stands for this; and for each
+    such value the iterator and its part."""
+    if own.indices is None:
+        return own, {}
+    indices = [index.simplified(range_of) for index in own.indices]
+    atoms = dict.fromkeys(atom for index in indices for atom in index.terms)
+    known = {v: [atom for atom in atoms if Index({atom: 1}).depends_on([v])] for v in block.iter_vars}
+    parts: dict[SSAValue, tuple[SSAValue, Atom]] = {}
+    standing: dict[Atom, ForOp] = {}
+    for variable, (part, *others) in ((v, found) for v, found in known.items() if found):
+        low, high = Index({part: 1}).range(range_of)
+        if part is variable or others or source_of(part) is not variable or low is None or low < 0 or high is None:
+            continue
+        standing[part] = ForOp.around(high + 1, (), variable.name_hint or "v")
+        parts[standing[part].induction_variable] = variable, part
+    if not parts:
+        return own, {}
+    over: list[Index] = []
+    for index in indices:
+        terms = ((standing[a].induction_variable if a in standing else a, factor) for a, factor in index.terms.items())
+        over.append(Index(dict(terms), index.constant))
+    return replace(own, indices=tuple(over), loops=(*own.loops, *standing.values())), parts
+
+
 def full_domain(extent: int | SSAValue) -> IterDomain:
     return IterDomain(Index({}), extent, clipped=False)
 
@@ -211,28 +243,36 @@ class Move(MovingPrimitive):
         self, requirement: int, own: Access, others: Sequence[Access], subject: str, *, by_all_threads: bool = False
     ) -> dict[SSAValue, Span | None]:
         """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
-        each iterator in the indices of `own`; None where that may be all of it."""
+        each iterator in the indices of `own`; None where that may be all of it. Iterators of which `own` tells only a
+        quotient or remainder take all values with such a one."""
         block = self.block
         if own.indices is None:
             return {}
-        used = {value for index in own.indices for value in index.values()}
+        own, parts = _over_parts(own, block)
+        indices = own.indices or ()
+        used = {value for index in indices for value in index.values()}
         extents = [*zip(block.iter_vars, block.extents, strict=True)]
         loops = [(loop.induction_variable, loop.extent) for loop in own.loops]
         domain: dict[SSAValue, Index] = {v: Index.of(e) for v, e in (*extents, *loops) if v in used and e != 1}
-        inverse = access_inverse(domain, own.indices)
+        inverse = access_inverse(domain, indices)
         if isinstance(inverse, Violation):
             self.refuse(requirement, inverse, own.op, subject)
-        variables = [variable for variable in domain if variable in block.iter_vars]
+        variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
         # An iterator of one value takes it in iterations where guards let the element be, and in no others.
-        units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, own.indices, block)) is not None}
+        units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
         moved: list[Access] = []
         for other in others:
             if other.indices is None:
                 return dict.fromkeys([*variables, *units])
-            shifts = [other.indices[at] - own.indices[at] + Index({v: 1}) for v, at in units.items()]
+            shifts = [other.indices[at] - indices[at] + Index({v: 1}) for v, at in units.items()]
             moved.append(replace(other, indices=(*inverse.instance(other.indices)[: len(variables)], *shifts)))
         box = box_of(moved, self.loop, by_all_threads=by_all_threads)
-        return dict(zip([*variables, *units], box, strict=True))
+        spans = dict(zip([*variables, *units], box, strict=True))
+        for value, (variable, part) in parts.items():
+            if value in spans:
+                span = spans.pop(value)
+                spans[variable] = span and preimage(part, span)
+        return spans
 
     def require_block_kind(self, requirement: int) -> None:
         """Complete or reduction blocks can be cut into pieces."""

@@ -310,6 +310,14 @@ READ_BY_PAIRS = function(
     block("C", "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%v)\n" + copy("B", "C", at="%x")),
     temporaries=TEMPORARY,
 )
+READ_UNEVENLY = function(
+    block("B", copy("A", "B")),
+    block(
+        "C",
+        "%x = affine.apply affine_map<(d0) -> (d0 floordiv 2 + d0 floordiv 4)>(%v)\n" + copy("B", "C", at="%x"),
+    ),
+    temporaries=TEMPORARY,
+)
 
 
 STORED_FROM_N = function(
@@ -482,7 +490,7 @@ MOVES = [
             "no block writes what it reads"),
     Refusal("reverse_compute_at", 3, RAN_BEFORE, lambda s: s.reverse_compute_at("C", loop(s, "D")),
             "all that write what it reads run before the loop"),
-    Refusal("reverse_compute_at", 4, READ_BY_PAIRS, lambda s: s.reverse_compute_at("C", loop(s, "B")),
+    Refusal("reverse_compute_at", 4, READ_UNEVENLY, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             r"instances \(v=\d+\) and \(v=\d+\) touch the same element", ...),
     Refusal("reverse_compute_at", 4, STRIDED, lambda s: s.reverse_compute_at("C", loop(s, "B")),
             "not proved: what an iteration of %i writes of B is not one dense range of iterator %v(.|\n)*legal: a loop "

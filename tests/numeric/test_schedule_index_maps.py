@@ -124,6 +124,43 @@ def test_move_producer_of_a_strided_window() -> None:
         check_schedule(module, sch, run=rows == 6)
 
 
+COARSE = {
+    # name: extent of B, domain of C, what C reads
+    "repeated": ([12], [24, 3], ["d0 floordiv 2"]),
+    "in turns": ([12], [40], ["d0 mod 12"]),
+    "repeated in turns": ([12], [48], ["d0 floordiv 2 mod 12"]),
+    "turns of repetitions": ([12], [100], ["d0 mod 24 floordiv 2"]),
+    "between two": ([13], [24], ["(d0 + 1) floordiv 2"]),
+    "turned": ([12], [31], ["11 - (d0 + 5) mod 12"]),
+    "of two iterators": ([4, 3], [8, 9], ["d0 floordiv 2", "d1 mod 3"]),
+}
+
+
+@pytest.mark.parametrize("factor", [1, 3, 5])
+@pytest.mark.parametrize("name", COARSE)
+def test_move_consumer_that_reads_several_times(name: str, factor: int) -> None:
+    """A consumer that tells only a quotient or a remainder of an iterator takes all values with that part."""
+    shape, domain, read = COARSE[name]
+    dims = [f"d{at}" for at in range(max(len(shape), len(domain)))]
+    rows, result = dims[: len(shape)], dims[: len(domain)]
+    module = weft.parse(two(shape, shape, rows, shape, rows, domain, read, domain, result))
+    sch = weft.Schedule(module)
+    outer, _ = sch.split(sch.get_loops("B")[0], [None, factor])
+    sch.reverse_compute_at("C", outer)
+    check_schedule(module, sch, run=factor == 5 and name in ("in turns", "between two"))
+
+
+def test_consumer_of_several_rows_waits_for_the_last() -> None:
+    """B[i // 2] and B[i // 2 + 1]: the second of them is not there yet when the first is."""
+    stages = [
+        stage("B", [14], ("A", [14]), ["d0"], ("B", [14]), ["d0"]),
+        stage("C", [24, 2], ("B", [14]), ["d0 floordiv 2 + d1"], ("C", [24, 2]), ROWS),
+    ]
+    sch = weft.Schedule(weft.parse(chain(stages, [("A", [14]), ("C", [24, 2])], [("B", [14])])))
+    with pytest.raises(weft.ScheduleError, match="requirement 4, the indices of what it reads can be inverted"):
+        sch.reverse_compute_at("C", sch.get_loops("B")[0])
+
+
 GAPS = {
     # name: shape of B, domain of C, what C reads, rows that one of two outer iterations reads
     "window": ([36], [8, 2], ["d0 * 4 + d1"], 8),

@@ -366,3 +366,50 @@ sched.func @schedule {
   %i0, %i1, %i2 = sched.split %i {factors = [0, 8, 4]} : loop, loop, loop
   sched.reverse_compute_at %c, %i1 {preserve_unit_loops = true}
 }
+
+// -----
+
+// Reads through a quotient and a remainder: all values with that part, counted through in their runs.
+// CHECK-LABEL: func.func @f(
+// CHECK: {{^}}    tir.for %i0 in 3 {
+// CHECK: {{^}}      tir.for %ax0 in 8 {
+// CHECK-NEXT: {{^}}        tir.for %ax1 in 8 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<24>, %vj: spatial<8>) = [%i0 * 4 + %ax0 floordiv 4 * 12 + %ax0 mod 4, %ax1] {
+// CHECK: func.return
+//
+// PASS-LABEL: func.func @f(
+// PASS: {{^}}    tir.for %i in 12 {
+// PASS: {{^}}      tir.for %ax0 in 2 {
+// PASS-NEXT: {{^}}        tir.for %ax1 in 8 {
+// PASS-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<24>, %vj: spatial<8>) = [%i + %ax0 * 12, %ax1] {
+// PASS: func.return
+func.func @f(%X: memref<12x4xf32>, %D: memref<24x8xf32>) {
+  %Y = memref.alloc() : memref<12x4xf32>
+  tir.for %i in 12 {
+    tir.for %j in 4 {
+      tir.block "B" iters(%vi: spatial<12>, %vj: spatial<4>) = [%i, %j] {
+        %x = memref.load %X[%vi, %vj] : memref<12x4xf32>
+        %y = arith.mulf %x, %x : f32
+        memref.store %y, %Y[%vi, %vj] : memref<12x4xf32>
+      }
+    }
+  }
+  tir.for %i in 24 {
+    tir.for %j in 8 {
+      tir.block "C" iters(%vi: spatial<24>, %vj: spatial<8>) = [%i, %j] {
+        %r = affine.apply affine_map<(d0) -> (d0 mod 12)>(%vi)
+        %q = affine.apply affine_map<(d0) -> (d0 floordiv 2)>(%vj)
+        %y = memref.load %Y[%r, %q] : memref<12x4xf32>
+        memref.store %y, %D[%vi, %vj] : memref<24x8xf32>
+      }
+    }
+  }
+  func.return
+}
+sched.func @schedule {
+  %b = sched.get_block "B" in @f : block
+  %c = sched.get_block "C" in @f : block
+  %i, %j = sched.get_loops %b : loop, loop
+  %i0, %i1 = sched.split %i {factors = [3, 4]} : loop, loop
+  sched.reverse_compute_at %c, %i0
+}
