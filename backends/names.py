@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RESERVED_FILE: Final = Path(__file__).with_name("reserved_names.txt")
-"""What headers and libraries declare: `weft.tools.reserved_names` makes it."""
+"""What headers and libraries declare: `tests/helpers/reserved_names.py` makes it."""
 
 _WORDS: Final = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class

@@ -25,7 +25,7 @@ SCRIPTS = (
     "compile_time.py",
 )
 COMMANDS = ("ladder", "ops")
-"""What `weft bench` measures; users have it too."""
+"""What `weft bench` measures (`weft_bench/`)."""
 
 
 def main() -> int:

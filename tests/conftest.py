@@ -1,4 +1,4 @@
-"""Modules of `helpers` are imported by their bare names in the tests."""
+"""Tests import modules of `helpers` and `docs/generators`, and the package `weft_bench`, by their bare names."""
 
 import os
 import sys
@@ -10,7 +10,8 @@ import pytest
 
 from weft.support.errors import CompileError
 
-sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests/helpers", "docs/generators", "benchmarks")]
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "bench": Command("weft.tools.bench.command", "measure weft on this machine: schedules, operators against peers"),
+    "bench": Command("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
     "build": Command("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
     "run": Command("weft.tools.run_command", "compile a function and run it on arrays"),
 }

@@ -1,7 +1,7 @@
 """How each of the programs is checked without a GPU: tests ask here which programs they run, and docs/gpu.md shows it.
 
-Tests are parametrized by `programs("interpreter", "odd")` and the like; `python -m weft.tools.gpu_docs --write` makes
-the table of all programs and checks.
+Tests are parametrized by `programs("interpreter", "odd")` and the like; `python docs/generators/gpu_docs.py --write`
+makes the table of all programs and checks.
 """
 
 from __future__ import annotations

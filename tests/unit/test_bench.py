@@ -20,19 +20,19 @@ import pytest
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.texpr.tensor import Tensor, placeholder
-from weft.tools.bench import child, ladder, ops, ops_command, peers
-from weft.tools.bench.arrays import ALIGNMENT, empty, random
-from weft.tools.bench.contender import Array, Contender, WrongResult, check
-from weft.tools.bench.ladder_report import bar
-from weft.tools.bench.ladder_steps import STEPS, Step
-from weft.tools.bench.ops_report import Row, ratio_table
-from weft.tools.bench.peaks import PeakMeter
-from weft.tools.bench.problem import NUMPY, ONNX, TORCH
-from weft.tools.bench.problems import problems
-from weft.tools.bench.product_rows import square
-from weft.tools.bench.rounds import Times, take_turns
-from weft.tools.bench.table import Table, duration
 from weft.tools.weft_cli import execute
+from weft_bench import child, ladder, ops, ops_command, peers
+from weft_bench.arrays import ALIGNMENT, empty, random
+from weft_bench.contender import Array, Contender, WrongResult, check
+from weft_bench.ladder_report import bar
+from weft_bench.ladder_steps import STEPS, Step
+from weft_bench.ops_report import Row, ratio_table
+from weft_bench.peaks import PeakMeter
+from weft_bench.problem import NUMPY, ONNX, TORCH
+from weft_bench.problems import problems
+from weft_bench.product_rows import square
+from weft_bench.rounds import Times, take_turns
+from weft_bench.table import Table, duration
 
 TINY = ["--rounds", "1", "--memory-mib", "1"]
 ONE = Target("llvm", num_threads=1)
@@ -42,8 +42,8 @@ ONE = Target("llvm", num_threads=1)
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure here, so that what a test changes counts."""
     modules = {"ladder": ladder, "ops": ops}
-    monkeypatch.setattr("weft.tools.bench.ladder_command.events", lambda r: modules["ladder"].measure(r))
-    monkeypatch.setattr("weft.tools.bench.ops_command.events", lambda r: modules["ops"].measure(r))
+    monkeypatch.setattr("weft_bench.ladder_command.events", lambda r: modules["ladder"].measure(r))
+    monkeypatch.setattr("weft_bench.ops_command.events", lambda r: modules["ops"].measure(r))
 
 
 def test_the_ladder_as_a_table_and_bars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,8 +242,14 @@ def test_bad_arguments(words: list[str], message: str, capsys: pytest.CaptureFix
     assert message in capsys.readouterr().err
 
 
+def test_an_installed_package_names_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("weft.tools.bench_command.SOURCES", tmp_path / "benchmarks")
+    with pytest.raises(CompileError, match=r"not part of the installed package.*\(benchmarks/weft_bench\): install"):
+        execute(["bench", "ops"])
+
+
 def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("weft.tools.bench.ladder_report.find_spec", lambda name: None)
+    monkeypatch.setattr("weft_bench.ladder_report.find_spec", lambda name: None)
     with pytest.raises(CompileError, match=r"--plot needs matplotlib: pip install 'weft\[plot\]'"):
         execute(["bench", "ladder", "--plot", "ladder.png"])
 
@@ -369,7 +375,7 @@ def test_peaks_are_measured_by_kernels_whose_results_are_checked(threads: int) -
 def test_chains_of_the_peak_stay_in_registers(cpu: str) -> None:
     """Vector arithmetic between registers only, in the loop whose rate is called the peak."""
     from weft.backends.llvm.compile import assembly
-    from weft.tools.bench.peaks import chains_of, multiply_adds
+    from weft_bench.peaks import chains_of, multiply_adds
 
     target = Target("llvm", cpu=cpu, triple="x86_64-unknown-linux-gnu", num_threads=1)
     library = ladder.build(multiply_adds((1, chains_of(target), target.vector_bytes // 4), 64, "float32"), target)

@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from weft.support.errors import CompileError
-from weft.tools.gpu_docs import (
+from gpu_docs import (
     END,
     RECORDS,
     ROOT,
@@ -21,7 +19,9 @@ from weft.tools.gpu_docs import (
     with_table,
 )
 
-COMMAND = "run: python -m weft.tools.gpu_docs --write"
+from weft.support.errors import CompileError
+
+COMMAND = "run: python docs/generators/gpu_docs.py --write"
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+import reserved_names
 from exported_programs import COMPILER, needs_compiler
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -30,7 +31,6 @@ from weft.runtime.export.header import c_header
 from weft.runtime.export.program import Program
 from weft.support.errors import CompileError
 from weft.support.target import Target
-from weft.tools import reserved_names
 
 PIECES = (
     *("*/", "/*", "//", "\n", "\r", "\r\n", "\\", "\\\n", "\\\r\n", "??/", "??/\n", "\t", "\x00", "\x7f", '"', "'"),
@@ -242,7 +242,7 @@ def test_names_that_headers_declare_are_reserved() -> None:
 @pytest.mark.slow
 @needs_compiler
 def test_the_list_of_names_is_what_its_sources_say() -> None:
-    """`python -m weft.tools.reserved_names` makes the list anew when this fails."""
+    """`python tests/helpers/reserved_names.py` makes the list anew when this fails."""
     found = reserved_names.generated()
     checked = 0
     for kind, sources in found.items():

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from operator_docs import families, operators_markdown
+
 from weft.te import ops
-from weft.tools.operator_docs import families, operators_markdown
 
 PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert PAGE.read_text() == operators_markdown(), "run: python -m weft.tools.operator_docs > docs/operators.md"
+    assert PAGE.read_text() == operators_markdown(), "run: python docs/generators/operator_docs.py > docs/operators.md"
 
 
 def test_every_operator_is_public() -> None:

@@ -75,3 +75,6 @@ def test_wheel_works_outside_the_checkout(installed: Path, tmp_path: Path) -> No
     for driver in (module, [installed / "bin" / "weft-opt"]):
         help_text = run(*driver, "--help", cwd=tmp_path, PYTHONPATH=dependencies)
         assert help_text.startswith("usage:")
+    command, environment = [installed / "bin" / "weft", "bench", "ops"], {**os.environ, "PYTHONPATH": dependencies}
+    bench = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert bench.returncode != 0 and "not part of the installed package" in bench.stderr

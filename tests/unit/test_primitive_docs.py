@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from primitive_docs import primitives_markdown
+
 from weft.dialects import sched
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
-from weft.tools.primitive_docs import primitives_markdown
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "run: python -m weft.tools.primitive_docs > docs/primitives.md"
+COMMAND = "run: python docs/generators/primitive_docs.py > docs/primitives.md"
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from weft.texpr.ops import conv2d, depthwise_conv2d
 from weft.texpr.tensor import Tensor, placeholder
-from weft.tools.bench import by_hand_images
-from weft.tools.bench.contender import Array
-from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem
-from weft.tools.bench.product_rows import Limit
+from weft_bench import by_hand_images
+from weft_bench.contender import Array
+from weft_bench.problem import ONNX, TORCH, Goal, Problem
+from weft_bench.product_rows import Limit
 
 KERNEL = 3
 FEW = 8

@@ -1,4 +1,6 @@
-"""The page of schedule primitives, from their definitions: `python -m weft.tools.primitive_docs > docs/primitives.md`.
+"""The page of schedule primitives, from their definitions.
+
+    python docs/generators/primitive_docs.py > docs/primitives.md
 
 A test compares the page with the output.
 """
@@ -28,7 +30,7 @@ QUERIES = {
 
 _HEAD = """# Schedule primitives
 
-Generated from the definitions in `passes/schedule/` by `python -m weft.tools.primitive_docs`.
+Generated from the definitions in `passes/schedule/` by `python docs/generators/primitive_docs.py`.
 
 Each primitive `p` is a method of `weft.Schedule`, a step `sched.p` of a `sched.func`, and a pass of `weft-opt`.
 A refusal names the requirement that does not hold, by its number, and leaves the IR as it was. Queries and sampling

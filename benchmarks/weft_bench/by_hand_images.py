@@ -8,8 +8,8 @@ from xdsl.ir.affine import AffineExpr
 
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-from weft.tools.bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
-from weft.tools.bench.ladder_steps import register_tile
+from weft_bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
+from weft_bench.ladder_steps import register_tile
 
 PARTS = 2
 """Parts of an image that get their border one at a time."""

@@ -1,6 +1,6 @@
 """Makes `backends/reserved_names.txt`: what headers and libraries declare, which no program may define.
 
-python -m weft.tools.reserved_names [CUDA_INCLUDE_FOLDER]
+python tests/helpers/reserved_names.py [CUDA_INCLUDE_FOLDER]
 
 Asks the C compiler about the headers of C and POSIX, `nm` about libc and libm, and reads `opencl-c.h` (which
 `pocl-binary-distribution` brings) and the headers of CUDA below the folders given, `/usr/local/cuda/include` unless

@@ -7,13 +7,26 @@ weft bench ops --only matmul       operators against NumPy, PyTorch and onnxrunt
 from __future__ import annotations
 
 import argparse
+import sys
 from importlib import import_module
-from types import ModuleType
+from pathlib import Path
 
-_BENCHMARKS = {"ladder": "weft.tools.bench.ladder_command", "ops": "weft.tools.bench.ops_command"}
+from weft.support.errors import CompileError
+
+SOURCES = Path(__file__).resolve().parents[1] / "benchmarks"
+"""Holds the package `weft_bench` in a source checkout. No part of the installed package."""
+_BENCHMARKS = {"ladder": "weft_bench.ladder_command", "ops": "weft_bench.ops_command"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Raises `CompileError` outside a source checkout."""
+    if not (SOURCES / "weft_bench").is_dir():
+        raise CompileError(
+            "the benchmarks are not part of the installed package, but of weft's sources (benchmarks/weft_bench): "
+            "install weft from a checkout with 'pip install -e .' and run 'weft bench' again"
+        )
+    if str(SOURCES) not in sys.path:
+        sys.path.append(str(SOURCES))
     subparsers = parser.add_subparsers(dest="benchmark", required=True, metavar="BENCHMARK")
     for name, place in _BENCHMARKS.items():
         module = import_module(place)
@@ -29,5 +42,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Raises what the benchmark raises."""
-    module: ModuleType = import_module(_BENCHMARKS[arguments.benchmark])
-    return module.run(arguments)
+    return import_module(_BENCHMARKS[arguments.benchmark]).run(arguments)

@@ -27,7 +27,7 @@ from weft.texpr.expr import Expr
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
 from weft.texpr.tensor import compute, placeholder
-from weft.tools.bench.arrays import aligned, empty
+from weft_bench.arrays import aligned, empty
 
 MEMORY_KINDS = ("read", "copy", "triad")
 FLOPS_PER_CHAIN = 400_000

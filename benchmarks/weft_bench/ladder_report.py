@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from weft.support.errors import CompileError
-from weft.tools.bench.ladder import NUMPY
-from weft.tools.bench.ladder_steps import STEPS
-from weft.tools.bench.peaks import Peaks
-from weft.tools.bench.rounds import Times
-from weft.tools.bench.table import Table, duration
+from weft_bench.ladder import NUMPY
+from weft_bench.ladder_steps import STEPS
+from weft_bench.peaks import Peaks
+from weft_bench.rounds import Times
+from weft_bench.table import Table, duration
 
 BAR = 50
 """Characters of the longest bar."""

@@ -14,15 +14,15 @@ from weft.frontends.script.show import show
 from weft.schedule.trace_python import trace_as_python
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
-from weft.tools.bench.child import events
-from weft.tools.bench.ladder import scheduled
-from weft.tools.bench.ladder_report import LadderResult, plot, require_matplotlib
-from weft.tools.bench.ladder_steps import STEPS
-from weft.tools.bench.options import at_least, positive, progress
-from weft.tools.bench.peaks import Peaks
-from weft.tools.bench.report import Report
-from weft.tools.bench.rounds import Times
 from weft.tools.failures import INTERRUPTED
+from weft_bench.child import events
+from weft_bench.ladder import scheduled
+from weft_bench.ladder_report import LadderResult, plot, require_matplotlib
+from weft_bench.ladder_steps import STEPS
+from weft_bench.options import at_least, positive, progress
+from weft_bench.peaks import Peaks
+from weft_bench.report import Report
+from weft_bench.rounds import Times
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-from weft.tools.bench.by_hand import in_lanes, lanes_of, reduce_in_lanes
+from weft_bench.by_hand import in_lanes, lanes_of, reduce_in_lanes
 
 AHEAD = 512
 """Elements of a stream that are asked for ahead of time: half a page."""

@@ -13,16 +13,16 @@ import json
 from typing import Any
 
 from weft.support.errors import CompileError
-from weft.tools.bench.child import events
-from weft.tools.bench.ops_report import Row, ratio_table, time_table
-from weft.tools.bench.options import at_least, positive, positives, progress, words
-from weft.tools.bench.peaks import Peaks
-from weft.tools.bench.peers import missing_peers
-from weft.tools.bench.problem import Problem
-from weft.tools.bench.problems import problems
-from weft.tools.bench.report import Report
-from weft.tools.bench.rounds import Times
 from weft.tools.failures import FAILURE, INTERRUPTED
+from weft_bench.child import events
+from weft_bench.ops_report import Row, ratio_table, time_table
+from weft_bench.options import at_least, positive, positives, progress, words
+from weft_bench.peaks import Peaks
+from weft_bench.peers import missing_peers
+from weft_bench.problem import Problem
+from weft_bench.problems import problems
+from weft_bench.report import Report
+from weft_bench.rounds import Times
 
 CONSTANTS = (
     "onnxruntime has the weights of layers and convolutions as constants and may pack them when it loads; the others "

@@ -10,11 +10,11 @@ import numpy as np
 from weft.texpr.ops import add, layer_norm, relu, softmax
 from weft.texpr.ops import sum as sum_of
 from weft.texpr.tensor import Tensor, placeholder
-from weft.tools.bench import by_hand_memory
-from weft.tools.bench.arrays import tensor
-from weft.tools.bench.contender import Array
-from weft.tools.bench.problem import ONNX, TORCH, Goal, Problem
-from weft.tools.bench.product_rows import Limit
+from weft_bench import by_hand_memory
+from weft_bench.arrays import tensor
+from weft_bench.contender import Array
+from weft_bench.problem import ONNX, TORCH, Goal, Problem
+from weft_bench.product_rows import Limit
 
 EPSILON = 1e-5
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 from weft.texpr.tensor import Tensor
-from weft.tools.bench.contender import Array
+from weft_bench.contender import Array
 
 NUMPY, TORCH, ONNX = "NumPy", "PyTorch", "onnxruntime"
 PEERS = (NUMPY, TORCH, ONNX)

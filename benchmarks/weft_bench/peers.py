@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.tools.bench.arrays import empty
-from weft.tools.bench.contender import Array, Contender
-from weft.tools.bench.problem import NUMPY, ONNX, TORCH, Maker, Problem
+from weft_bench.arrays import empty
+from weft_bench.contender import Array, Contender
+from weft_bench.problem import NUMPY, ONNX, TORCH, Maker, Problem
 
 _NEEDS = {TORCH: ("torch",), ONNX: ("onnxruntime", "onnx")}
 OPSET, IR_VERSION = 17, 10

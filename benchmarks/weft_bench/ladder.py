@@ -10,11 +10,11 @@ import numpy as np
 from weft.driver.build import build
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
-from weft.tools.bench.arrays import empty, random
-from weft.tools.bench.contender import Array, Contender, check
-from weft.tools.bench.ladder_steps import STEPS, Step, matmul
-from weft.tools.bench.peaks import PeakMeter
-from weft.tools.bench.rounds import take_turns
+from weft_bench.arrays import empty, random
+from weft_bench.contender import Array, Contender, check
+from weft_bench.ladder_steps import STEPS, Step, matmul
+from weft_bench.peaks import PeakMeter
+from weft_bench.rounds import take_turns
 
 NUMPY = "NumPy"
 BUDGET = 1.5

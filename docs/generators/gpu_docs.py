@@ -1,8 +1,8 @@
 """The table of what was checked with each of the GPU programs, from the tests' own lists.
 
-    python -m weft.tools.gpu_docs                    # the table, and what its words mean
-    python -m weft.tools.gpu_docs --summary          # a line for each kind of check
-    python -m weft.tools.gpu_docs --write            # the table, in docs/gpu.md between marks
+    python docs/generators/gpu_docs.py                    # the table, and what its words mean
+    python docs/generators/gpu_docs.py --summary          # a line for each kind of check
+    python docs/generators/gpu_docs.py --write            # the table, in docs/gpu.md between marks
 
 The programs and checks are those of `examples/gpu/ladder.py`, by which tests are parametrized; what ran on devices is
 recorded in `benchmarks/results/gpu_checks.json`. A test compares the page with what this prints.
@@ -20,10 +20,10 @@ from typing import Protocol, cast
 
 from weft.support.errors import CompileError
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "gpu"
 RECORDS = ROOT / "benchmarks" / "results" / "gpu_checks.json"
-START, END = "<!-- checks: made by weft.tools.gpu_docs -->", "<!-- end of checks -->"
+START, END = "<!-- checks: made by docs/generators/gpu_docs.py -->", "<!-- end of checks -->"
 DEVICE = "CUDA device"
 
 

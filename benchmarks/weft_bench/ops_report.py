@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from weft.tools.bench.ops import BY_HAND, DEFAULT
-from weft.tools.bench.peaks import Peaks
-from weft.tools.bench.problem import PEERS, STATIC, Goal, Problem
-from weft.tools.bench.rounds import Times
-from weft.tools.bench.table import Table, duration
+from weft_bench.ops import BY_HAND, DEFAULT
+from weft_bench.peaks import Peaks
+from weft_bench.problem import PEERS, STATIC, Goal, Problem
+from weft_bench.rounds import Times
+from weft_bench.table import Table, duration
 
 DEFAULT_OF_BEST = 0.85
 """What the default schedule should reach of weft's best."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from weft.texpr.ops import add, batch_matmul, matmul, relu
 from weft.texpr.tensor import Tensor, placeholder, size_var
-from weft.tools.bench import by_hand_products
-from weft.tools.bench.arrays import tensor
-from weft.tools.bench.contender import Array
-from weft.tools.bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem
+from weft_bench import by_hand_products
+from weft_bench.arrays import tensor
+from weft_bench.contender import Array
+from weft_bench.problem import NUMPY, ONNX, STATIC, TORCH, Goal, Problem
 
 Limit = Callable[[int], int]
 """The extent to measure with instead of a given one."""

@@ -15,13 +15,13 @@ from weft.runtime.library import Function
 from weft.schedule.schedule import Schedule
 from weft.support.errors import WeftError
 from weft.support.target import Target
-from weft.tools.bench.arrays import empty, random
-from weft.tools.bench.contender import Array, Contender, check
-from weft.tools.bench.peaks import PeakMeter
-from weft.tools.bench.peers import peers_of
-from weft.tools.bench.problem import STATIC, Problem
-from weft.tools.bench.problems import problems
-from weft.tools.bench.rounds import PAUSE, take_turns
+from weft_bench.arrays import empty, random
+from weft_bench.contender import Array, Contender, check
+from weft_bench.peaks import PeakMeter
+from weft_bench.peers import peers_of
+from weft_bench.problem import STATIC, Problem
+from weft_bench.problems import problems
+from weft_bench.rounds import PAUSE, take_turns
 
 DEFAULT, BY_HAND = "weft", "weft, by hand"
 """weft with its default schedule, and with one that is given."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.support.files import write_output
-from weft.tools.bench.machine import describe
-from weft.tools.bench.peaks import Peaks
-from weft.tools.bench.rounds import PROTOCOL
-from weft.tools.bench.table import Table
+from weft_bench.machine import describe
+from weft_bench.peaks import Peaks
+from weft_bench.rounds import PROTOCOL
+from weft_bench.table import Table
 
 
 @dataclass

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.support.errors import CompileError, did_you_mean
-from weft.tools.bench import image_rows, memory_rows, product_rows
-from weft.tools.bench.problem import Problem
+from weft_bench import image_rows, memory_rows, product_rows
+from weft_bench.problem import Problem
 
 
 def problems(only: Sequence[str] = (), largest: int | None = None) -> list[Problem]:

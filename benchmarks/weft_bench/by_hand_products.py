@@ -8,8 +8,8 @@ from xdsl.ir.affine import AffineExpr
 
 from weft.schedule.schedule import BlockHandle, Schedule
 from weft.support.target import Target
-from weft.tools.bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
-from weft.tools.bench.ladder_steps import TERMS, register_tile
+from weft_bench.by_hand import in_lanes, in_registers, lanes_of, lie_in_panels
+from weft_bench.ladder_steps import TERMS, register_tile
 
 AHEAD = 8
 """Rows of a matrix that is packed, which are asked for ahead of time; and cache lines, where columns are packed."""

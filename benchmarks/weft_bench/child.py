@@ -1,6 +1,6 @@
 """The process that measures: one number of threads, one request, results as lines of JSON.
 
-    python -m weft.tools.bench.child '{"what": "ladder", "threads": 1, ...}'
+    PYTHONPATH=benchmarks python -m weft_bench.child '{"what": "ladder", "threads": 1, ...}'
 
 A process of its own, because OpenBLAS, OpenMP and the allocator read their settings when they start. `events` is the
 side that starts it.
@@ -15,11 +15,12 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from weft.support.errors import CompileError, WeftError
 
-MEASURES: Mapping[str, str] = {"ladder": "weft.tools.bench.ladder", "ops": "weft.tools.bench.ops"}
+MEASURES: Mapping[str, str] = {"ladder": "weft_bench.ladder", "ops": "weft_bench.ops"}
 """What can be asked for -> the module whose `measure(request)` yields events."""
 _KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
 """Freed memory stays with the process, so that results which a library allocates are in memory at the next call."""
@@ -32,8 +33,9 @@ def events(request: Mapping[str, Any]) -> Generator[dict[str, Any]]:
     Raises `CompileError` when it ends without having said that it is done.
     """
     settings = dict.fromkeys(_THREADS, str(request["threads"]))
-    command = [sys.executable, "-m", "weft.tools.bench.child", json.dumps(request)]
-    environment = {**os.environ, **settings, **_KEEP_MEMORY}
+    command = [sys.executable, "-m", "weft_bench.child", json.dumps(request)]
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, **settings, **_KEEP_MEMORY, "PYTHONPATH": path}
     # Whoever ends the parent politely means the child too, and wants what is known so far.
     signal.signal(signal.SIGTERM, _interrupt)
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -1,6 +1,6 @@
 """The page of operators, from their definitions.
 
-    python -m weft.tools.operator_docs > docs/operators.md
+    python docs/generators/operator_docs.py > docs/operators.md
 
 A test compares the page with what this prints, so it cannot fall behind. Every operator says in its docstring which
 dtypes it takes (`Dtypes:`) and what it equals (`Equals:`), after what it does.
@@ -18,7 +18,7 @@ from weft.texpr import ops
 
 _HEAD = """# Operators
 
-Generated from the docstrings in `texpr/ops/` by `python -m weft.tools.operator_docs`.
+Generated from the docstrings in `texpr/ops/` by `python docs/generators/operator_docs.py`.
 
 `te.ops` has functions from tensors to tensors, to be used beside `te.compute` and scheduled like it:
 
