@@ -13,7 +13,7 @@ from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_inverse import are_determined
 from weft.analysis.replay import is_one_place, symbols_in
-from weft.analysis.sets import Naming, NotProved, System, Variable
+from weft.analysis.sets import Naming, NotProved, Row, System, Variable
 from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
@@ -182,6 +182,10 @@ def _shared_by(
     for at, (differing, _) in enumerate(spatial):
         system = System()
         first, second = (_instance(system, role, spatial) for role in ("first", "second"))
+        for variable, extent in spatial:
+            if not isinstance(extent, int):  # The extent brings its assumptions.
+                for naming in (first, second):
+                    system.less(Row({naming(variable): 1}, 0), system.row(Index.of(extent), naming))
         for index in indices:
             system.equal(system.row(index, first), system.row(index, second))
         for earlier, _ in spatial[:at]:

@@ -896,3 +896,30 @@ sched.func @steps {
   %i, %j = sched.get_loops %b : loop, loop
   %o = sched.blockize %j : block
 }""")
+
+
+def test_instances_that_store_to_one_element_keep_to_assumed_extents() -> None:
+    """With m <= 9 each (v0, v2) has an element of its own; a point with v0 = 10 was taken for a counterexample."""
+    module, steps = parsed("""
+func.func @main(%A: memref<?xi32>, %B: memref<?x?xi32>) {
+  %c0 = arith.constant 0 : index
+  %m = memref.dim %A, %c0 : memref<?xi32>
+  tir.assume [%m] <= [9]
+  tir.assume_shape %B[%m, %m] : memref<?x?xi32>
+  tir.for %i in %m { tir.for %j in %m {
+    tir.block "S" iters(%v: spatial<%m>, %w: spatial<%m>) = [%i, %j] {
+      %a = memref.load %A[%v] : memref<?xi32>
+      memref.store %a, %B[%w, %v] : memref<?x?xi32>
+    }
+  } }
+  func.return
+}
+sched.func @trace {
+  %s = sched.get_block "S" : block
+  %b = sched.reindex_cache_write %s {index = 0, scope = "local", index_map = affine_map<(d0, d1) -> ((d0 mod 5), d1, (d0 floordiv 5))>} : block
+  sched.transform_layout %s {buffer = ["write", 0], index_map = affine_map<(d0, d1, d2) -> (((d1 * 2) + d2), d0)>, pad_value = 0 : i32}
+  sched.reverse_compute_inline %b
+}""")
+    scheduled = module.clone()
+    apply_schedule(scheduled, steps)
+    assert compare_modules(module, scheduled) is None
