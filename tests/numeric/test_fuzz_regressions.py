@@ -916,8 +916,12 @@ func.func @main(%A: memref<?xi32>, %B: memref<?x?xi32>) {
 }
 sched.func @trace {
   %s = sched.get_block "S" : block
-  %b = sched.reindex_cache_write %s {index = 0, scope = "local", index_map = affine_map<(d0, d1) -> ((d0 mod 5), d1, (d0 floordiv 5))>} : block
-  sched.transform_layout %s {buffer = ["write", 0], index_map = affine_map<(d0, d1, d2) -> (((d1 * 2) + d2), d0)>, pad_value = 0 : i32}
+  %b = sched.reindex_cache_write %s {
+    index = 0, scope = "local", index_map = affine_map<(d0, d1) -> ((d0 mod 5), d1, (d0 floordiv 5))>
+  } : block
+  sched.transform_layout %s {
+    buffer = ["write", 0], index_map = affine_map<(d0, d1, d2) -> (((d1 * 2) + d2), d0)>, pad_value = 0 : i32
+  }
   sched.reverse_compute_inline %b
 }""")
     scheduled = module.clone()
