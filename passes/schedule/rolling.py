@@ -78,7 +78,10 @@ class RollingBufferPlan(Plan):
         set_guards(first, [*guards_of(first), (Index.of(window.loop.induction_variable), Index({}, 1))])
         rows = own_loops(block)[at]
         set_loop_extent(rows, window.step)
-        rebind(block, {rows.induction_variable: Index.of(rows.induction_variable) + window.shared})
+        row = Index.of(rows.induction_variable) + window.shared
+        rebind(block, {rows.induction_variable: row})
+        if (guard := window.new_rows(window.lower + row)) is not None:
+            set_guards(block, [*guards_of(block), guard])
         return first
 
     def _fold(self, rewriter: PatternRewriter) -> None:
@@ -121,8 +124,8 @@ class RollingBuffer(MovingPrimitive):
     2. the buffer is a temporary that only loads and stores use; the block is complete or a reduction, writes nothing
        else, and is right before all that read it
     3. loops are around the block and all that read the buffer, and no reduction of the block goes on in them
-    4. a dimension moves with one of these loops that is serial, by less than it spans, and no other dimension moves
-       with that loop; the block may have guards on elements
+    4. a dimension moves with one of these loops that is serial, never back and by less than it spans, and no other
+       dimension moves with that loop; the block may have guards on elements
     5. what an iteration reads lies in its window
     6. an element has the same value in every iteration that computes it: what the block reads stays as it is in the
        loop, or is computed from such values alone

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import is_fixed
-from weft.analysis.dependence import buffer_name
+from weft.analysis.accesses import Conditions, is_fixed, range_of
+from weft.analysis.dependence import add_domain, buffer_name, declaring
 from weft.analysis.index import Index
+from weft.analysis.sets import NotProved, Row, System
+from weft.analysis.structure import loops_around
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.padding_domains import bindings_of, own_loops
 from weft.passes.schedule.rewriting import guards_of
@@ -18,7 +20,8 @@ from weft.passes.schedule.rewriting import guards_of
 @dataclass(frozen=True)
 class Window:
     """In an iteration of `loop`, indices `lower .. lower + extent - 1` of a dimension are computed by the iterations of
-    `rows`; in the next iteration the window begins `step` later, which is less than `extent`."""
+    `rows`; in the next iteration the window begins up to `step` later, which is less than `extent`, and never earlier.
+    """
 
     loop: ForOp
     dimension: int
@@ -30,8 +33,19 @@ class Window:
 
     @property
     def shared(self) -> int:
-        """How many of the indices the iteration before has computed."""
+        """How many of the indices the iteration before has surely computed."""
         return self.extent - self.step
+
+    def new_rows(self, row: Index) -> tuple[Index, Index] | None:
+        """The guard (left < right) that `row`, one of the last `step` indices, is not in the window of the iteration
+        before; None where that is always so, and where the first iteration would not run all of them."""
+        value = self.loop.induction_variable
+        before = self.lower.substitute({value: Index({value: 1}, -1)})
+        first = [lower.substitute({value: Index({})}) for lower in (before, self.lower)]
+        steady = self.lower - before == Index({}, self.step)
+        if steady or first[1] - first[0] != Index({}, self.step):
+            return None
+        return (before + (self.extent - 1)).simplified(range_of), row.simplified(range_of)
 
 
 @dataclass(frozen=True)
@@ -55,9 +69,8 @@ def window_of(
         return NoWindow(f"{name} is not indexed by one iterator")
     position = iterators[mine[0]]
     binding = bindings_of(block)[position]
-    step = binding.coefficient(value)
     rows = [own for own in own_loops(block) if binding.coefficient(own.induction_variable) == 1]
-    if step < 1 or len(rows) != 1:
+    if len(rows) != 1 or not binding.depends_on([value]):
         return NoWindow(f"{name} does not move with %{value.name_hint or '?'}")
     (inner,) = rows
     variable = inner.induction_variable
@@ -65,14 +78,36 @@ def window_of(
     known = [around.induction_variable for around in common]
     if any(other not in known and not is_fixed(other) for other in lower.values()):
         return NoWindow(f"{name} is computed by several loops")
-    if (lower - Index.of(value) * step).depends_on([value]):
-        return NoWindow(f"{name} does not move steadily with %{value.name_hint or '?'}")
+    step = _largest_step(lower, loop)
+    if step is None:
+        return NoWindow(f"{name} does not move steadily forward with %{value.name_hint or '?'}")
     if not isinstance(inner.extent, int) or step >= inner.extent:
         extent = inner.extent if isinstance(inner.extent, int) else "many"
         return NoWindow(f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}")
     window = Window(loop, dimension, inner, step, inner.extent, lower + rest)
     reason = _why_not_alone(block, position, window)
     return window if reason is None else NoWindow(reason)
+
+
+def _largest_step(lower: Index, loop: ForOp) -> int | None:
+    """By how much an index grows at most from an iteration of a loop to the next; None where it does not grow, may get
+    less in some iteration, or that is not known."""
+    value = loop.induction_variable
+    following = lower.substitute({value: Index({value: 1}, 1)})
+    distance = following - lower
+    if distance.is_constant:
+        return distance.constant if distance.constant > 0 else None
+    system = System()
+    naming = declaring(system)
+    add_domain(system, [*loops_around(loop), loop], Conditions(), naming)
+    system.less(system.row(Index({value: 1}, 1), naming), system.row(Index.of(loop.extent), naming))
+    system.bounds["step"] = (None, None)
+    system.equal(Row({"step": 1}, 0), system.row(distance, naming))
+    try:
+        limits = system.limits("step")
+    except NotProved:
+        return None
+    return None if limits is None or limits[0] < 0 or limits[1] < 1 else limits[1]
 
 
 def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
@@ -86,8 +121,7 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
         return f"%{rows.name_hint or '?'} is used for more than the window"
     for left, right in guards_of(block):
         room = right - left
-        own = room - Index.of(rows) * room.coefficient(rows) - Index.of(value) * room.coefficient(value)
-        if own.depends_on([value, rows]) or room.coefficient(value) != window.step * room.coefficient(rows):
+        if (room - bindings_of(block)[position] * room.coefficient(rows)).depends_on([value, rows]):
             return f"the guard {left!r} < {right!r} is no guard on the elements alone"
     for loop in _loops_between(window.loop, block):
         if not isinstance(loop.extent, int) and not is_fixed(loop.extent):

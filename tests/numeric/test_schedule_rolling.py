@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from index_map_programs import chain, stage
 from schedule_checks import check_schedule
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, IndexType, IntegerAttr, MemRefType, ModuleOp, i64
@@ -37,7 +38,7 @@ def runs(module: ModuleOp, label: str) -> int:
         store = memref.StoreOp.get(total.result, counter, [zero.result])
         block.body.block.add_ops([zero, one, load, total, store])
     count = np.zeros(1, np.int64)
-    weft.Interpreter(counted).call("main", *random_arguments(function, 0)[:-1], count)
+    weft.Interpreter(counted).call(function.sym_name.data, *random_arguments(function, 0)[:-1], count)
     return int(count[0])
 
 
@@ -55,6 +56,33 @@ def stencils(n: Any = 10, m: Any = 9, stages: int = 2, size: int = 3, stride: in
 
         before = te.compute(shape, element, name=name)
     return te.create_func([A, before])
+
+
+@pytest.mark.parametrize(
+    ("read", "window", "computed"),
+    [
+        ("d0 floordiv 2 + d1", 2, 17),
+        ("d0 * 2 floordiv 3 + d1", 4, 24),
+        ("d0 + d0 floordiv 9 + d1", 3, 37),
+        ("(d0 + 1) floordiv 2 + d1", 2, 33),  # the iteration before the first has its window: rows are computed again
+    ],
+)
+@pytest.mark.parametrize("tile", [None, 8])
+def test_windows_that_move_by_a_quotient(read: str, window: int, computed: int, tile: int | None) -> None:
+    stages = [
+        stage("B", [40], ("A", [40]), ["d0"], ("B", [40]), ["d0"]),
+        stage("C", [32, window], ("B", [40]), [read], ("C", [32, window]), ["d0", "d1"]),
+    ]
+    module = weft.parse(chain(stages, [("A", [40]), ("C", [32, window])], [("B", [40])]))
+    sch = weft.Schedule(module)
+    rows = sch.get_loops("C")[0]
+    if tile is not None:
+        _, rows = sch.split(rows, [None, tile])
+    sch.compute_at("B", rows)
+    sch.rolling_buffer("B", 0)
+    check_schedule(module, sch, run=tile is None)
+    if tile is None:
+        assert runs(sch.mod, "B") == computed
 
 
 def test_two_stages_row_by_row() -> None:

@@ -63,3 +63,28 @@ func.func @tiles(%A: memref<10x10xf32>, %C: memref<8x8xf32>) {
 // CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%i] < [1] {
 // CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%j] < [1] {
 // CHECK:       tir.block "B" iters({{.*}}) = [%i * 4 + {{.*}} + 2, %j * 4 + {{.*}} + 2] {
+
+// -----
+
+// A window that moves every second iteration: the new row is computed where the iteration before has not.
+func.func @repeated(%A: memref<9xf32>, %C: memref<16x2xf32>) {
+  %B = memref.alloc() : memref<9xf32>
+  tir.for %i in 16 {
+    tir.for %ax0 in 2 {
+      tir.block "B" iters(%v: spatial<9>) = [%i floordiv 2 + %ax0] {
+        %a = memref.load %A[%v] : memref<9xf32>
+        memref.store %a, %B[%v] : memref<9xf32>
+      } }
+    tir.for %j in 2 {
+      tir.block "C" iters(%vi: spatial<16>, %vj: spatial<2>) = [%i, %j] {
+        %r = affine.apply affine_map<(d0, d1) -> (d0 floordiv 2 + d1)>(%vi, %vj)
+        %x = memref.load %B[%r] : memref<9xf32>
+        memref.store %x, %C[%vi, %vj] : memref<16x2xf32>
+      } }
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @repeated
+// CHECK:       memref.alloc() : memref<2xf32>
+// CHECK:       tir.block "B_first" iters({{.*}}) = [%i floordiv 2 + {{.*}}] where [%i] < [1] {
+// CHECK:       tir.block "B" iters({{.*}}) = [%i floordiv 2 + 1] where [(%i + 1) floordiv 2] < [%i floordiv 2 + 1] {
