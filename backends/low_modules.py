@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GlobalOp
+from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
-from weft.dialects.low import PARAMS, params_of, symbols_of
+from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
 
 
 def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalOp]]:
@@ -50,3 +53,25 @@ def described(function: FuncOp) -> str:
     symbols = symbols_of(function)
     extents = f" for {', '.join(symbols)}" if symbols else ""
     return in_comment(f"@{name}({', '.join(texts)}){extents}")
+
+
+def check_unrolled(loop: Operation, trips: int | None) -> int:
+    """The iterations of a loop that is marked `low.unroll`. Raises `CompileError` where they are unknown (None), or
+    where the loop and those marked around it would make too many copies."""
+    if trips is None:
+        raise CompileError.at(loop, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
+    copies, around = trips, loop.parent_op()
+    while around is not None:
+        if isinstance(around, scf.ForOp) and UNROLL in around.attributes:
+            copies *= max(1, _iterations(around) or 1)
+        around = around.parent_op()
+    if copies > MOST_COPIES:
+        raise CompileError.at(
+            loop, f"a loop that is marked {UNROLL} makes {copies} copies of its body; at most {MOST_COPIES} are made"
+        )
+    return trips
+
+
+def _iterations(loop: scf.ForOp) -> int | None:
+    lower, upper, step = (const_evaluate_operand(bound) for bound in (loop.lb, loop.ub, loop.step))
+    return None if lower is None or upper is None or not step else -((lower - upper) // step)

@@ -85,6 +85,9 @@ ROUNDED = "low.rounded"
 other one may be, and no choice is left that could differ between vectors of different widths."""
 UNROLL = "low.unroll"
 """Unit attribute of an `scf.for` that is unrolled completely at emission."""
+MOST_COPIES = 1024
+"""Copies of a body that unrolled loops may make together. LLVM takes a second for as many, and minutes for four times
+that; from some number on it warns on standard error that it has not unrolled the loop."""
 
 
 @irdl_attr_definition

@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import IndexType
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import facts
 from weft.backends.c_family.expression import Expr
+from weft.backends.low_modules import check_unrolled
 from weft.dialects import low
 from weft.support.errors import CompileError, InternalError
 
@@ -40,7 +41,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     if known[2].high <= 0:
         raise CompileError.at(op, f"the step of a loop must be positive, got {known[2].high}")
     if low.UNROLL in op.attributes:
-        emitter.line(emitter.language.unroll(_trip_count(op, known)))
+        emitter.line(emitter.language.unroll(check_unrolled(op, _trip_count(known))))
     counter = body.args[0]
     narrow = None
     if not isinstance(counter.type, IndexType):
@@ -60,9 +61,10 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.values[result] = expr
 
 
-def _trip_count(op: Operation, known: Sequence[Fact]) -> int:
+def _trip_count(known: Sequence[Fact]) -> int | None:
+    """The number of iterations when it is known."""
     if not all(fact.is_constant for fact in known):
-        raise CompileError.at(op, f"a loop that is marked {low.UNROLL} needs constant bounds and a constant step")
+        return None
     lower, upper, step = (fact.low for fact in known)
     return max(0, -((lower - upper) // step))
 

@@ -22,6 +22,7 @@ from xdsl.dialects import func, scf
 
 from weft.backends.llvm.metadata import NO_UNROLL, NO_VECTORIZE, UNROLL_FULL
 from weft.backends.llvm.types import I64
+from weft.backends.low_modules import check_unrolled
 from weft.dialects.low import UNROLL
 from weft.support.errors import CompileError, InternalError
 
@@ -39,8 +40,8 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     body = op.regions[0].block
     type_ = emitter.type_of(bounds[0], op)
     trips = _trip_count(emitter, op, bounds)
-    if trips is None and UNROLL in op.attributes:
-        raise CompileError.at(op, f"a loop that is marked {UNROLL} needs constant bounds and a constant step")
+    if UNROLL in op.attributes:
+        check_unrolled(op, trips)
     lower, upper, step = (emitter.text(bound) for bound in bounds)
     initial = [emitter.text(init) for init in inits]
     if trips == 0:

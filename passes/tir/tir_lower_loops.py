@@ -12,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
-from weft.dialects.low import PARAMS, UNROLL, ParallelForOp
+from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -24,9 +24,6 @@ _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
 _NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 _UNIT = UnitAttr()
-MOST_COPIES = 1024
-"""Copies of a body that unrolled loops may make together. LLVM takes a second for as many, and minutes for four times
-that; from some number on it warns on standard error that it has not unrolled the loop."""
 
 
 @dataclass(frozen=True)

@@ -52,3 +52,18 @@ func.func @atomic(%A: memref<4xf32>, %v: f32) attributes {
   %o = low.atomic add %v, %A[%c0] : f32, memref<4xf32>
   func.return
 }
+
+// -----
+
+// CHECK: a loop that is marked low.unroll makes 2048 copies of its body; at most 1024 are made
+func.func @unroll_nested() attributes {low.params = [], low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %j = %c0 to %c64 step %c1 {
+    } {low.unroll}
+  } {low.unroll}
+  func.return
+}

@@ -196,3 +196,18 @@ func.func @multiply_add(%A: memref<4xbf16>) {
   memref.store %r, %A[%c0] : memref<4xbf16>
   func.return
 }
+
+// -----
+
+func.func @unroll_nested() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  scf.for %i = %c0 to %c32 step %c1 {
+    // expected-error@+1 {{a loop that is marked low.unroll makes 2048 copies of its body; at most 1024 are made}}
+    scf.for %j = %c0 to %c64 step %c1 {
+    } {low.unroll}
+  } {low.unroll}
+  func.return
+}
