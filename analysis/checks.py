@@ -261,9 +261,13 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
 def _report_missed(block: BlockOp, missed: Point) -> NoReturn:
     names = [v.name_hint or f"v{at}" for at, v in enumerate(block.iter_vars)]
     instance = ", ".join(f"{name}={missed[('iterator', at)]}" for at, name in enumerate(names))
+    loops = domain_of(block).loops
+    values = [loop.induction_variable for loop in loops]
+    depend = bool(block.guards) or any(Index.of(loop.extent).depends_on(values) for loop in loops)
+    legal = "; legal: loops over the whole domain, and an `if` in the body of the block" if depend else ""
     raise CompileError.at(
         block,
-        f'block "{block.label}": the loops do not cover the domain: instance ({instance}) never runs',
+        f'block "{block.label}": the loops do not cover the domain: instance ({instance}) never runs{legal}',
     )
 
 

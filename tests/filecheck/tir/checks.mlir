@@ -27,6 +27,57 @@ func.func @diagonal(%A: memref<64x64xf32>, %C: memref<64x64xf32>) {
 
 // -----
 
+// A triangle: loops over the whole domain and a condition in the body, not loops whose extents depend on others, nor a
+// guard. (The body with an `if` is a valid program.)
+// CHECK: error: block "C": the loops do not cover the domain: instance (vi=0, vj=7) never runs; legal: loops over the whole domain, and an `if` in the body of the block
+func.func @triangle(%C: memref<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 {
+    %e = affine.apply affine_map<(d0) -> (d0 + 1)>(%i)
+    tir.for %j in %e {
+      tir.block "C" iters(%vi: spatial<8>, %vj: spatial<8>) = [%i, %j] {
+        memref.store %zero, %C[%vi, %vj] : memref<8x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: error: block "C": the loops do not cover the domain: instance (vi=0, vj=7) never runs; legal: loops over the whole domain, and an `if` in the body of the block
+func.func @guarded_triangle(%C: memref<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 {
+    tir.for %j in 8 {
+      tir.block "C" iters(%vi: spatial<8>, %vj: spatial<8>) = [%i, %j] where [%j] < [%i + 1] {
+        memref.store %zero, %C[%vi, %vj] : memref<8x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
+// CHECK: {{^}}  func.func @valid_triangle
+func.func @valid_triangle(%C: memref<8x8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  tir.for %i in 8 {
+    tir.for %j in 8 {
+      tir.block "C" iters(%vi: spatial<8>, %vj: spatial<8>) = [%i, %j] {
+        %inside = arith.cmpi sle, %vj, %vi : index
+        scf.if %inside {
+          memref.store %zero, %C[%vi, %vj] : memref<8x8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// -----
+
 // CHECK: error: block "C": the loops run an instance twice: in iterations (i=0, k=0, r=0) and (i=0, k=0, r=1)
 func.func @twice(%A: memref<64x64xf32>, %C: memref<64xf32>) {
   %zero = arith.constant 0.000000e+00 : f32
