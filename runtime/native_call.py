@@ -15,11 +15,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
-from weft.runtime.native_call_ir import NATIVE_CALL_IR
+from weft.backends.llvm.resources import ir_text
 from weft.runtime.signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class _MethodDef(ctypes.Structure):
     )
 
 
+_FILE: Final = Path(__file__).with_name("native_call.ll")
 _FASTCALL_WITH_KEYWORDS: Final = 0x0080 | 0x0002
 
 
@@ -153,6 +155,21 @@ def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument
     return None
 
 
+def native_call_ir() -> str:
+    """The routine as LLVM IR."""
+    letters = {letter: code for code, known in _FORMATS.items() for letter in known}
+    classes = ", ".join(f"i8 {letters.get(chr(code), 0)}" for code in range(256))
+    return ir_text(
+        _FILE,
+        most_arguments=MAX_ARGUMENTS,
+        most_slots=2 * MAX_ARGUMENTS,
+        type_offset=object.__basicsize__ - 8,
+        format_classes=f"[{classes}]",
+        long_iterations=f"{LONG_ITERATIONS:.1f}",
+        long_bytes=LONG_BYTES,
+    )
+
+
 @cache
 def _entry_address() -> int:
     """The address of the compiled routine; 0 where it cannot serve."""
@@ -161,12 +178,7 @@ def _entry_address() -> int:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    letters = {letter: code for code, known in _FORMATS.items() for letter in known}
-    classes = ", ".join(f"i8 {letters.get(chr(code), 0)}" for code in range(256))
-    text = NATIVE_CALL_IR.replace("FORMAT_CLASSES", f"[{classes}]")
-    text = text.replace("TYPE_OFFSET", str(object.__basicsize__ - 8))
-    text = text.replace("LONG_ITERATIONS", f"{LONG_ITERATIONS:.1f}").replace("LONG_BYTES", str(LONG_BYTES))
     # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of 0.19 us a call.
-    module = jit(text, Target.of_process(0), {"weft_ndarray_type": id(np.ndarray)})
+    module = jit(native_call_ir(), Target.of_process(0), {"weft_ndarray_type": id(np.ndarray)})
     keep_forever(module)
     return module.address("weft_call")

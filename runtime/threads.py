@@ -23,8 +23,10 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from weft.backends.llvm.resources import ir_text
 from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -97,13 +99,12 @@ def _pool() -> _FutexPool | _ExecutorPool:
     return pool
 
 
-_ENTRY: Final = """
-declare void @weft_pool_run(ptr, ptr, i64, i32)
-define void @weft_parallel_for(ptr %fn, ptr %closure, i64 %extent) {
-  tail call void @weft_pool_run(ptr %fn, ptr %closure, i64 %extent, i32 THREADS)
-  ret void
-}
-"""
+_ENTRY: Final = Path(__file__).with_name("parallel_for.ll")
+
+
+def parallel_for_ir(target_threads: int) -> str:
+    """The entry for code of a target with `target_threads`."""
+    return ir_text(_ENTRY, threads=target_threads)
 
 
 class _FutexPool:
@@ -130,8 +131,11 @@ class _FutexPool:
         from weft.backends.llvm.jit import jit, keep_forever
         from weft.support.target import Target
 
-        text = _ENTRY.replace("THREADS", str(target_threads))
-        module = jit(text, Target.of_process(1), {"weft_pool_run": self._module.address("weft_pool_run")})
+        module = jit(
+            parallel_for_ir(target_threads),
+            Target.of_process(1),
+            {"weft_pool_run": self._module.address("weft_pool_run")},
+        )
         keep_forever(module)
         return module.address("weft_parallel_for")
 

@@ -14,17 +14,17 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, object_code
-from weft.backends.llvm.float_helpers import HELPERS, helper_addresses
+from weft.backends.llvm.float_helpers import HELPERS, HELPERS_FILE
 from weft.backends.llvm.object_file import object_symbols
+from weft.backends.llvm.resources import ir_text
 from weft.support.errors import CompileError, InternalError, did_you_mean
 from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import llvmlite.binding as llvm
-
-    from weft.support.target import Target
 
 
 class JitModule:
@@ -85,7 +85,7 @@ def _link(code: bytes, text: str, symbols: Mapping[str, int]) -> JitModule:
     table = object_symbols(code)
     if table is None:
         # Not ELF: leave what is not ours to LLVM's own look-up.
-        wanted: Iterable[str] = {*symbols, *helper_addresses()} if "half" in text or "bfloat" in text else symbols
+        wanted: Iterable[str] = {*symbols, *HELPERS} if "half" in text or "bfloat" in text else symbols
         builder.add_current_process()
     else:
         wanted = table.undefined
@@ -129,7 +129,7 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
         if name in symbols:
             found[name] = symbols[name]
         elif name in HELPERS:
-            found[name] = helper_addresses()[name]
+            found[name] = _float_helpers().address(name)
         elif address := _process_symbol(name):
             found[name] = address
         else:
@@ -140,6 +140,14 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
             + "; ".join(missing)
         )
     return found
+
+
+@cache
+def _float_helpers() -> JitModule:
+    """The helpers of `float_helpers.ll`, compiled for the host on the first call (some milliseconds)."""
+    module = jit(ir_text(HELPERS_FILE), Target.of_process(1), {})
+    keep_forever(module)
+    return module
 
 
 @cache

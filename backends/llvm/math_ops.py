@@ -6,11 +6,14 @@ LLVM lowers `sqrt`, `absf`, rounding and `fma` to instructions; the rest become 
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from xdsl.dialects import math
 
 from weft.backends.llvm.arith_ops import float_op
+from weft.backends.llvm.resources import ir_text
 from weft.backends.llvm.types import value_type
 from weft.dialects.low_lanes import LdexpOp
 from weft.support.errors import CompileError
@@ -194,36 +197,12 @@ def emit_float_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
     emitter.define(op.results[0], result)
 
 
-_POWER: Final = """\
-; {element} to an {element} power, by squaring; a negative power leaves 1 and -1 only.
-define internal {element} @{name}({element} %base, {element} %power) nounwind {{
-entry:
-  %negative = icmp slt {element} %power, 0
-  br i1 %negative, label %reciprocal, label %head
-head:
-  %result = phi {element} [ 1, %entry ], [ %result.next, %body ]
-  %factor = phi {element} [ %base, %entry ], [ %factor.next, %body ]
-  %rest = phi {element} [ %power, %entry ], [ %rest.next, %body ]
-  %done = icmp eq {element} %rest, 0
-  br i1 %done, label %exit, label %body
-body:
-  %odd = trunc {element} %rest to i1
-  %product = mul {element} %result, %factor
-  %result.next = select i1 %odd, {element} %product, {element} %result
-  %factor.next = mul {element} %factor, %factor
-  %rest.next = lshr {element} %rest, 1
-  br label %head
-exit:
-  ret {element} %result
-reciprocal:
-  %is.one = icmp eq {element} %base, 1
-  %is.minus = icmp eq {element} %base, -1
-  %odd.power = trunc {element} %power to i1
-  %sign = select i1 %odd.power, {element} -1, {element} 1
-  %other = select i1 %is.minus, {element} %sign, {element} 0
-  %inverse = select i1 %is.one, {element} 1, {element} %other
-  ret {element} %inverse
-}}"""
+_POWER: Final = Path(__file__).with_name("integer_power.ll")
+
+
+def integer_power_ir(element: str, name: str) -> str:
+    """The function `name` that raises an integer type to a power of its own."""
+    return ir_text(_POWER, element=element, name=name)
 
 
 def emit_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
@@ -231,7 +210,7 @@ def emit_integer_power(emitter: FunctionEmitter, op: Operation) -> None:
     element = type_.element
     if element == "i1":
         raise CompileError.at(op, "math.ipowi of i1 has no lowering in the llvm backend")
-    name = emitter.module.helper(f"weft.ipow.{element}", lambda name: _POWER.format(element=element, name=name))
+    name = emitter.module.helper(f"weft.ipow.{element}", partial(integer_power_ir, element))
     texts = emitter.texts(op)
     emitter.define(
         op.results[0],

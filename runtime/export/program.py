@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, object_code
 from weft.backends.llvm.constants import byte_text
-from weft.backends.llvm.float_helpers import HELPERS, HELPERS_IR
+from weft.backends.llvm.float_helpers import HELPERS, HELPERS_FILE
 from weft.backends.llvm.link import Part, link_parts
 from weft.backends.llvm.object_file import object_symbols
+from weft.backends.llvm.resources import ir_text
 from weft.runtime import threads
 from weft.runtime.export.checksum import sealed
 from weft.runtime.export.header import c_header
@@ -118,5 +119,5 @@ class Program:
         if not kept:
             return code
         with stopwatch.measure("runtime"):
-            complete = link_parts(complete, [Part(HELPERS_IR, kept=kept)], self.target)
+            complete = link_parts(complete, [Part(ir_text(HELPERS_FILE), kept=kept)], self.target)
         return object_code(complete, self.target, self.options, stopwatch)

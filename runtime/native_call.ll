@@ -1,15 +1,16 @@
-"""The routine through which CPython calls compiled functions, as LLVM IR; `native_call.py` tells what it does.
+; The routine through which CPython calls compiled functions: runtime/native_call.py says what it accepts.
+;
+; weft_call(self, args, given, names) is a METH_FASTCALL | METH_KEYWORDS function whose `self` is a capsule with the
+; description of the function and its arguments.
+;
+;   most_arguments     arguments at most, and symbols at most
+;   most_slots         the sum of both
+;   type_offset        where an object's header holds its type
+;   format_classes     for each byte, the class of element types of which it is a format letter, or 0
+;   long_iterations    calls of so many iterations go the slow way, where they can be interrupted
+;   long_bytes         and so do calls on so many bytes of arrays
 
-`weft_call(self, args, given, names)` is a `METH_FASTCALL | METH_KEYWORDS` function whose `self` is a capsule with the
-description of the function and its arguments.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-NATIVE_CALL_IR: Final = """
-@format.class = private constant [256 x i8] FORMAT_CLASSES
+@format.class = private constant [256 x i8] $format_classes
 
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
 declare i32 @PyObject_GetBuffer(ptr, ptr, i32)
@@ -36,11 +37,11 @@ declare void @Py_IncRef(ptr)
 
 define ptr @weft_call(ptr %self, ptr %args, i64 %given, ptr %names) {
 entry:
-  %views = alloca [64 x %view], align 16
-  %slots = alloca [128 x i64], align 16
+  %views = alloca [$most_arguments x %view], align 16
+  %slots = alloca [$most_slots x i64], align 16
   ; Where the bytes of an array start, and how many there are up to its last one.
-  %starts = alloca [64 x i64], align 16
-  %spans = alloca [64 x i64], align 16
+  %starts = alloca [$most_arguments x i64], align 16
+  %spans = alloca [$most_arguments x i64], align 16
   %call = call ptr @PyCapsule_GetPointer(ptr %self, ptr null)
   %n.at = getelementptr %call, ptr %call, i64 0, i32 3
   %n = load i64, ptr %n.at
@@ -126,7 +127,7 @@ bool:
 
 array:
   ; The type of an object is the last field of its header.
-  %type.at = getelementptr i8, ptr %object, i64 TYPE_OFFSET
+  %type.at = getelementptr i8, ptr %object, i64 $type_offset
   %type = load ptr, ptr %type.at
   %is.ndarray = icmp eq ptr %type, @weft_ndarray_type
   br i1 %is.ndarray, label %ndarray, label %fail
@@ -389,8 +390,8 @@ unset.next:
   %u.1 = add i64 %u, 1
   br label %unset
 duration:
-  %much.work = fcmp oge double %work, LONG_ITERATIONS
-  %much.memory = icmp sge i64 %total, LONG_BYTES
+  %much.work = fcmp oge double %work, $long_iterations
+  %much.memory = icmp sge i64 %total, $long_bytes
   %may.take.long = or i1 %much.work, %much.memory
   br i1 %may.take.long, label %fail, label %run
 
@@ -453,4 +454,3 @@ slow:
 }
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-"""

@@ -1,0 +1,69 @@
+"""The `.ll` files that weft brings along: LLVM accepts each with every set of parameters that weft uses."""
+
+import re
+import tomllib
+from pathlib import Path
+from string import Template
+
+import llvmlite.binding as llvm
+import pytest
+
+from weft.backends.llvm.float_helpers import HELPERS_FILE
+from weft.backends.llvm.math_ops import integer_power_ir
+from weft.backends.llvm.resources import ir_text
+from weft.runtime.export.native_runtime import threads_ir
+from weft.runtime.memory import memory_ir
+from weft.runtime.native_call import native_call_ir
+from weft.runtime.threads import parallel_for_ir
+from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
+from weft.support.target import Target
+
+ROOT = Path(__file__).parents[2]
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+FILES = sorted(
+    path.relative_to(ROOT) for room in SETUPTOOLS["package-dir"].values() for path in (ROOT / room).rglob("*.ll")
+)
+ARCHITECTURES = ("x86_64", "AMD64", "aarch64", "arm64", "riscv64", "i686")
+"""Those with a hint or system calls of their own, and one with neither."""
+TRIPLES = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", "arm64-apple-darwin")
+
+CASES = {
+    "backends/llvm/float_helpers.ll": [ir_text(HELPERS_FILE)],
+    "backends/llvm/integer_power.ll": [integer_power_ir(f"i{bits}", "weft.ipow") for bits in (8, 16, 32, 64)],
+    "runtime/memory.ll": [memory_ir(architecture) for architecture in ARCHITECTURES],
+    "runtime/native_call.ll": [native_call_ir()],
+    "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],
+    "runtime/futex.ll": [linux_ir(architecture) for architecture in FUTEX_SYSCALLS],
+    "runtime/thread_pool.ll": [pool_ir(a, linux_ir(a)) for a in FUTEX_SYSCALLS],
+    "runtime/export/pool_start.ll": (pools := [threads_ir(Target.parse(f"llvm -mtriple={t}")) for t in TRIPLES]),
+    "runtime/export/condition_variable.ll": pools[-1:],
+}
+
+
+def test_every_file_is_checked_and_installed() -> None:
+    assert sorted(CASES) == [str(file) for file in FILES]
+    for file in FILES:
+        assert "*.ll" in SETUPTOOLS["package-data"]["weft." + ".".join(file.parent.parts)]
+
+
+@pytest.mark.parametrize("file", CASES)
+def test_llvm_accepts_the_file_with_all_parameters(file: str) -> None:
+    for text in CASES[file]:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.verify()
+        # The texts are made of this very file.
+        defined = re.findall(r"^define .*@([\w.]+)\(", (ROOT / file).read_text(), re.MULTILINE)
+        assert set(defined) <= {f.name for f in module.functions if not f.is_declaration}
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_parameters_are_described_at_the_top(file: Path) -> None:
+    text = (ROOT / file).read_text()
+    head = text.partition("\n\n")[0]
+    assert all(line.startswith(";") for line in head.splitlines())
+    assert [name for name in Template(text).get_identifiers() if not re.search(rf"\b{name}\b", head)] == []
+
+
+def test_a_missing_parameter_is_an_error() -> None:
+    with pytest.raises(KeyError, match="threads"):
+        ir_text(ROOT / "runtime" / "parallel_for.ll")
