@@ -117,8 +117,8 @@ class FuncOp(IRDLOperation):
 class StepOp(IRDLOperation):
     """One step of a schedule, with the syntax that all steps share."""
 
-    HANDLE_TYPES: ClassVar[tuple[Attribute | tuple[Attribute, ...], ...]] = ()
-    """The types of the operands, or the alternatives; the last one repeats for a variadic group."""
+    HANDLE_TYPES: ClassVar[tuple[tuple[Attribute, ...], ...]] = ()
+    """The types that each operand may have; the last one repeats for a variadic group."""
     INTEGERS: ClassVar[str | None] = None
     """The property, a list of integers, of which some may be operands: then it is written `[%t0, 4]`."""
     CONSUMES: ClassVar[bool] = False
@@ -138,7 +138,7 @@ class StepOp(IRDLOperation):
         while unresolved and parser.parse_optional_punctuation(",") is not None:
             unresolved.append(parser.parse_unresolved_operand())
         for position, operand in enumerate(unresolved):
-            expected = cls.HANDLE_TYPES[min(position, len(cls.HANDLE_TYPES) - 1)] if cls.HANDLE_TYPES else LOOP
+            expected = cls.HANDLE_TYPES[min(position, len(cls.HANDLE_TYPES) - 1)] if cls.HANDLE_TYPES else (LOOP,)
             operands.append(_resolve(parser, operand, expected))
         properties = cls.parse_leading(parser)
         if cls.INTEGERS is not None:
@@ -183,12 +183,8 @@ def verify_handles(step: StepOp, given: int) -> None:
         raise VerifyException(f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
-def _resolve(
-    parser: Parser, operand: UnresolvedOperand, expected: Attribute | tuple[Attribute, ...]
-) -> SSAValue[Attribute]:
+def _resolve(parser: Parser, operand: UnresolvedOperand, expected: tuple[Attribute, ...]) -> SSAValue[Attribute]:
     """The value of an operand; where several types are possible, it has been defined with one of them."""
-    if isinstance(expected, Attribute):
-        return parser.resolve_operand(operand, expected)
     known = parser.ssa_values.get(operand.operand_name)
     found = next((v.type for v in known or () if v.type in expected), expected[0])
     return parser.resolve_operand(operand, found)

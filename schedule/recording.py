@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias, overload
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import buffers_read, buffers_written, function_of
@@ -97,7 +97,7 @@ class Recorder:
         properties: dict[str, Attribute] = {"label": StringAttr(name)}
         if func_name is not None:
             properties["func"] = StringAttr(func_name)
-        return self._blocks(sched.GetBlockOp, [], properties)[0]
+        return BlockHandle(self._run(sched.GetBlockOp, [], properties).results[0])
 
     def _block(self, block: BlockHandle | str) -> BlockHandle:
         return self.get_block(block) if isinstance(block, str) else block
@@ -118,7 +118,7 @@ class Recorder:
         self,
         kind: type[sched.StepOp],
         operands: Sequence[Handle],
-        properties: dict[str, Attribute] | None = None,
+        properties: dict[str, Attribute],
     ) -> sched.StepOp:
         for handle in operands:
             if not isinstance(handle, Handle):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -128,7 +128,7 @@ class Recorder:
             owner = value.owner.parent_op() if isinstance(value.owner, Operation) else None
             if owner is not self.trace:
                 raise CompileError("the handle belongs to another schedule")
-        return self._record(kind.create(operands=values, properties=properties or {}))
+        return self._record(kind.create(operands=values, properties=properties))
 
     def handle_of(self, block: BlockOp) -> BlockHandle:
         """A handle for a block of the module whose name no other block of its function has. `get_block` gives the same,
@@ -162,22 +162,6 @@ class Recorder:
         self.trace.body.block.add_op(recorded)
         return recorded
 
-    def _loops(
-        self,
-        kind: type[sched.StepOp],
-        operands: Sequence[Handle],
-        properties: dict[str, Attribute] | None = None,
-    ) -> list[LoopHandle]:
-        return [LoopHandle(result) for result in self._run(kind, operands, properties).results]
-
-    def _blocks(
-        self,
-        kind: type[sched.StepOp],
-        operands: Sequence[Handle],
-        properties: dict[str, Attribute] | None = None,
-    ) -> list[BlockHandle]:
-        return [BlockHandle(result) for result in self._run(kind, operands, properties).results]
-
 
 def _type(found: Drawn) -> Attribute:
     if isinstance(found, int):
@@ -205,13 +189,3 @@ def decide(step: sched.StepOp, decision: Decision | None) -> None:
         step.properties.pop("decision", None)
     else:
         step.properties["decision"] = decision_attribute(decision)
-
-
-def integers(values: Sequence[int]) -> ArrayAttr[IntegerAttr]:
-    return ArrayAttr([IntegerAttr(value, i64) for value in values])
-
-
-def factors_of(values: Sequence[int | IntHandle | None]) -> tuple[ArrayAttr[IntegerAttr], list[IntHandle]]:
-    """A list of integers for a step, 0 for None, and the handles that it refers to."""
-    given = [sched.SAMPLED if isinstance(value, IntHandle) else value or 0 for value in values]
-    return integers(given), [value for value in values if isinstance(value, IntHandle)]

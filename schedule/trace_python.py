@@ -21,14 +21,16 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import VarResultDef
 
 from weft.dialects import sched
+from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
+from weft.dialects.sched_steps import DECLARATIONS
 from weft.passes.schedule.annotations import note_of
 from weft.passes.schedule.layouts_functions import function_text, parse_function
-from weft.passes.schedule.registry import INTS, LOOP_OR_BLOCKS, OPTIONAL, PRIMITIVES, is_handle, parameters
+from weft.passes.schedule.replay import step_name
 from weft.schedule.neutral_options import neutral_options
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.errors import CompileError, did_you_mean
 from weft.support.locations import SourceLocation, remember_text
 from weft.support.names import string_text
 
@@ -43,7 +45,7 @@ def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
     lines: list[str] = []
     for step in steps_of(trace):
         arguments = ", ".join(_arguments(step, names))
-        call = f"{name}.{step.name.removeprefix('sched.')}({arguments})"
+        call = f"{name}.{step_name(step)}({arguments})"
         targets = ", ".join(names.define(result) for result in step.results)
         if targets:
             several = isinstance(type(step).get_irdl_definition().results[0][1], VarResultDef)
@@ -84,36 +86,21 @@ def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
         if step.func is not None:
             yield f"func_name={_literal(step.func.data)}"
         return
-    name = step.name.removeprefix("sched.")
-    if name not in PRIMITIVES:
-        yield from (names[handle] for handle in handles)
-        for key, value in step.properties.items():
-            yield f"{key}={_value(step, value)}"
-        return
-    for (parameter, kind), spelling in zip(parameters(name), _parameters_of_method(name), strict=True):
-        if spelling.kind is inspect.Parameter.VAR_POSITIONAL:
-            yield from (names[handle] for handle in handles)
-        elif kind == LOOP_OR_BLOCKS:
+    for parameter in DECLARATIONS[step_name(step)].parameters:
+        kind, name = parameter.kind, parameter.name
+        if kind is LOOP_OR_BLOCKS:
             given = [names[handle] for handle in handles]
             yield given[0] if len(given) == 1 else f"[{', '.join(given)}]"
-        elif is_handle(kind):
+        elif kind.several:
+            yield from (names[handle] for handle in handles)
+        elif kind.handles:
             yield names[next(handles)]
-        elif kind == OPTIONAL and parameter not in step.properties:
-            continue
-        elif parameter not in step.properties:
-            yield f"{spelling.name}={next(integers)}"
-        elif kind == INTS:
-            yield f"{spelling.name}={_integers(step, parameter, integers)}"
-        else:
-            yield f"{spelling.name}={_value(step, step.properties[parameter])}"
-
-
-def _parameters_of_method(name: str) -> list[inspect.Parameter]:
-    """The parameters of the method of `Schedule` that is a primitive, which are those of the primitive, in order."""
-    found = list(inspect.signature(getattr(Schedule, name)).parameters.values())[1:]
-    if len(found) != len(parameters(name)):
-        raise InternalError(f"Schedule.{name} and the primitive {name} differ in their parameters")
-    return found
+        elif name in step.properties:
+            listed = kind.sampled and kind is not ANNOTATION
+            text = _integers(step, name, integers) if listed else _value(step, step.properties[name])
+            yield f"{parameter.argument}={text}"
+        elif not kind.optional:
+            yield f"{parameter.argument}={next(integers)}"
 
 
 def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str:
@@ -194,9 +181,8 @@ def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object
     owner = function.value if isinstance(function, ast.Attribute) else None
     if not isinstance(call, ast.Call) or not isinstance(function, ast.Attribute) or not isinstance(owner, ast.Name):
         raise _wrong(call, f"a trace is calls like {name}.get_block(...)")
-    methods = {step.name.removeprefix("sched.") for step in sched.STEPS}
-    if owner.id != name or function.attr not in methods:
-        raise _wrong(call, f"unknown step '{function.attr}'{did_you_mean(function.attr, methods)}")
+    if owner.id != name or function.attr not in sched.STEPS:
+        raise _wrong(call, f"unknown step '{function.attr}'{did_you_mean(function.attr, sched.STEPS)}")
     positional = [_argument(argument, known) for argument in call.args]
     keywords: dict[str, object] = {}
     for word in call.keywords:

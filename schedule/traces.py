@@ -9,14 +9,7 @@ from weft.dialects import sched
 from weft.passes.schedule.sampling import Decision
 from weft.support.argument_types import checked
 
-LOOKING = (
-    sched.GetBlockOp,
-    sched.GetLoopsOp,
-    sched.GetProducersOp,
-    sched.GetConsumersOp,
-    sched.GetChildBlocksOp,
-    sched.SamplingOp,
-)
+LOOKING = (sched.QueryOp, sched.SamplingOp)
 """Steps that change nothing."""
 
 

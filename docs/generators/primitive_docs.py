@@ -11,22 +11,13 @@ import inspect
 from dataclasses import fields
 
 from weft.dialects import sched
+from weft.dialects.sched_steps import QUERY_STEPS, SAMPLING_STEPS
 from weft.passes.schedule.primitive_passes import pass_name, primitive_pass
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
-from weft.passes.schedule.sampling import SampleCategorical, SampleComputeLocation, SamplePerfectTile
+from weft.passes.schedule.sampling import SAMPLERS
 from weft.schedule.schedule import Schedule
 
-SAMPLERS = {cls.NAME: cls for cls in (SamplePerfectTile, SampleCategorical, SampleComputeLocation)}
-QUERIES = {
-    step.name.removeprefix("sched."): step
-    for step in (
-        sched.GetBlockOp,
-        sched.GetLoopsOp,
-        sched.GetProducersOp,
-        sched.GetConsumersOp,
-        sched.GetChildBlocksOp,
-    )
-}
+QUERIES = ("get_block", *QUERY_STEPS)
 
 _HEAD = """# Schedule primitives
 
@@ -82,12 +73,12 @@ def _pass_text(name: str) -> str:
 
 
 def _query_text(name: str) -> str:
-    return f"{inspect.getdoc(getattr(Schedule, name))}\n\nThe step: {inspect.getdoc(QUERIES[name])}"
+    texts = dict.fromkeys([inspect.getdoc(getattr(Schedule, name)), inspect.getdoc(sched.STEPS[name])])
+    return "\n\nThe step: ".join(str(text) for text in texts)
 
 
 def _sampler_text(name: str) -> str:
-    step = next(step for step in sched.SAMPLING_STEPS if step.name == f"sched.{name}")
-    return f"{inspect.getdoc(SAMPLERS[name])}\n\nThe step: {inspect.getdoc(step)}"
+    return f"{inspect.getdoc(SAMPLERS[name])}\n\nThe step: {SAMPLING_STEPS[name].doc}"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.replay import leaves_region
 from weft.analysis.sets import NotProved, Point
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.passes.schedule.copying import buffer_extents
@@ -74,8 +73,6 @@ class AnnotateBufferAccess(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "annotate_buffer_access"
-    STEP: ClassVar[type[sched.StepOp]] = sched.AnnotateBufferAccessOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads or writes that many buffers",
         "the region is a box of constant size over the iterators",

@@ -12,7 +12,6 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.dependence import buffer_name
 from weft.analysis.structure import buffers_written
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp
@@ -69,8 +68,6 @@ class StorageAlign(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "storage_align"
-    STEP: ClassVar[type[sched.StepOp]] = sched.StorageAlignOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block writes that many buffers",
         "the buffer is a temporary",

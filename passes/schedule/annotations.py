@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerA
 from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import CompileError, did_you_mean
@@ -112,8 +111,6 @@ class Annotate(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "annotate"
-    STEP: ClassVar[type[sched.StepOp]] = sched.AnnotateOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the key is a name that weft does not use itself",)
 
     target: BlockOp | ForOp
@@ -140,8 +137,6 @@ class Unannotate(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "unannotate"
-    STEP: ClassVar[type[sched.StepOp]] = sched.UnannotateOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the key is a name that weft does not use itself",
         "there is such an annotation",

@@ -29,7 +29,6 @@ from weft.analysis.structure import (
     why_named_twice,
     why_opaque,
 )
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
@@ -339,8 +338,6 @@ class Blockize(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "blockize"
-    STEP: ClassVar[type[sched.StepOp]] = sched.BlockizeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop holds one whole block in a chain of loops; nests of several blocks follow each other",
         "no extent inside depends on a loop outside",

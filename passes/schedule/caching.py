@@ -38,7 +38,6 @@ from weft.analysis.structure import (
     scope_of,
     writers_of,
 )
-from weft.dialects import sched
 from weft.dialects.effects import op_name, touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
@@ -209,8 +208,6 @@ class CacheRead(_Reading):
     ```
     """
 
-    NAME: ClassVar[str] = "cache_read"
-    STEP: ClassVar[type[sched.StepOp]] = sched.CacheReadOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads that many buffers",
         "the scope is a memory scope",
@@ -452,8 +449,6 @@ class CacheWrite(_Writing):
     ```
     """
 
-    NAME: ClassVar[str] = "cache_write"
-    STEP: ClassVar[type[sched.StepOp]] = sched.CacheWriteOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block writes that many buffers",
         "the scope is a memory scope",
@@ -496,8 +491,6 @@ class CacheInplace(_Reading):
     ```
     """
 
-    NAME: ClassVar[str] = "cache_inplace"
-    STEP: ClassVar[type[sched.StepOp]] = sched.CacheInplaceOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads that many buffers, and writes this one",
         "the scope is a memory scope",
@@ -567,8 +560,6 @@ class ReadAt(_Reading):
     ```
     """
 
-    NAME: ClassVar[str] = "read_at"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReadAtOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads that many buffers",
         "the scope is a memory scope",
@@ -630,8 +621,6 @@ class WriteAt(_Writing):
     ```
     """
 
-    NAME: ClassVar[str] = "write_at"
-    STEP: ClassVar[type[sched.StepOp]] = sched.WriteAtOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         *CacheWrite.REQUIREMENTS,
         "the loop is around the block, in its scope",
@@ -694,8 +683,6 @@ class SetScope(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "set_scope"
-    STEP: ClassVar[type[sched.StepOp]] = sched.SetScopeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block writes that many buffers",
         "the scope is a memory scope",

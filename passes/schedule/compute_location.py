@@ -37,7 +37,6 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.analysis.threads import is_shared
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
@@ -89,8 +88,6 @@ class ComputeAt(Move):
     ```
     """
 
-    NAME: ClassVar[str] = "compute_at"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ComputeAtOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is in the scope of the block and not around it",
         "the block is complete or a reduction",
@@ -207,8 +204,6 @@ class ReverseComputeAt(Move):
     ```
     """
 
-    NAME: ClassVar[str] = "reverse_compute_at"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReverseComputeAtOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is in the scope of the block and not around it",
         "the block is complete or a reduction",

@@ -28,7 +28,6 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
-from weft.dialects import sched
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
@@ -125,8 +124,6 @@ class FuseReductionEpilogue(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "fuse_reduction_epilogue"
-    STEP: ClassVar[type[sched.StepOp]] = sched.FuseReductionEpilogueOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the first block is a reduction with a known combiner",
         "the epilogue is complete, runs its whole domain, and stores once",

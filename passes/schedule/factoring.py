@@ -18,7 +18,6 @@ from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, is_inside, loops_around, why_not_reduction
-from weft.dialects import sched
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
@@ -217,8 +216,6 @@ class Rfactor(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "rfactor"
-    STEP: ClassVar[type[sched.StepOp]] = sched.RfactorOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop holds one reduction block and nothing else",
         "the loop is serial",

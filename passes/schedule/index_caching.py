@@ -16,7 +16,6 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.accesses import is_fixed
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.structure import child_towards, function_of, scope_of
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import ReadsOp
@@ -117,8 +116,6 @@ class CacheIndex(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "cache_index"
-    STEP: ClassVar[type[sched.StepOp]] = sched.CacheIndexOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the scope is a memory scope",
         "the extents of the iterators are known at the top of the function",

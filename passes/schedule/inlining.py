@@ -32,7 +32,6 @@ from weft.analysis.structure import (
     scope_of,
     why_not_complete,
 )
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp
@@ -144,8 +143,6 @@ class ComputeInline(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "compute_inline"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ComputeInlineOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block is complete",
         "it stores once to a temporary",
@@ -342,8 +339,6 @@ class ReverseComputeInline(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "reverse_compute_inline"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReverseComputeInlineOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block is complete, and runs its whole domain",
         "it reads a temporary of one producer that only it reads",

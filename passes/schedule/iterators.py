@@ -11,7 +11,6 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.structure import parts_of
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rewriting import new_loop
@@ -43,8 +42,6 @@ class AddUnitLoop(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "add_unit_loop"
-    STEP: ClassVar[type[sched.StepOp]] = sched.AddUnitLoopOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = ()
 
     target: BlockOp | ForOp
@@ -103,8 +100,6 @@ class ReorderBlockIterVar(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "reorder_block_iter_var"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReorderBlockIterVarOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the order is a permutation of the iterators",)
 
     block: BlockOp

@@ -30,7 +30,6 @@ from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, buffers_read, buffers_written, function_of, stored_buffer
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
@@ -232,8 +231,6 @@ class TransformLayout(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "transform_layout"
-    STEP: ClassVar[type[sched.StepOp]] = sched.TransformLayoutOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads or writes that many buffers",
         "the index map takes the indices of the buffer to a box",

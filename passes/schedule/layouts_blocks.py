@@ -18,7 +18,6 @@ from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.analysis.motion import shared_element
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import why_not_complete, why_not_reduction
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
@@ -95,8 +94,6 @@ class TransformBlockLayout(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "transform_block_layout"
-    STEP: ClassVar[type[sched.StepOp]] = sched.TransformBlockLayoutOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "instances may run in any order",
         "the block has a nest of its own",

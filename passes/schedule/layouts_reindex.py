@@ -35,7 +35,6 @@ from weft.analysis.structure import (
     scope_of,
     writers_of,
 )
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
@@ -308,8 +307,6 @@ class Reindex(Reindexing):
     ```
     """
 
-    NAME: ClassVar[str] = "reindex"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = _REQUIREMENTS
     INDEPENDENCE: ClassVar[int] = 7
 
@@ -373,8 +370,6 @@ class ReindexCacheRead(_ReindexingCache):
     ```
     """
 
-    NAME: ClassVar[str] = "reindex_cache_read"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheReadOp
     READING: ClassVar[bool] = True
 
 
@@ -410,6 +405,4 @@ class ReindexCacheWrite(_ReindexingCache):
     ```
     """
 
-    NAME: ClassVar[str] = "reindex_cache_write"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReindexCacheWriteOp
     READING: ClassVar[bool] = False

@@ -12,7 +12,6 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import VIRTUAL, axis_of, loops_of_axis
-from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
@@ -64,8 +63,6 @@ class Parallel(Primitive):
     3. the loop is not inside a vectorized loop
     """
 
-    NAME: ClassVar[str] = "parallel"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ParallelOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "no loop inside is bound to the same thread axis as the loop",
         "the iterations are independent",
@@ -101,8 +98,6 @@ class Vectorize(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "vectorize"
-    STEP: ClassVar[type[sched.StepOp]] = sched.VectorizeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "no loop inside is bound to the same thread axis as the loop",
         "the iterations are independent",
@@ -140,8 +135,6 @@ class Unroll(Primitive):
     2. the extent is static
     """
 
-    NAME: ClassVar[str] = "unroll"
-    STEP: ClassVar[type[sched.StepOp]] = sched.UnrollOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "no loop inside is bound to the same thread axis as the loop",
         "the extent is static",

@@ -19,7 +19,6 @@ from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, System
 from weft.analysis.structure import child_blocks, is_inside, why_opaque
-from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import index_op, materialize
@@ -150,8 +149,6 @@ class Split(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "split"
-    STEP: ClassVar[type[sched.StepOp]] = sched.SplitOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is serial",
         "at most one factor is inferred and the others are positive",
@@ -315,8 +312,6 @@ class Fuse(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "fuse"
-    STEP: ClassVar[type[sched.StepOp]] = sched.FuseOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loops form a perfect nest in the given order",
         "the loops are serial",
@@ -378,8 +373,6 @@ class Tile(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "tile"
-    STEP: ClassVar[type[sched.StepOp]] = sched.TileOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loops form a perfect nest in the given order",
         "the loops are serial",

@@ -18,7 +18,6 @@ from weft.analysis.index import Index
 from weft.analysis.replay import Order
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
-from weft.dialects import sched
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_structure import require_loops, why_not_serial
@@ -76,8 +75,6 @@ class Merge(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "merge"
-    STEP: ClassVar[type[sched.StepOp]] = sched.MergeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loops, or the nests they are innermost in, follow each other",
         "the loops are serial",

@@ -17,7 +17,6 @@ from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, loops_around, why_not_complete
-from weft.dialects import sched
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
@@ -237,8 +236,6 @@ class DecomposePadding(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "decompose_padding"
-    STEP: ClassVar[type[sched.StepOp]] = sched.DecomposePaddingOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block is complete, and its instances store to different elements",
         "the loop is around the block",

@@ -18,7 +18,6 @@ from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.motion import shared_element
 from weft.analysis.structure import loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
-from weft.dialects import sched
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
@@ -112,8 +111,6 @@ class PadEinsum(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "pad_einsum"
-    STEP: ClassVar[type[sched.StepOp]] = sched.PadEinsumOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "one padding for each iterator, at least 1",
         "the block is complete or a reduction, and its body only computes",

@@ -13,7 +13,6 @@ from xdsl.rewriter import InsertPoint
 from weft.analysis.accesses import Context, range_of
 from weft.analysis.index import Index
 from weft.analysis.structure import child_blocks, function_of
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
@@ -140,8 +139,6 @@ class LoopPartition(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "loop_partition"
-    STEP: ClassVar[type[sched.StepOp]] = sched.LoopPartitionOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loop is serial",
         "at most one factor is inferred and the others are positive",

@@ -4,12 +4,13 @@ A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, 
 parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes everything without touching the
 IR; the plan is then applied by a rewrite pattern on one op. A refused primitive leaves the IR as it was.
 
-The class is the one definition of the primitive. Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner
-all come here (see `registry.py`).
+Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class (see `registry.py`). Their
+spelling of the parameters follows from the declaration in `dialects/sched_steps.py`.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, NoReturn, TypeAlias
@@ -18,7 +19,6 @@ from xdsl.ir import Attribute, Operation
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from weft.analysis.structure import buffers_read, buffers_written
-from weft.dialects.sched import StepOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
 
@@ -51,10 +51,14 @@ class PlanPattern(RewritePattern):
 
 @dataclass(frozen=True)
 class Refusing(ABC):
-    """What has requirements: subclasses state `NAME` and the requirements, numbered from 1."""
+    """What has requirements: subclasses state them, numbered from 1."""
 
     NAME: ClassVar[str]
+    """The class name as that of a step: `ComputeAt` is `compute_at`."""
     REQUIREMENTS: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls.NAME = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def refuse(
         self, requirement: int, violation: Violation | str, operation: Operation | None = None, subject: str = ""
@@ -100,9 +104,7 @@ class Refusing(ABC):
 
 @dataclass(frozen=True)
 class Primitive(Refusing):
-    """Base of all primitives: subclasses state `NAME`, the `sched` op (`STEP`) and requirements, numbered from 1."""
-
-    STEP: ClassVar[type[StepOp]]
+    """Base of all primitives. The fields are the parameters that the step declares (`dialects/sched_steps.py`)."""
 
     @abstractmethod
     def plan(self) -> Plan:

@@ -1,6 +1,6 @@
 """Each schedule primitive as a pass: `tir-split{func=mm_relu block=Y loop=1 factors=0,4}`.
 
-The options follow from the parameters of the primitive: a block is named by `block` (and `func`), loops by their
+The options follow from the parameters of the step: a block is named by `block` (and `func`), loops by their
 position around that block, outermost first. Primitives that move a block under a loop of another one name that other
 block by `at`; where each loop belongs to a block of its own, `blocks` names one for each of `loops`. Where a loop or a
 block can be given, it is the block unless there is an option `loop`; where several blocks can, `blocks` names the
@@ -15,29 +15,27 @@ from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
-from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
+from weft.dialects.sched_parameters import (
+    ANNOTATION,
+    BLOCK_HANDLE,
+    BUFFER,
+    LOOP_ELSEWHERE,
+    LOOP_HANDLE,
+    LOOP_HANDLES,
+    LOOP_OR_BLOCK,
+    LOOP_OR_BLOCKS,
+    LOOPS_OF_BLOCKS,
+)
+from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.annotations import attribute_of
 from weft.passes.schedule.layouts_functions import parse_function
-from weft.passes.schedule.primitive import BufferPlace, buffer_place
-from weft.passes.schedule.registry import (
-    INTS,
-    LOOP_OR_BLOCK,
-    LOOP_OR_BLOCKS,
-    LOOPS,
-    OPTIONAL,
-    PRIMITIVES,
-    parameters,
-    primitive_class,
-    takes_loops_of_another_block,
-    takes_loops_of_several_blocks,
-)
+from weft.passes.schedule.primitive import buffer_place
+from weft.passes.schedule.registry import primitive_class
 from weft.support.errors import CompileError
-
-_NOTE = str | int | bool | float | tuple[int, ...] | tuple[str, ...] | tuple[float, ...] | tuple[bool, ...]
 
 _OPTIONAL = int | float | tuple[str, ...] | None
 
@@ -57,36 +55,34 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
     """The arguments of a primitive from pass options. A `CompileError` names an unknown block or loop position."""
     func = options.get("func")
     func_name = func if isinstance(func, str) else None
-    if takes_loops_of_several_blocks(name):
-        return {"loops": _loops_of_blocks(module, options, func_name)}
+    parameters = PRIMITIVE_STEPS[name].parameters
+    if parameters[0].kind is LOOPS_OF_BLOCKS:
+        return {parameters[0].name: _loops_of_blocks(module, options, func_name)}
     block = find_block(module, str(options["block"]), func_name)
-    owner = find_block(module, str(options["at"]), func_name) if "at" in options else block
     arguments: dict[str, object] = {}
-    for parameter, kind in parameters(name):
-        if kind is BlockOp:
-            arguments[parameter] = (
-                find_block(module, str(options[parameter]), func_name) if parameter in options else block
-            )
-        elif kind is ForOp:
-            arguments[parameter] = _loop_at(owner, options[parameter])
-        elif kind == LOOPS:
-            arguments[parameter] = tuple(_loop_at(owner, at) for at in _positions(options[parameter]))
-        elif kind == LOOP_OR_BLOCK:
-            arguments[parameter] = block if options["loop"] is None else _loop_at(block, options["loop"])
-        elif kind == LOOP_OR_BLOCKS:
-            others = [find_block(module, str(name), func_name) for name in _positions(options["blocks"])]
+    for declared in parameters:
+        parameter, kind = declared.name, declared.kind
+        given = options.get(parameter)
+        if kind is BLOCK_HANDLE:
+            arguments[parameter] = find_block(module, str(given), func_name) if parameter in options else block
+        elif kind is LOOP_HANDLE:
+            arguments[parameter] = _loop_at(block, given)
+        elif kind is LOOP_ELSEWHERE:
+            arguments[parameter] = _loop_at(find_block(module, str(options["at"]), func_name), given)
+        elif kind is LOOP_HANDLES:
+            arguments[parameter] = tuple(_loop_at(block, at) for at in _positions(given))
+        elif kind.handles:
             first = block if options["loop"] is None else _loop_at(block, options["loop"])
-            arguments[parameter] = (first, *others)
-        elif kind is Attribute:
-            arguments[parameter] = attribute_of(options[parameter])
-        elif kind == OPTIONAL:
-            arguments[parameter] = None if options[parameter] is None else attribute_of(options[parameter])
-        elif kind is AffineMapAttr:
-            arguments[parameter] = AffineMapAttr(parse_function(str(options[parameter])))
-        elif kind == BufferPlace:
-            arguments[parameter] = buffer_place(block, str(options[parameter]))
+            others = [find_block(module, str(name), func_name) for name in _positions(options.get("blocks"))]
+            arguments[parameter] = (first, *others) if kind.several else first
+        elif kind is ANNOTATION or (kind.optional and given is not None):
+            arguments[parameter] = attribute_of(given)
+        elif kind is BUFFER:
+            arguments[parameter] = buffer_place(block, str(given))
+        elif kind.attribute is AffineMapAttr:
+            arguments[parameter] = AffineMapAttr(parse_function(str(given)))
         else:
-            arguments[parameter] = options[parameter]
+            arguments[parameter] = given
     return arguments
 
 
@@ -113,29 +109,20 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
 @cache
 def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
-    several = takes_loops_of_several_blocks(name)
-    required: list[tuple[str, object]] = [("blocks", tuple[str, ...]) if several else ("block", str)]
-    if takes_loops_of_another_block(name):
+    parameters = PRIMITIVE_STEPS[name].parameters
+    kinds = [parameter.kind for parameter in parameters]
+    required: list[tuple[str, object]] = [("block", str)]
+    if LOOPS_OF_BLOCKS in kinds:
+        required = [("blocks", tuple[str, ...])]
+    if LOOP_ELSEWHERE in kinds:
         required.append(("at", str))
-    first = next((parameter for parameter, kind in parameters(name) if kind is BlockOp), None)
-    for parameter, kind in parameters(name):
-        if kind is BlockOp and parameter != first:
-            required.append((parameter, str))
-        elif kind is ForOp:
-            required.append((parameter, int))
-        elif kind == LOOPS or kind == INTS:  # noqa: SIM109
-            required.append((parameter, tuple[int, ...]))
-        elif kind is int or kind is str:
-            required.append((parameter, kind))
-        elif kind is AffineMapAttr or kind == BufferPlace:
-            required.append((parameter, str))
-        elif kind is Attribute:
-            required.append((parameter, _NOTE))
+    first = next((parameter for parameter in parameters if parameter.kind is BLOCK_HANDLE), None)
+    required.extend((p.name, p.kind.option) for p in parameters if p.kind.option is not None and p is not first)
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
-    optional.extend((p, _OPTIONAL, field(default=None)) for p, kind in parameters(name) if kind == OPTIONAL)
-    if any(kind in (LOOP_OR_BLOCK, LOOP_OR_BLOCKS) for _, kind in parameters(name)):
+    optional.extend((p.name, _OPTIONAL, field(default=None)) for p in parameters if p.kind.optional)
+    if LOOP_OR_BLOCK in kinds or LOOP_OR_BLOCKS in kinds:
         optional.append(("loop", int | None, field(default=None)))
-    if any(kind == LOOP_OR_BLOCKS for _, kind in parameters(name)):
+    if LOOP_OR_BLOCKS in kinds:
         optional.append(("blocks", tuple[str, ...] | None, field(default=None)))
     cls = primitive_class(name)
     generated = make_dataclass(
@@ -160,7 +147,7 @@ def pass_name(name: str) -> str:
 
 def __getattr__(attribute: str) -> type[ModulePass]:
     """`primitive_passes.SplitPass` and so on, so that the passes can be named like any other."""
-    for name in PRIMITIVES:
-        if attribute == "".join(part.capitalize() for part in name.split("_")) + "Pass":
-            return primitive_pass(name)
+    for step in PRIMITIVE_STEPS.values():
+        if attribute == f"{step.class_name}Pass":
+            return primitive_pass(step.name)
     raise AttributeError(attribute)

@@ -17,7 +17,6 @@ from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of, why_opaque
-from weft.dialects import sched
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.passes.schedule.caching import CachePlan, CacheRead, CacheWrite, free_label, pick
@@ -235,8 +234,6 @@ class Recode(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "recode"
-    STEP: ClassVar[type[sched.StepOp]] = sched.RecodeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block reads that many buffers",
         "the encoding is another one, no wider than the sum",

@@ -31,7 +31,6 @@ from weft.analysis.structure import (
     why_not_reduction,
 )
 from weft.analysis.threads import axis_of, kernel_around
-from weft.dialects import sched
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
@@ -135,8 +134,6 @@ class DecomposeReduction(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "decompose_reduction"
-    STEP: ClassVar[type[sched.StepOp]] = sched.DecomposeReductionOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block is a reduction block",
         "the loop is around the block",

@@ -1,16 +1,11 @@
-"""The table of schedule primitives, and how their parameters are read from `sched` steps and pass options."""
+"""The table of schedule primitives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from functools import cache
 from importlib import import_module
-from typing import get_type_hints
 
-from xdsl.ir import Attribute
-
-from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive
 from weft.support.errors import InternalError
 
@@ -68,34 +63,3 @@ def primitive_class(name: str) -> type[Primitive]:
     module, _, attribute = PRIMITIVES[name].partition(":")
     found: type[Primitive] = getattr(import_module(f"weft.passes.schedule.{module}"), attribute)
     return found
-
-
-@cache
-def parameters(name: str) -> tuple[tuple[str, object], ...]:
-    """The fields of a primitive with their types, in order: `BlockOp`, `ForOp`, either, a tuple of loops or ints, int,
-    str, a buffer of the block, an index map, or any attribute, which may be optional."""
-    cls = primitive_class(name)
-    hints = get_type_hints(cls)
-    return tuple((field.name, hints[field.name]) for field in fields(cls))
-
-
-LOOPS = tuple[ForOp, ...]
-INTS = tuple[int, ...]
-LOOP_OR_BLOCK = BlockOp | ForOp
-LOOP_OR_BLOCKS = tuple[ForOp | BlockOp, ...]
-OPTIONAL = Attribute | None
-
-
-def takes_loops_of_another_block(name: str) -> bool:
-    """Whether the loop parameter belongs to another block than the block parameter (`compute_at`)."""
-    return name in ("compute_at", "reverse_compute_at")
-
-
-def takes_loops_of_several_blocks(name: str) -> bool:
-    """Whether each loop belongs to a block of its own (`merge`)."""
-    return name == "merge"
-
-
-def is_handle(kind: object) -> bool:
-    """Whether a parameter is a loop, a block, or several of them: a handle of a schedule."""
-    return kind is ForOp or kind is BlockOp or kind in (LOOPS, LOOP_OR_BLOCK, LOOP_OR_BLOCKS)

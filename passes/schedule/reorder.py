@@ -17,7 +17,6 @@ from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
-from weft.dialects import sched
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive, runs_in_parallel
@@ -154,8 +153,6 @@ class Reorder(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "reorder"
-    STEP: ClassVar[type[sched.StepOp]] = sched.ReorderOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the loops lie in one chain",
         "no extent depends on a loop that moves inside",

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
+from weft.dialects.sched_parameters import ANNOTATION, BLOCK_HANDLE, BUFFER, DECISION, DECISIONS, LOOP_OR_BLOCKS, Kind
+from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.annotations import note_of
 from weft.passes.schedule.primitive import BufferPlace
-from weft.passes.schedule.registry import (
-    INTS,
-    LOOP_OR_BLOCK,
-    LOOP_OR_BLOCKS,
-    LOOPS,
-    OPTIONAL,
-    PRIMITIVES,
-    is_handle,
-    parameters,
-    primitive_class,
-)
-from weft.passes.schedule.sampling import (
-    Decision,
-    Drawn,
-    Place,
-    SampleCategorical,
-    SampleComputeLocation,
-    SamplePerfectTile,
-    Sampler,
-)
-from weft.support.errors import CompileError, InternalError
+from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place
+from weft.support.errors import CompileError
+
+_QUERIES: Mapping[str, Callable[..., Sequence[Operation]]] = {
+    "get_loops": loops_around,
+    "get_producers": producers_of,
+    "get_consumers": consumers_of,
+    "get_child_blocks": child_blocks,
+}
 
 
 @dataclass(frozen=True)
@@ -64,11 +56,14 @@ class Replay:
     def evaluate(self, step: sched.StepOp) -> Outcome:
         """Apply one step; returns what it gives without binding it to the step's results."""
         if isinstance(step, sched.SamplingOp):
-            sampler = self._sampler(step)
+            sampler = SAMPLERS[step_name(step)](**self._arguments(step))
             decision = sampler.draw(self.random)
             return Outcome(sampler.results(decision), decision_attribute(decision))
-        found = self._query(step)
-        return Outcome(self._apply_primitive(step) if found is None else found)
+        if isinstance(step, sched.GetBlockOp):
+            return Outcome([find_block(self.module, step.label.data, None if step.func is None else step.func.data)])
+        if isinstance(step, sched.QueryOp):
+            return Outcome(_QUERIES[step_name(step)](*self._arguments(step).values()))
+        return Outcome(self._apply_primitive(step))
 
     def bind(self, step: sched.StepOp, found: Sequence[Drawn]) -> None:
         """Let the results of a step stand for `found`, one each."""
@@ -119,66 +114,52 @@ class Replay:
             raise CompileError(f"handle %{handle.name_hint or '?'} is a block, a loop is needed")
         return op
 
-    def _query(self, step: sched.StepOp) -> Sequence[Operation] | None:
-        """Steps that only look."""
-        if isinstance(step, sched.GetBlockOp):
-            return [find_block(self.module, step.label.data, None if step.func is None else step.func.data)]
-        if isinstance(step, sched.GetLoopsOp):
-            return loops_around(self.block(step.block))
-        if isinstance(step, sched.GetProducersOp):
-            return producers_of(self.block(step.block))
-        if isinstance(step, sched.GetConsumersOp):
-            return consumers_of(self.block(step.block))
-        if isinstance(step, sched.GetChildBlocksOp):
-            return child_blocks(self.resolve(step.target))
-        return None
-
-    def _apply_primitive(self, step: sched.StepOp) -> Sequence[Operation]:
-        name = step.name.removeprefix("sched.")
-        if name not in PRIMITIVES:
-            raise InternalError(f"no primitive for the step {step.name}")
+    def _arguments(self, step: sched.StepOp) -> dict[str, object]:
+        """The value of each parameter of a step."""
         operands = iter([operand for operand in step.operands if operand.type != sched.INT])
         integers = iter([self.integer(operand) for operand in step.operands if operand.type == sched.INT])
-        if name in ("compute_at", "reverse_compute_at"):
-            place = self._meaning(step.operands[1]) if len(step.operands) == 2 else None
-            if isinstance(place, Place):
-                return self._put(place, name, self.block(step.operands[0]))
         arguments: dict[str, object] = {}
-        for parameter, kind in parameters(name):
-            if kind == LOOPS:
-                arguments[parameter] = tuple(self.loop(operand) for operand in operands)
-            elif kind == LOOP_OR_BLOCKS:
-                if not step.operands:
-                    raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
-                arguments[parameter] = tuple(self.resolve(operand) for operand in operands)
-            elif is_handle(kind):
+        for parameter in DECLARATIONS[step_name(step)].parameters:
+            name, kind = parameter.name, parameter.kind
+            if kind.several:
+                if kind is LOOP_OR_BLOCKS and not step.operands:
+                    raise CompileError.at(step, f"{step.name} needs a handle for '{name}'")
+                arguments[name] = tuple(self._op(operand, kind) for operand in operands)
+            elif kind.handles:
                 handle = next(operands, None)
                 if handle is None:
                     for integer in (operand for operand in step.operands if operand.type == sched.INT):
                         self.resolve(integer)  # an integer where a loop is needed
-                    raise CompileError.at(step, f"{step.name} needs a handle for '{parameter}'")
-                arguments[parameter] = self._handle(handle, kind)
-            elif kind is Attribute and parameter not in step.properties:
-                arguments[parameter] = IntegerAttr(_next(integers, step), i64)
-            elif kind is Attribute:
-                arguments[parameter] = _property(step.properties, parameter, step)
-            elif kind == OPTIONAL:
-                arguments[parameter] = step.properties.get(parameter)
-            elif kind is AffineMapAttr:
-                arguments[parameter] = _index_map(step.properties, parameter, step)
-            elif kind == BufferPlace:
-                arguments[parameter] = _buffer_place(step.properties, parameter, step)
-            elif kind == INTS:
-                given = sched.integers_of(_property(step.properties, parameter, step))
-                arguments[parameter] = tuple(_next(integers, step) if n == sched.SAMPLED else n for n in given)
+                    raise CompileError.at(step, f"{step.name} needs a handle for '{name}'")
+                arguments[name] = self._op(handle, kind)
+            elif kind is ANNOTATION and name not in step.properties:
+                arguments[name] = IntegerAttr(_next(integers, step), i64)
+            elif kind.optional:
+                given = step.properties.get(name)
+                arguments[name] = _plain(given) if kind in (DECISION, DECISIONS) else given
+            elif kind.sampled and kind is not ANNOTATION:
+                given = sched.integers_of(_property(step, name))
+                arguments[name] = tuple(_next(integers, step) if n == sched.SAMPLED else n for n in given)
+            elif kind is ANNOTATION:
+                arguments[name] = step.properties[name]
+            elif kind is BUFFER:
+                arguments[name] = _buffer_place(step, name)
             else:
-                arguments[parameter] = _plain(step.properties, parameter, step)
-        return primitive_class(name)(**arguments).apply()
+                arguments[name] = _plain(_property(step, name))
+        return arguments
 
-    def _handle(self, handle: SSAValue, kind: object) -> Operation:
-        if kind == LOOP_OR_BLOCK:
+    def _apply_primitive(self, step: sched.StepOp) -> Sequence[Operation]:
+        name = step_name(step)
+        if name in ("compute_at", "reverse_compute_at"):
+            place = self._meaning(step.operands[1]) if len(step.operands) == 2 else None
+            if isinstance(place, Place):
+                return self._put(place, name, self.block(step.operands[0]))
+        return primitive_class(name)(**self._arguments(step)).apply()
+
+    def _op(self, handle: SSAValue, kind: Kind) -> Operation:
+        if len(kind.handles) > 1:
             return self.resolve(handle)
-        return self.block(handle) if kind is BlockOp else self.loop(handle)
+        return self.block(handle) if kind is BLOCK_HANDLE else self.loop(handle)
 
     def _put(self, place: Place, name: str, block: BlockOp) -> Sequence[Operation]:
         """compute_at of a sampled place that is no loop."""
@@ -188,19 +169,10 @@ class Replay:
         arguments: dict[str, object] = {"block": block}
         return primitive_class(inline)(**arguments).apply()
 
-    def _sampler(self, step: sched.SamplingOp) -> Sampler:
-        properties = step.properties
-        if isinstance(step, sched.SamplePerfectTileOp):
-            decision = tuple(sched.integers_of(step.decision)) if step.decision is not None else None
-            limit = step.max_innermost_factor.value.data
-            return SamplePerfectTile(self.loop(step.loop), step.n.value.data, limit, decision)
-        decision = None if "decision" not in properties else _integer(properties, "decision", step)
-        if isinstance(step, sched.SampleCategoricalOp):
-            probs = tuple(p.value.data for p in step.probs)
-            return SampleCategorical(tuple(sched.integers_of(step.candidates)), probs, decision)
-        if isinstance(step, sched.SampleComputeLocationOp):
-            return SampleComputeLocation(self.block(step.block), decision)
-        raise InternalError(f"no sampler for the step {step.name}")
+
+def step_name(step: sched.StepOp) -> str:
+    """The name of a step in the tables of declarations and primitives."""
+    return step.name.removeprefix("sched.")
 
 
 def decision_attribute(decision: Decision) -> Attribute:
@@ -223,42 +195,25 @@ def check_handles(step: sched.StepOp, given: int) -> None:
         raise CompileError.at(step, f"{step.name} gives {given} handles, {len(step.results)} are named")
 
 
-def _property(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> Attribute:
-    value = properties.get(name)
+def _property(step: sched.StepOp, name: str) -> Attribute:
+    value = step.properties.get(name)
     if value is None:
         raise CompileError.at(step, f"{step.name} needs the property '{name}'")
     return value
 
 
-def _integer(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> int:
-    value = _property(properties, name, step)
-    if not isinstance(value, IntegerAttr):
-        raise CompileError.at(step, f"{step.name}: '{name}' is an integer, got {value}")
-    return value.value.data
-
-
-def _index_map(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> AffineMapAttr:
-    value = _property(properties, name, step)
-    if not isinstance(value, AffineMapAttr):
-        raise CompileError.at(step, f"{step.name}: '{name}' is an affine map, got {value}")
-    return value
-
-
-def _buffer_place(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> BufferPlace:
-    match _property(properties, name, step):
+def _buffer_place(step: sched.StepOp, name: str) -> BufferPlace:
+    match _property(step, name):
         case ArrayAttr(data=(StringAttr(data=verb), IntegerAttr(value=IntAttr(data=index)))):
             return verb, index
         case value:
             raise CompileError.at(step, f"{step.name}: '{name}' is like [\"write\", 0], got {value}")
 
 
-def _plain(properties: Mapping[str, Attribute], name: str, step: sched.StepOp) -> object:
-    value = _property(properties, name, step)
-    if isinstance(value, IntegerAttr):
-        return value.value.data
-    if isinstance(value, StringAttr):
-        return value.data
-    raise CompileError.at(step, f"{step.name}: '{name}' is an integer or a string, got {value}")
+def _plain(value: Attribute | None) -> object:
+    """What a primitive or a sampler takes for a property."""
+    note = None if value is None else note_of(value)
+    return value if note is None else tuple(note) if isinstance(note, list) else note
 
 
 def _is_alive(op: Operation, module: ModuleOp) -> bool:

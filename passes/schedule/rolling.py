@@ -28,7 +28,6 @@ from weft.analysis.structure import (
     why_not_complete,
     why_not_reduction,
 )
-from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
@@ -150,8 +149,6 @@ class RollingBuffer(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "rolling_buffer"
-    STEP: ClassVar[type[sched.StepOp]] = sched.RollingBufferOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the block writes that many buffers",
         "the buffer is a temporary that the block alone writes, before it is read",

@@ -7,7 +7,7 @@ given it draws nothing, and refuses one that could not have been drawn.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -107,7 +107,6 @@ class SamplePerfectTile(Sampler):
     of the largest power of 2, up to 1024, that the extent is a multiple of (`tir.assume`).
     """
 
-    NAME: ClassVar[str] = "sample_perfect_tile"
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "a static extent is at least 1 and at most 2^40",
         "there are 1 to 64 factors, and the innermost may be 1",
@@ -167,7 +166,6 @@ class SampleCategorical(Sampler):
     2. a decision is the position of a candidate
     """
 
-    NAME: ClassVar[str] = "sample_categorical"
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "each candidate has a probability, and they add up to 1",
         "the decision is the position of a candidate",
@@ -202,7 +200,6 @@ class SampleComputeLocation(Sampler):
     1. a decision is one of the places that are legal here
     """
 
-    NAME: ClassVar[str] = "sample_compute_location"
     REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the decision is one of the legal places",)
 
     block: BlockOp
@@ -254,3 +251,11 @@ def _place_text(decision: int) -> str:
     if decision == Place.INLINE.value:
         return "-2 (inline)"
     return "-1 (stay)" if decision == Place.STAY.value else str(decision)
+
+
+SAMPLERS: Mapping[str, type[Sampler]] = {
+    "sample_perfect_tile": SamplePerfectTile,
+    "sample_categorical": SampleCategorical,
+    "sample_compute_location": SampleComputeLocation,
+}
+"""The sampler of each sampling step."""

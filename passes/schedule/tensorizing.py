@@ -24,7 +24,6 @@ from weft.analysis.structure import (
     why_named_twice,
     why_opaque,
 )
-from weft.dialects import sched
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
@@ -188,8 +187,6 @@ class Tensorize(MovingPrimitive):
     ```
     """
 
-    NAME: ClassVar[str] = "tensorize"
-    STEP: ClassVar[type[sched.StepOp]] = sched.TensorizeOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the body of the block is the description",
         "the buffers fit",

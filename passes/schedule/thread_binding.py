@@ -14,7 +14,6 @@ from weft.analysis.independence import dependent_blocks, dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of
 from weft.analysis.threads import VIRTUAL, kernel_around, loops_of_axis, nested_binding
-from weft.dialects import sched
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -81,8 +80,6 @@ class Bind(Primitive):
     ```
     """
 
-    NAME: ClassVar[str] = "bind"
-    STEP: ClassVar[type[sched.StepOp]] = sched.BindOp
     REQUIREMENTS: ClassVar[tuple[str, ...]] = (
         "the axis is a thread axis",
         "no loop inside is bound to the same thread axis as the loop",

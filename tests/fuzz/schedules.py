@@ -33,11 +33,12 @@ from weft.analysis.structure import (
     why_not_reduction,
 )
 from weft.dialects import sched
+from weft.dialects import sched_parameters as kinds_of
+from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule import registry
 from weft.passes.schedule.layouts_nests import own_nest
-from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.rolling_windows import Window, window_of
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
@@ -629,30 +630,30 @@ class Fuzzer:
         """A primitive that is not drawn in a way of its own: a random value for each of its parameters."""
         arguments: list[object] = []
         block = self.block()
-        kinds = [kind for _, kind in registry.parameters(name)]
+        kinds = [parameter.kind for parameter in PRIMITIVE_STEPS[name].parameters]
         for kind in kinds:
-            if kind is BlockOp:
+            if kind is kinds_of.BLOCK_HANDLE:
                 value: object = self.block() if block in arguments else block
-            elif kind in (ForOp, registry.LOOP_OR_BLOCK):
-                own = BlockOp in kinds and block is not None and not self.chance(WILD)
+            elif kind in (kinds_of.LOOP_HANDLE, kinds_of.LOOP_ELSEWHERE, kinds_of.LOOP_OR_BLOCK):
+                own = kinds_of.BLOCK_HANDLE in kinds and block is not None and not self.chance(WILD)
                 loops = self.loops_of(block) if own and block is not None else self.some_loops()
                 value = self.choose(loops) if loops else None
-            elif kind == registry.LOOPS:
+            elif kind in (kinds_of.LOOP_HANDLES, kinds_of.LOOPS_OF_BLOCKS):
                 value = self.nest() or None
-            elif kind is int:
+            elif kind.option is int:
                 value = self.choose((0, 0, 0, 1, 2))
-            elif kind == registry.INTS:
+            elif kind.option == tuple[int, ...]:
                 value = [self.number(1, 4) for _ in range(self.number(1, 3))]
-            elif kind == BufferPlace:
+            elif kind is kinds_of.BUFFER:
                 value = (self.choose(("read", "write")), self.number(0, 1))
-            elif kind is str:
+            elif kind is kinds_of.STRING:
                 value = self.scope()
-            elif kind is AffineMapAttr:
+            elif kind.attribute is AffineMapAttr:
                 extents = [] if block is None else self.block_op(block).extents
                 value = random_index_map(
                     self.random, [e if isinstance(e, int) else None for e in extents], self.chance(WILD)
                 )
-            elif kind == registry.OPTIONAL:
+            elif kind.optional:
                 break
             else:
                 value = 1

@@ -16,7 +16,6 @@ from weft.analysis.structure import child_blocks, find_block, functions
 from weft.autoschedule.order import rules_for
 from weft.autoschedule.rules import op_of
 from weft.autoschedule.scheduling import apply_default_schedule, default_schedule, scheduled_by
-from weft.dialects import sched
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
@@ -138,7 +137,7 @@ def test_what_a_user_scheduled_is_left_alone(steps: Callable[[weft.Schedule], ob
 @pytest.mark.parametrize("kind", ["cuda", "opencl", "metal"])
 def test_kernels_are_bound_to_threads(kind: str) -> None:
     (trace,) = default_schedule(add_relu(), Target.parse(kind))
-    axes = [step.thread_axis.data for step in steps_of(trace) if isinstance(step, sched.BindOp)]
+    axes = [step.properties["thread_axis"].data for step in steps_of(trace) if step.name == "sched.bind"]
     assert axes == ["blockIdx.x", "threadIdx.x"]
 
 

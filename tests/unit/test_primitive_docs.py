@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from primitive_docs import primitives_markdown
+from schedule_stub import stub
 
 from weft.dialects import sched
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
@@ -18,10 +19,15 @@ def test_the_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "primitives.md").read_text() == primitives_markdown(), COMMAND
 
 
+def test_the_types_of_the_methods_are_up_to_date() -> None:
+    text = (ROOT / "schedule" / "steps.pyi").read_text()
+    assert text == stub(), "run: python docs/generators/schedule_stub.py > schedule/steps.pyi"
+
+
 def test_every_step_is_in_the_table() -> None:
     page = primitives_markdown()
-    for step in sched.STEPS:
-        assert f"| `sch.{step.name.removeprefix('sched.')}(" in page
+    for name in sched.STEPS:
+        assert f"| `sch.{name}(" in page
 
 
 def test_docstrings_number_every_requirement() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +12,6 @@ from schedule_programs import PROGRAMS
 import weft
 from weft import CompileError, Schedule
 from weft.dialects import sched
-from weft.passes.schedule.registry import PRIMITIVES, parameters
 from weft.schedule.trace_python import run_python, trace_as_python
 from weft.schedule.traces import simplify_trace
 
@@ -175,12 +173,6 @@ def test_other_python_is_not_run(text: str, message: str):
     sch = Schedule(weft.parse(PROGRAMS["chain"].text))
     with pytest.raises(CompileError, match=message):
         run_python(sch, text)
-
-
-def test_every_primitive_has_a_method_with_its_parameters():
-    for name in PRIMITIVES:
-        method = inspect.signature(getattr(Schedule, name))
-        assert len(method.parameters) - 1 == len(parameters(name)), name
 
 
 def test_regions_and_indices() -> None:

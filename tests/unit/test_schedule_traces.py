@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from refusal import PRODUCER_CONSUMER
 from schedule_programs import PROGRAMS
@@ -11,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import CompileError, Schedule
 from weft.dialects import sched
+from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
 from weft.passes.schedule.primitive_passes import pass_name, primitive_pass
@@ -253,9 +256,9 @@ def test_apply_schedule_runs_all_or_the_named_one():
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_four_faces_of_a_primitive(name: str):
     """Step, pass and method are called as the primitive; the pass says what it is."""
-    primitive = primitive_class(name)
-    assert (primitive.NAME, primitive.STEP.name) == (name, f"sched.{name}")
-    assert primitive.STEP in sched.STEPS
+    primitive, step = primitive_class(name), PRIMITIVE_STEPS[name]
+    assert (primitive.NAME, primitive.__name__, sched.STEPS[name].name) == (name, step.class_name, f"sched.{name}")
+    assert [field.name for field in fields(primitive)] == [parameter.name for parameter in step.parameters]
     assert callable(getattr(Schedule, name))
     made = primitive_pass(name)
     assert made.name == pass_name(name) == f"tir-{name.replace('_', '-')}"

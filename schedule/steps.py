@@ -1,0 +1,178 @@
+"""The methods of `Schedule` that are steps, made from the declarations of the steps.
+
+Type checkers read `steps.pyi`, which a test compares with `docs/generators/schedule_stub.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, TypeAlias, cast
+
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType
+from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineMap
+
+from weft.analysis.structure import buffers_read, buffers_written
+from weft.dialects import sched
+from weft.dialects.sched_parameters import (
+    BLOCK_MAP,
+    BLOCKS,
+    BUFFER,
+    BUFFER_MAP,
+    FACTORS,
+    FLOATS,
+    LOOP_HANDLES,
+    LOOPS_OF_BLOCKS,
+    PADDING,
+    READ_BUFFER,
+    READ_OR_WRITTEN_BUFFER,
+    REGION,
+    REQUIRED,
+    TILE_FACTORS,
+    WRITTEN_BUFFER,
+    Kind,
+    Step,
+)
+from weft.dialects.sched_steps import DECLARATIONS, QUERY_STEPS
+from weft.passes.schedule.annotations import Note, attribute_of
+from weft.passes.schedule.layouts_functions import index_map_of, ranges_of, value_of
+from weft.passes.schedule.primitive import BufferPlace, buffer_place
+from weft.schedule.neutral_options import ANY, accepts, step_methods
+from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder
+from weft.support.errors import CompileError
+
+__all__ = ["BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Note", "Steps", "signature_of"]
+
+IndexMap: TypeAlias = Callable[..., object] | AffineMap
+"""`lambda n, c: (n, c // 4, c % 4)`: from old indices to new ones, with `+`, `-`, and `*`, `//`, `%` by constants."""
+BufferOf: TypeAlias = Sequence[str | int] | str
+"""A buffer of a block: `("read", 0)`, `("write", 0)`, or its name."""
+
+
+_HANDLES: Mapping[Attribute, type[BlockHandle | LoopHandle | IntHandle]] = {
+    sched.BLOCK: BlockHandle,
+    sched.LOOP: LoopHandle,
+    sched.INT: IntHandle,
+}
+
+
+class Steps(Recorder):
+    """The methods of `Schedule` that are steps."""
+
+    def _call(self, step: Step, given: Mapping[str, object]) -> object:
+        """Run a step with the arguments of its method."""
+        known = {parameter.name: given[parameter.argument] for parameter in step.parameters}
+        operands: list[Handle] = []
+        properties: dict[str, Attribute] = {}
+        for parameter in step.parameters:
+            kind, value = parameter.kind, known[parameter.name]
+            if kind.handles:
+                operands.extend(self._block(part) if isinstance(part, str) else part for part in _handles(value))
+                continue
+            if kind.sampled:
+                operands.extend(part for part in _handles(value) if isinstance(part, IntHandle))
+            absent = kind.optional and (value == parameter.default or (kind is BLOCKS and not value))
+            if isinstance(value, IntHandle) or absent:
+                continue
+            block = next((operand for operand in operands if isinstance(operand, BlockHandle)), None)
+            known[parameter.name] = value = self._value(kind, value, block, known)
+            properties[parameter.name] = AffineMapAttr(value) if isinstance(value, AffineMap) else attribute_of(value)
+        results = self._run(sched.STEPS[step.name], operands, properties).results
+        if isinstance(step.gives, tuple):
+            return [_HANDLES[step.gives[0]](result) for result in results]
+        return None if step.gives is None else _HANDLES[step.gives](results[0])
+
+    def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
+        """What the step holds for an argument, which its annotation fits; `known` are the values of those before, and
+        the other arguments."""
+        if kind is FACTORS or kind is TILE_FACTORS:
+            return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
+        if kind is FLOATS:
+            return [float(part) for part in value]
+        if kind is BLOCKS:
+            return [name if isinstance(name, str) else self._replay.block(name.value).label for name in value]
+        if kind is PADDING:
+            given = isinstance(value, int | float | AffineMap)
+            found = value if given else value_of(value, len(known["index_map"].results))
+            return int(found) if isinstance(found, bool) else found
+        if block is None:
+            return value
+        if kind is READ_BUFFER or kind is WRITTEN_BUFFER or kind is READ_OR_WRITTEN_BUFFER:
+            reading = known["buffer_type"] == "read" if kind is READ_OR_WRITTEN_BUFFER else kind is READ_BUFFER
+            return self._buffer_index(block, value, reading=reading)
+        if kind is BUFFER:
+            return self._buffer_place(block, value)
+        if kind is BUFFER_MAP:
+            return index_map_of(value, self._rank(block, known["buffer"]))
+        if kind is BLOCK_MAP:
+            return index_map_of(value, len(self._replay.block(block.value).iter_vars))
+        if kind is REGION:
+            iterators = len(self._replay.block(block.value).iter_vars)
+            return ranges_of(value, iterators, self._rank(block, (known["buffer_type"], known["index"])))
+        return value
+
+    def _buffer_place(self, handle: BlockHandle, buffer: BufferOf) -> BufferPlace:
+        if isinstance(buffer, str):
+            return buffer_place(self._replay.block(handle.value), buffer)
+        match tuple(buffer):
+            case ("read" | "write" as verb, int(index)):
+                return verb, index
+            case other:
+                raise CompileError(f"a buffer is given as ('read', 0), ('write', 0) or by its name, got {other!r}")
+
+    def _rank(self, handle: BlockHandle, place: BufferPlace) -> int | None:
+        """The number of dimensions of a buffer; None when there is no such buffer, which the primitive refuses."""
+        block = self._replay.block(handle.value)
+        found = buffers_read(block) if place[0] == "read" else buffers_written(block)
+        type_ = found[place[1]].type if 0 <= place[1] < len(found) else None
+        return type_.get_num_dims() if isinstance(type_, MemRefType) else None
+
+
+def _handles(value: object) -> Sequence[Any]:
+    """The handles and names that an argument holds."""
+    return cast("Sequence[Any]", value) if isinstance(value, tuple | list) else [value]
+
+
+def signature_of(step: Step) -> Signature:
+    """The signature of the method of a step."""
+    parameters, position = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)], Parameter.POSITIONAL_OR_KEYWORD
+    for declared in step.parameters:
+        variadic = declared.kind is LOOP_HANDLES or declared.kind is LOOPS_OF_BLOCKS
+        if declared.keyword_only:
+            position = Parameter.KEYWORD_ONLY
+        kind = Parameter.VAR_POSITIONAL if variadic else position
+        if variadic:
+            position = Parameter.KEYWORD_ONLY
+        default = Parameter.empty if declared.default is REQUIRED else declared.default
+        parameters.append(Parameter(declared.argument, kind, default=default, annotation=declared.kind.argument))
+    if isinstance(step.gives, tuple):
+        result = f"list[{_HANDLES[step.gives[0]].__name__}]"
+    else:
+        result = "None" if step.gives is None else _HANDLES[step.gives].__name__
+    return Signature(parameters, return_annotation=result)
+
+
+def _method(step: Step) -> Callable[..., object]:
+    signature = signature_of(step)
+
+    def method(self: Steps, *args: object, **keywords: object) -> object:
+        bound = signature.bind(self, *args, **keywords)
+        bound.apply_defaults()
+        return self._call(step, bound.arguments)  # pyright: ignore[reportPrivateUsage]
+
+    summary, separator, details = step.doc.partition("\n\n")
+    see = "" if step.name in QUERY_STEPS else f" See `{step.class_name}`."
+    method.__name__, method.__qualname__ = step.name, f"Schedule.{step.name}"
+    method.__doc__ = f"{summary}{see}{separator}{details}"
+    method.__annotations__ = {
+        **{name: parameter.annotation for name, parameter in signature.parameters.items() if name != "self"},
+        "return": signature.return_annotation,
+    }
+    method.__signature__ = signature
+    return accepts(**dict.fromkeys(step.ignores, ANY))(method) if step.ignores else method
+
+
+for _step in DECLARATIONS.values():
+    setattr(Steps, _step.name, _method(_step))
+step_methods(Steps)
