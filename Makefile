@@ -1,6 +1,6 @@
-# `make run` shows what weft does, `make test` runs every check, `make test-all` the second tier too: tests as other hosts
-# would see them, and code for other architectures under qemu. All set up .venv first, once per pyproject.toml: `make run`
-# with what weft needs, the others with the tools of developers too.
+# `make run` shows what weft does, `make test` runs the first tier of tests, `make test-all` everything: also the tests
+# marked `slow`, planted bugs, and tests as other hosts would see them. All set up .venv first, once per pyproject.toml:
+# `make run` with what weft needs, the others with the tools of developers too.
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,14 +9,14 @@ CORE := $(VENV)/.installed-core
 STAMP := $(VENV)/.installed
 
 .NOTPARALLEL:
-.PHONY: run test test-all host-cpus emulated setup types lint ruff imports typecheck lit pytest wheel bench
+.PHONY: run test test-all setup types lint ruff imports typecheck lit pytest pytest-all planted-bugs host-cpus wheel bench
 
 run: $(CORE)
 	$(BIN)/python examples/run_mm_relu.py
 
 test: lint lit pytest
 
-test-all: test host-cpus emulated
+test-all: lint lit pytest-all planted-bugs host-cpus
 
 setup: $(STAMP)
 
@@ -54,6 +54,12 @@ lit: setup
 pytest: setup
 	$(BIN)/python -m pytest -n auto
 
+pytest-all: setup
+	$(BIN)/python -m pytest -n auto -m ''
+
+planted-bugs: setup types
+	$(BIN)/python tests/planted_bugs.py
+
 # Tests that depend on the host's CPU: they choose for it, or compile for it. Code runs where this machine can run it.
 CPU_TESTS := $(addprefix tests/numeric/test_,default_contractions.py default_convolutions.py default_schedules.py \
     dot_products.py elementary_expressions.py elementary_functions.py exported_programs.py lane_reductions.py \
@@ -65,11 +71,8 @@ HOST_CPUS := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2 haswell znver4)
 host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))
 
 host-cpu-%: setup
-	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto $(CPU_TESTS)
+	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto -m '' $(CPU_TESTS)
 	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/schedule tests/filecheck/tir
-
-emulated: setup
-	$(BIN)/python -m pytest -n auto -m emulated
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

@@ -7,6 +7,7 @@ import shutil
 import checking
 import pytest
 from cases import case_of
+from tiers import first_tier
 from xdsl.context import Context
 
 import weft
@@ -19,9 +20,8 @@ FLAGS = ("-std=c99", "-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-ffp-contra
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc, gcc, clang) is on the PATH")
-@pytest.mark.parametrize("seed", range(1000, 1000 + CASES))
+@pytest.mark.parametrize("seed", first_tier(range(1000, 1000 + CASES), 1000, 1001, 1002, 1003))
 def test_random_program_in_c(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(c_library, "FLAGS", FLAGS)
     program, fuzzer = case_of(seed)

@@ -6,6 +6,7 @@ import pytest
 from cases import family_of, make_program
 from checking import _interpret as problem_of  # pyright: ignore[reportPrivateUsage]
 from checking import check
+from tiers import first_tier
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
@@ -14,7 +15,8 @@ from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.support.errors import CompileError
 from weft.support.target import Target
 
-CASES = 60
+CASES = [12, 60]
+"""Of the first tier of tests and of the second."""
 LANES = ("llvm -num-threads=2", "llvm -num-threads=2 -vector-bytes=16", "llvm -num-threads=1")
 
 
@@ -31,22 +33,22 @@ def finding(seed: int) -> tuple[bool, str]:
     return True, "" if failure is None else f"seed {seed}: {failure}\n{program.module}\n{trace}"
 
 
-@pytest.mark.slow
-def test_random_programs_by_default() -> None:
+@pytest.mark.parametrize("cases", first_tier(CASES, CASES[0]))
+def test_random_programs_by_default(cases: int) -> None:
     scheduled = 0
-    for seed in range(CASES):
+    for seed in range(cases):
         found, problem = finding(seed)
         scheduled += found
         if problem:
             pytest.fail(problem)
-    assert scheduled > CASES // 2
+    assert scheduled > cases // 2
 
 
-@pytest.mark.slow
-def test_random_programs_as_kernels_by_default() -> None:
+@pytest.mark.parametrize("cases", first_tier(CASES, CASES[0]))
+def test_random_programs_as_kernels_by_default(cases: int) -> None:
     """Lowering names the loops of those that have no schedule; others compute the same in every order of threads."""
     lowered = 0
-    for seed in range(CASES // 2):
+    for seed in range(cases // 2):
         program = make_program(family_of(seed), seed)
         module, target = program.module.clone(), ("cuda", "opencl")[seed % 2]
         apply_default_schedule(module, Target.parse(target))
@@ -59,4 +61,4 @@ def test_random_programs_as_kernels_by_default() -> None:
         for order in ("forward", "reversed", "interleaved"):
             problem = problem_of(program, module, order, seed)
             assert problem is None, f"seed {seed}, {order}: {problem}"
-    assert lowered > CASES // 4
+    assert lowered > cases // 4

@@ -8,6 +8,7 @@ import random
 import pytest
 from cases import case_of
 from checking import _interpret as problem_of  # pyright: ignore[reportPrivateUsage]
+from tiers import first_tier
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -41,7 +42,7 @@ def bind_at_random(module: ModuleOp, rng: random.Random) -> None:
                 break
 
 
-@pytest.mark.parametrize("first", SEEDS[::8])
+@pytest.mark.parametrize("first", first_tier(SEEDS[::8], 0, 8))
 def test_kernels_of_random_programs(first: int) -> None:
     lowered = 0
     for seed in range(first, first + 8):

@@ -1,4 +1,5 @@
-"""Random schedules keep the meaning of programs: 300 cases here, more with `run_fuzz.py`. And the fuzzer can fail."""
+"""Random schedules keep the meaning of programs: 40 cases in the first tier of tests, 300 in the second, more with
+`run_fuzz.py`. And the fuzzer can fail."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from programs import FAMILIES, Draw
 from random_programs import TYPES, Generator, program_of
 from schedules import GENERIC, PRIMITIVES, Fuzzer, RecordingSchedule, Statistics
 from shrinking import crashes, report, rerun, shrunk, smaller_programs
+from tiers import first_tier
 
 import weft
 from weft.dialects import sched
@@ -28,23 +30,24 @@ from weft.passes.schedule.reduction import DecomposeReduction
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 
 CASES = 300
+FIRST_CASES = 40
 LEAST_SHARE = 0.03
 LEAST_ACCEPTED = 3
 
 
 @cache
-def campaign() -> Totals:
+def campaign(cases: int) -> Totals:
     """The cases of the test run, on two processes."""
-    return Campaign(range(CASES), jobs=2, tell=lambda _: None).run()
+    return Campaign(range(cases), jobs=2, tell=lambda _: None).run()
 
 
-@pytest.mark.slow
-def test_random_schedules_keep_the_meaning() -> None:
-    totals = campaign()
+@pytest.mark.parametrize("cases", first_tier([FIRST_CASES, CASES], FIRST_CASES))
+def test_random_schedules_keep_the_meaning(cases: int) -> None:
+    totals = campaign(cases)
     if totals.findings:
         pytest.fail(totals.findings[0][2])
-    assert totals.cases == CASES
-    assert totals.statistics.accepted.total() > 5 * CASES
+    assert totals.cases == cases
+    assert totals.statistics.accepted.total() > 5 * cases
     assert set(totals.families) == {"random", "memory", *FAMILIES}
 
 
@@ -53,7 +56,7 @@ def test_every_primitive_is_drawn_and_accepted() -> None:
     """In the cases of the test run or, where programs that it fits are rare, in some more schedules."""
     wanted = [primitive for primitive in PRIMITIVES if primitive not in (*ELSEWHERE, *GENERIC)]
     total = Statistics()
-    total.add(campaign().statistics)
+    total.add(campaign(CASES).statistics)
     for primitive in GENERIC:
         assert total.refused[primitive] + total.accepted[primitive] > 0, primitive
     for seed in range(CASES, 3 * CASES):
@@ -242,6 +245,7 @@ def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatc
         rerun(text)
 
 
+@pytest.mark.slow
 def test_random_programs_shrink_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted bug of one primitive leaves one block with one operation at most."""
 
@@ -259,7 +263,8 @@ def test_random_programs_shrink_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rerun(report(case, seed)) is not None
 
 
-def test_smaller_programs_are_programs() -> None:
+@pytest.mark.parametrize("most", first_tier([5, 1000], 5))
+def test_smaller_programs_are_programs(most: int) -> None:
     """Each that can be run at all (half of a buffer may be missing now) means what its plain loops say."""
     text = next(t for seed in range(40) if len((t := Generator(Draw(seed), "int32").program()).stages()) == 4)
     run = 0
@@ -271,6 +276,8 @@ def test_smaller_programs_are_programs() -> None:
         sch = weft.Schedule(program.module)
         assert checking.check(program, sch.mod, sch.trace, 0) is None
         run += 1
+        if run == most:
+            break
     assert run > 4
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import first_tier
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
 from weft.support.errors import CompileError
@@ -30,9 +31,10 @@ def source(name: str, architecture: str) -> str:
     return CASES[name].build(f"cuda -arch={architecture}", SMALLER.get(name)).get_source("cuda")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
-@pytest.mark.parametrize("name", LADDER.names("NVRTC", "sm_75, sm_80, sm_90"))
+@pytest.mark.parametrize("architecture", first_tier(["sm_75", "sm_80", "sm_90"], "sm_80"))
+@pytest.mark.parametrize(
+    "name", first_tier(LADDER.names("NVRTC", "sm_75, sm_80, sm_90"), "softmax", "matmul_warps", "attention")
+)
 def test_everything_stays_in_registers(name: str, architecture: str) -> None:
     for kernel, used in resource_usage(source(name, architecture), architecture).items():
         assert (used.spill_bytes, used.stack_bytes) == (0, 0), f"{kernel}: {used}"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from block_refusals import DIAGONALS
 from cuda_on_cpu import ORDERS, cuda_on_cpu, errors, needs_compiler
+from tiers import first_tier
 
 import weft
 from weft import te
@@ -27,8 +28,9 @@ BARRIER = "__syncthreads();"
 
 
 @needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "odd"))
+@pytest.mark.parametrize(
+    "name", first_tier(LADDER.names("CUDA on a CPU", "odd"), "vector_add", "softmax", "matmul_stages", "dot")
+)
 def test_program(name: str) -> None:
     for error in errors(CASES[name], CASES[name].fitting(*ODD)):
         assert error <= CASES[name].tolerance  # NaN is no less
@@ -46,8 +48,7 @@ PLANTED = {
 
 
 @needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "barriers"))
+@pytest.mark.parametrize("name", first_tier(LADDER.names("CUDA on a CPU", "barriers"), "transpose", "row_sum"))
 def test_each_missing_barrier_is_found(name: str) -> None:
     case = CASES[name]
     sizes = case.fitting(*PLANTED[name])

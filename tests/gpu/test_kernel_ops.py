@@ -2,6 +2,7 @@
 and OpenCL C on PoCL."""
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from cuda_on_cpu import compiled, launch, needs_compiler
 from kernel_ops import kernel_source
 from numpy.typing import NDArray
-from recorded_ops import RecordedOp, recorded_ops
+from recorded_ops import RecordedOp, has_some_types, recorded_ops
+from tiers import second_tier
 
 from weft.support.target import Target
 
@@ -18,9 +20,9 @@ PRECISION = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-19, "f64": 2.0**-49}
 
 
 @cache
-def records() -> list[RecordedOp]:
+def records(wanted: Callable[[dict[str, Any]], bool] | None = None) -> list[RecordedOp]:
     """The scalar ops: a lane of a vector is the same text. Whether a product and a sum are fused is up to compilers."""
-    return [r for r in recorded_ops() if "are_fused" not in r.name and "lanes=8" not in r.name]
+    return [r for r in recorded_ops(wanted) if "are_fused" not in r.name and "lanes=8" not in r.name]
 
 
 def agree(record: RecordedOp, actual: NDArray[Any]) -> bool:
@@ -41,25 +43,25 @@ def agree(record: RecordedOp, actual: NDArray[Any]) -> bool:
 
 
 @needs_compiler
-@pytest.mark.slow
-def test_cuda_on_the_cpu() -> None:
-    source = kernel_source(records(), Target("cuda"))
+@pytest.mark.parametrize("wanted", [has_some_types, second_tier(None)])
+def test_cuda_on_the_cpu(wanted: Callable[[dict[str, Any]], bool] | None) -> None:
+    source = kernel_source(records(wanted), Target("cuda"))
     library = compiled(source.text, [kernel.symbol for kernel in source.kernels], "-O0")
-    for kernel, record in zip(source.kernels, records(), strict=True):
+    for kernel, record in zip(source.kernels, records(wanted), strict=True):
         arrays = [*(np.ascontiguousarray(array) for array in record.arrays), np.zeros_like(record.result)]
         arguments = [*(ctypes.c_void_p(array.ctypes.data) for array in arrays), ctypes.c_longlong(len(arrays[-1]))]
         launch(library, kernel.symbol, (1, 1, 1), (1, 1, 1), 0, arguments)
         assert agree(record, arrays[-1]), f"{record.name}\n{record.text}"
 
 
-@pytest.mark.slow
-def test_opencl_on_pocl() -> None:
+@pytest.mark.parametrize(("wanted", "step"), [(has_some_types, 20), second_tier(None, 9)])
+def test_opencl_on_pocl(wanted: Callable[[dict[str, Any]], bool] | None, step: int) -> None:
     """Some of the ops: PoCL takes a tenth of a second for each kernel."""
     cl = pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
     platforms = [platform for platform in cl.get_platforms() if "Portable Computing Language" in platform.name]
     if not platforms:
         pytest.skip("PoCL is not installed: pip install 'weft[opencl]'")
-    some = records()[::9]
+    some = records(wanted)[::step]
     source = kernel_source(some, Target("opencl"))
     context = cl.Context(platforms[0].get_devices())
     queue = cl.CommandQueue(context)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, errors, needs_compiler
+from tiers import first_tier
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
 from weft.runtime.devices import Kernel, KernelSpec
@@ -32,8 +33,9 @@ needs_nvrtc = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 
 @needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("name", LADDER.names("CUDA on a CPU", "tensor cores"))
+@pytest.mark.parametrize(
+    "name", first_tier(LADDER.names("CUDA on a CPU", "tensor cores"), "matmul_wmma", "matmul_mma_stages")
+)
 def test_odd_sizes(name: str) -> None:
     for error in errors(CASES[name], CASES[name].fitting(70, 33, 17)):
         assert error <= CASES[name].tolerance  # NaN is no less
@@ -134,8 +136,7 @@ def test_which_arguments_are_tiles() -> None:
 
 
 @needs_nvrtc
-@pytest.mark.slow
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("architecture", first_tier(["sm_75", "sm_80", "sm_90"], "sm_80"))
 @pytest.mark.parametrize("name", LADDER.names("NVRTC", "tensor cores"))
 def test_everything_stays_in_registers(name: str, architecture: str) -> None:
     case = CASES[name]

@@ -15,6 +15,7 @@ from cuda_on_cpu import ORDERS as FIBER_ORDERS
 from cuda_on_cpu import cuda_on_cpu, needs_compiler
 from numpy.typing import NDArray
 from plain_stores import with_plain_stores
+from tiers import first_tier
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -144,9 +145,8 @@ def test_special_numbers(dtype: str, reduction: str) -> None:
 
 
 @needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("reduction", NUMPY)
-@pytest.mark.parametrize("dtype", ["int64", "float32", "float64"])
+@pytest.mark.parametrize("reduction", first_tier(NUMPY, "max"))
+@pytest.mark.parametrize("dtype", first_tier(["int64", "float32", "float64"], "float32"))
 def test_cuda_on_the_cpu(dtype: str, reduction: str) -> None:
     for order in FIBER_ORDERS:
         with cuda_on_cpu(order):
@@ -159,9 +159,8 @@ def test_cuda_on_the_cpu(dtype: str, reduction: str) -> None:
                 check_special(s, reduction, dtype)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reduction", NUMPY)
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("reduction", first_tier(NUMPY, "sum"))
+@pytest.mark.parametrize("dtype", first_tier(["int32", "float32"], "float32"))
 def test_opencl(dtype: str, reduction: str) -> None:
     pytest.importorskip("pyopencl", reason="OpenCL is not installed: pip install 'weft[opencl]'")
     function = weft.build(columns(dtype, reduction).mod, target="opencl -opt-level=0")["main"]

@@ -3,13 +3,15 @@
 All cases are one C file: what would be undefined in C, or out of bounds, fails here too.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from c_programs import Call, merged, needs_compiler, run_module
 from numpy.typing import NDArray
-from recorded_ops import RecordedOp, recorded_ops
+from recorded_ops import RecordedOp, has_some_types, recorded_ops
+from tiers import second_tier
 from xdsl.context import Context
 from xdsl.universe import Universe
 
@@ -36,14 +38,14 @@ def agree(record: RecordedOp, actual: NDArray[Any]) -> bool:
 
 
 @needs_compiler
-@pytest.mark.slow
-def test_every_op() -> None:
+@pytest.mark.parametrize(("wanted", "least"), [(has_some_types, 200), second_tier(None, 1500)])
+def test_every_op(wanted: Callable[[dict[str, Any]], bool] | None, least: int) -> None:
     context = Context()
     for name, factory in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, factory)
     # C99 leaves multiplications and additions apart.
-    records = [record for record in recorded_ops() if "are_fused" not in record.name]
-    assert len(records) > 1500
+    records = [record for record in recorded_ops(wanted) if "are_fused" not in record.name]
+    assert len(records) > least
     module = merged([parse_text(context, record.text, "op.mlir") for record in records])
     calls: list[Call] = []
     for number, record in enumerate(records):

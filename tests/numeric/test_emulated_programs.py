@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
-pytestmark = [pytest.mark.emulated, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from random_tir import SIZE, SYMBOL_VALUES, RandomProgram, function_of_text
+from tiers import first_tier
 from tir_enumeration import Run, blocks_in, run
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -27,11 +28,16 @@ CHUNKS = range(5)
 PER_CHUNK = 40
 
 
-def programs(chunk: int, *, out_of_bounds: bool = False) -> Iterator[tuple[int, FuncOp, list[Run]]]:
+@cache
+def programs(chunk: int, *, out_of_bounds: bool = False) -> list[tuple[int, FuncOp, list[Run]]]:
+    """Programs with their runs for each value of the symbol; enumerated once for all tests."""
+    found: list[tuple[int, FuncOp, list[Run]]] = []
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         program = RandomProgram(seed, symbolic=seed % 5 == 1, triangular=seed % 5 == 2, out_of_bounds=out_of_bounds)
         function = function_of_text(program.text)
-        yield seed, function, [run(function, {"n": n}) for n in (SYMBOL_VALUES if program.symbolic else (0,))]
+        runs = [run(function, {"n": n}) for n in (SYMBOL_VALUES if program.symbolic else (0,))]
+        found.append((seed, function, runs))
+    return found
 
 
 def symbol_at(function: FuncOp, point: Point) -> dict[str, int] | None:
@@ -44,7 +50,7 @@ def instances(result: Run, block: BlockOp) -> list[tuple[int, ...]]:
     return [values for values, _ in result.of(block)]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1))
 def test_missed_instances(chunk: int):
     found: Counter[bool] = Counter()
     for seed, function, runs in programs(chunk):
@@ -61,7 +67,7 @@ def test_missed_instances(chunk: int):
     assert found[True] and found[False]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1))
 def test_missed_steps_of_what_is_started(chunk: int):
     found: Counter[bool] = Counter()
     for seed, function, runs in programs(chunk):
@@ -84,7 +90,7 @@ def test_missed_steps_of_what_is_started(chunk: int):
     assert found[True] and found[False]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1))
 def test_repeated_instances(chunk: int):
     found: Counter[bool] = Counter()
     for seed, function, runs in programs(chunk):
@@ -136,7 +142,7 @@ func.func @f(%A: memref<64xi64>) {{
                 assert sorted(instances(run(function), block)) == [(v,) for v in range(extent)]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1))
 def test_accesses_out_of_bounds(chunk: int):
     found: Counter[bool] = Counter()
     for seed, function, runs in programs(chunk, out_of_bounds=True):
@@ -161,7 +167,7 @@ def test_accesses_out_of_bounds(chunk: int):
     assert found[True] and found[False]
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1))
 def test_reads_of_what_nothing_writes(chunk: int):
     """Loops of symbolic extent count as run once at least, so only programs without are compared."""
     found: Counter[bool] = Counter()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 
 import pytest
 from random_tir import SYMBOL_VALUES, RandomProgram, function_of_text
+from tiers import first_tier
 from tir_enumeration import Event, Run, below, conflicting, crosses, loops_in, never_crosses, run
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -24,14 +25,17 @@ CHUNKS = range(10)
 PER_CHUNK = 15
 
 
-def programs(chunk: int, *, perfect: bool = False) -> Iterator[tuple[RandomProgram, FuncOp, list[Run]]]:
-    """Programs with their runs for each value of the symbol."""
+@cache
+def programs(chunk: int, *, perfect: bool = False) -> list[tuple[RandomProgram, FuncOp, list[Run]]]:
+    """Programs with their runs for each value of the symbol; enumerated once for all tests."""
+    found: list[tuple[RandomProgram, FuncOp, list[Run]]] = []
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         program = RandomProgram(seed, symbolic=seed % 5 == 1, triangular=seed % 5 == 2, perfect=perfect)
         function = function_of_text(program.text)
         runs = [run(function, {"n": n}) for n in (SYMBOL_VALUES if program.symbolic else (0,))]
         if all(starts_first(r) for r in runs):
-            yield program, function, runs
+            found.append((program, function, runs))
+    return found
 
 
 def starts_first(result: Run) -> bool:
@@ -74,7 +78,7 @@ def both_sides(function: FuncOp, conflict: Conflict) -> tuple[Event, Event]:
     return first, second
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1, 2, 3))
 def test_iterations_that_depend_on_each_other(chunk: int):
     for program, function, runs in programs(chunk):
         for loop in loops_in(function):
@@ -102,7 +106,7 @@ def test_iterations_that_depend_on_each_other(chunk: int):
             }
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1, 2, 3))
 def test_loops_that_an_element_determines(chunk: int):
     told = 0
     for program, function, runs in programs(chunk):
@@ -160,7 +164,7 @@ def test_digits_of_subscripts(subscripts: str, extents: str, determined: list[st
     assert digits_of(subscripts, extents) == determined
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1, 2, 3))
 def test_private_temporaries(chunk: int):
     for program, function, runs in programs(chunk):
         for loop, access in itertools.product(loops_in(function), {a.buffer: a for a in accesses(function)}.values()):
@@ -209,7 +213,7 @@ def is_rectangular(chain: list[ForOp]) -> bool:
     )
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1, 2, 3))
 def test_reordered_loops(chunk: int):
     verdicts: Counter[bool] = Counter()
     for program, function, runs in programs(chunk, perfect=chunk % 2 == 0):
@@ -248,7 +252,7 @@ def tiled_order(events: list[Event], chain: list[ForOp], sizes: tuple[int, ...])
     return sorted(events, key=key)  # stable: what stands inside keeps its order
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@pytest.mark.parametrize("chunk", first_tier(CHUNKS, 0, 1, 2, 3))
 def test_tiled_loops(chunk: int):
     for program, function, runs in programs(chunk, perfect=True):
         for chain in chains(function):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import first_tier, second_tier
 
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -77,7 +78,7 @@ def test_a_step_is_shown_as_schedule_and_loops(capsys: pytest.CaptureFixture[str
     assert "T.vectorized(" in out
 
 
-@pytest.mark.parametrize("size", [2, 33, 64])
+@pytest.mark.parametrize("size", first_tier([2, 33, 64], 33))
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 def test_every_step_multiplies_matrices(step: Step, size: int) -> None:
     generator = np.random.default_rng(size)
@@ -120,6 +121,7 @@ def test_operators_as_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "| softmax 8x8 | 2 | default |" in file.read_text()
 
 
+@pytest.mark.slow
 def test_every_row_computes_what_it_should(in_this_process: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["bench", "ops", "--largest", "9", "--threads", "1", *TINY, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -128,7 +130,7 @@ def test_every_row_computes_what_it_should(in_this_process: None, capsys: pytest
     assert all("weft" in row["seconds"] for row in found["rows"])
 
 
-@pytest.mark.parametrize(("largest", "threads"), [(2, 1), (33, 2)])
+@pytest.mark.parametrize(("largest", "threads"), [second_tier(2, 1), (33, 2)])
 def test_schedules_by_hand_compute_what_they_should(largest: int, threads: int) -> None:
     """At sizes that fill no tile, and that end inside of one; 9 is measured above."""
     target = Target("llvm", num_threads=threads)
@@ -355,7 +357,7 @@ def test_checks_see_shapes_types_and_values() -> None:
         check("ones", contender(np.full((2, 3), np.nan, np.float32)), expected)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", first_tier([1, 2], 2))
 def test_peaks_are_measured_by_kernels_whose_results_are_checked(threads: int) -> None:
     meter = PeakMeter(Target("llvm", num_threads=threads), memory_bytes=1 << 20)
     meter.measure_memory(1)
