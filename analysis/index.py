@@ -128,7 +128,10 @@ class Index:
         def show(atom: Atom) -> str:
             if isinstance(atom, SSAValue):
                 return f"%{atom.name_hint or hex(id(atom))[-5:]}"
-            return f"({atom.numerator!r} {'//' if isinstance(atom, Quotient) else '%'} {atom.divisor})"
+            numerator = repr(atom.numerator)
+            if atom.numerator.constant or tuple(atom.numerator.terms.values()) != (1,):
+                numerator = f"({numerator})"
+            return f"({numerator} {'//' if isinstance(atom, Quotient) else '%'} {atom.divisor})"
 
         parts = [f"{factor}*{show(atom)}" if factor != 1 else show(atom) for atom, factor in self.terms.items()]
         if self.constant or not parts:

@@ -13,6 +13,7 @@ from weft.runtime.timing import BenchmarkResult, TimeEvaluator
 from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from weft.dialects import sched
     from weft.runtime.export.program import Program
     from weft.runtime.signature import Signature
-    from weft.support.target import Target
 
 
 class UnknownFunctionError(CompileError, KeyError):

@@ -130,7 +130,9 @@ def _hint_text(hint: object) -> str:
         return f"a subclass of {_hint_text(get_args(hint)[0])}"
     if origin is Callable:
         return "a function"
-    if origin is not None and issubclass(origin, Collection) and not issubclass(origin, Mapping):
+    if origin is not None and issubclass(origin, Mapping) and arguments:
+        return f"a mapping from {arguments[0]} to {arguments[1]}"
+    if origin is not None and issubclass(origin, Collection):
         return f"a sequence of {arguments[0]}" if arguments else "a sequence"
     return str(getattr(cast("object", origin or hint), "__name__", "such values, nested"))
 
@@ -163,6 +165,9 @@ def _converted(value: object, hint: object) -> Any:
         return _integer(int(value)) if isinstance(value, Integral) else float(value)
     if origin is not None and issubclass(origin, Mapping):
         _scan(_require(value, isinstance(value, Mapping)))
+        for part in cast("Mapping[object, object]", value).items():
+            for one, wanted in zip(part, get_args(hint), strict=False):
+                _converted(one, _UNCHECKED if wanted is Any else wanted)
         return value
     if origin is tuple or (origin is not None and origin is not Callable and issubclass(origin, Collection)):
         return _converted_sequence(value, origin, get_args(hint))

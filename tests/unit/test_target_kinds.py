@@ -99,3 +99,12 @@ def test_intrinsics_have_rules_for_registered_kinds(kind: TargetKind) -> None:
     assert rule(None) == "npu_function"
     with pytest.raises(weft.CompileError, match="unknown target kind 'npux' for the lowering of 'f'"):
         weft.register_lowering("f", target="npux")
+
+
+def test_constructors_check_the_contents_of_mappings() -> None:
+    with pytest.raises(TypeError, match="TargetKind: argument 'scopes' must be a mapping from str to int, got"):
+        weft.TargetKind("npu", print, scopes={"global.A": "big"})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="Library: argument 'sources' must be a mapping from str to str, got"):
+        weft.Library({"ll": 5}, [], weft.Target("llvm"))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="Library: argument 'target' must be Target, got 'llvm' of type str"):
+        weft.Library({"ll": ""}, [], "llvm")  # pyright: ignore[reportArgumentType]
