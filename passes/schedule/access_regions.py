@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
@@ -58,8 +57,8 @@ class AnnotateBufferAccess(Primitive):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. the region is a begin and an end for each dimension of the buffer, built from the iterators; an end is above the
-       begin by a constant of at least 1
+    2. the region is a box of constant size over the iterators: a begin and an end for each dimension of the buffer,
+       built from the iterators; an end is above the begin by a constant of at least 1
     3. every access of an instance is in the region
 
     An older statement about that buffer is replaced. The step holds begin and end of each dimension, in turn.
@@ -72,12 +71,6 @@ class AnnotateBufferAccess(Primitive):
       memref.load %A[%vi] ... memref.load %A[%vi + 2] ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads or writes that many buffers",
-        "the region is a box of constant size over the iterators",
-        "every access of an instance is in the region",
-    )
 
     block: BlockOp
     index: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
@@ -53,8 +52,9 @@ class StorageAlign(Primitive):
     Requirements:
     1. the block writes that many buffers
     2. the buffer is a temporary: parameters lie where the caller put them
-    3. the axis is one of the buffer's (negative: counted from the end), but not the last, whose stride is 1
-    4. the factor is at least 1, the offset at least 0 and less than the factor
+    3. the axis is one of the buffer's, but not the last: a negative one is counted from the end; the stride of the last
+       is 1
+    4. the factor is positive, the offset less than it: the offset is at least 0
     5. nothing takes for granted that the buffer lies without gaps: loads, stores, and pointers with strides
 
     The stride is in elements; the least one that fits is taken when the buffer is placed and flattened. Where its size
@@ -67,14 +67,6 @@ class StorageAlign(Primitive):
     %Y = memref.alloc() {tir.storage_align = [[0, 32, 8]]} : memref<128x128xf32>     // rows 136 elements apart
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block writes that many buffers",
-        "the buffer is a temporary",
-        "the axis is one of the buffer's, but not the last",
-        "the factor is positive, the offset less than it",
-        "nothing takes for granted that the buffer lies without gaps",
-    )
 
     block: BlockOp
     index: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, Union, cast
+from typing import TypeAlias, Union, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
@@ -95,7 +95,7 @@ class Annotate(Primitive):
     """A note on a loop or block: a key with an integer, float, string, bool, list or dict. An older value is replaced.
 
     Requirements:
-    1. the key is not empty, and does not begin with `tir.` or `low.`
+    1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
 
     Annotations stay with their loop or block: `split` and `tile` keep them on the outermost new loop, `fuse` and
     `merge` join those of their loops (the first loop that has a key decides), `loop_partition` copies them. Lowering
@@ -111,8 +111,6 @@ class Annotate(Primitive):
     ```
     """
 
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the key is a name that weft does not use itself",)
-
     target: BlockOp | ForOp
     key: str
     value: Attribute
@@ -127,8 +125,8 @@ class Unannotate(Primitive):
     """A note on a loop or block goes away.
 
     Requirements:
-    1. the key is not empty, and does not begin with `tir.` or `low.`
-    2. the loop or block has an annotation with that key
+    1. the key is a name that weft does not use itself: it is not empty, and does not begin with `tir.` or `low.`
+    2. there is such an annotation: the loop or block has one with that key
 
     ```mlir
     tir.for %i in 128 attributes {note = 16 : i64} { ... }
@@ -136,11 +134,6 @@ class Unannotate(Primitive):
     tir.for %i in 128 { ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the key is a name that weft does not use itself",
-        "there is such an annotation",
-    )
 
     target: BlockOp | ForOp
     key: str

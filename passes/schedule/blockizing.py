@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType, IntegerAttr
@@ -37,7 +36,7 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards, take_operations
 from weft.passes.schedule.visibility import Place, lift, outermost_place, values_used_by, why_not_visible
 from weft.passes.tir.nest import detached_ops, erase_if_unused
@@ -307,17 +306,19 @@ class Blockize(MovingPrimitive):
     outside.
 
     Requirements:
-    1. the loop holds one whole block, in a chain of loops that hold nothing else; so do the nests of several blocks,
-       which follow each other in one body
-    2. no extent of these loops depends on a loop outside
-    3. each iterator that is bound to loops outside and inside falls apart as `outer * extent + inner`: a multiple of
-       `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
-    4. a guard is on loops outside, or can be told from the iterators; none is on loops of the reduction and others
-    5. an instance of a block with init loads from what it stores to only where it stores, and no other stores there
+    1. the loop holds one whole block in a chain of loops; nests of several blocks follow each other: loops that hold
+       nothing else; the nests of several blocks are such, in one body
+    2. no extent inside depends on a loop outside: of these loops
+    3. each iterator falls apart as outer * extent + inner: one that is bound to loops outside and inside is a multiple
+       of `extent` over loops outside plus something over loops inside that takes each value from 0 to `extent - 1`
+    4. guards are on loops outside or on iterators: or can be told from the iterators; none is on loops of the reduction
+       and others
+    5. an instance loads from what it stores to only where it stores, and no other stores there: an instance of a block
+       with init
     6. what the init uses is known outside of the loop
-    7. parallel and vectorized loops have independent iterations afterwards too
-    8. several blocks have the same outer iterators and guards, and no reduction with an init goes on over the loops
-       outside (`decompose_reduction` first)
+    7. loops that run in parallel stay independent: parallel and vectorized ones
+    8. several blocks have the same outer iterators and guards, and no init over these: no reduction with an init goes
+       on over the loops outside (`decompose_reduction` first)
 
     The outer block is called `<block>_o`, its iterators `<iterator>_o`; the inner one keeps its name, with iterators
     `<iterator>_i`. The init becomes one of the outer block: a nest around a block `<block>_init`. Blocks "B" and "C"
@@ -337,18 +338,6 @@ class Blockize(MovingPrimitive):
             C[%vi_o * 16 + %vi_i] += A[%vi_o * 16 + %vi_i, %vk_o * 16 + %vk_i] } } } } } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop holds one whole block in a chain of loops; nests of several blocks follow each other",
-        "no extent inside depends on a loop outside",
-        "each iterator falls apart as outer * extent + inner",
-        "guards are on loops outside or on iterators",
-        "an instance loads from what it stores to only where it stores, and no other stores there",
-        "what the init uses is known outside of the loop",
-        KEEPS_INDEPENDENCE,
-        "several blocks have the same outer iterators and guards, and no init over these",
-    )
-    INDEPENDENCE: ClassVar[int] = 7
 
     target: tuple[ForOp | BlockOp, ...]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
@@ -55,7 +54,7 @@ from weft.passes.schedule.copying import (
     with_scope,
 )
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import guards_of, set_guards
 from weft.support.errors import InternalError, Violation
 from weft.support.names import free_name
@@ -188,12 +187,12 @@ class CacheRead(_Reading):
     """The blocks of the scope that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
-    1. the block reads that many buffers (accumulators of the block itself are not counted); `consumer_blocks`, if
-       given, are blocks of the scope that read the buffer, and they alone read the copy
+    1. the block reads that many buffers: accumulators of the block itself are not counted; `consumer_blocks`, if given,
+       are blocks of the scope that read the buffer, and they alone read the copy
     2. the scope is a memory scope
-    3. the buffer has at most one writer in the scope, and it runs before every reader
+    3. the buffer has at most one writer, before every reader: in the scope
     4. what is copied was written: all of a temporary, or else the box that the readers read
-    5. parallel and vectorized loops have independent iterations afterwards too
+    5. loops that run in parallel stay independent: parallel and vectorized ones
 
     The copy runs right after that writer, or at the start of the scope. It holds the box that is read: in the
     function, in an instance of the block around, or in an iteration of the innermost loop around both the writer and
@@ -207,15 +206,6 @@ class CacheRead(_Reading):
     tir.block "C" ... { memref.load %A_local[%vi] ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads that many buffers",
-        "the scope is a memory scope",
-        "the buffer has at most one writer, before every reader",
-        "what is copied was written",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 5
 
     block: BlockOp
     index: int
@@ -429,12 +419,12 @@ class CacheWrite(_Writing):
     """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
 
     Requirements:
-    1. the block writes that many buffers; `consumer_blocks`, if given, are blocks of the scope that read the buffer
+    1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the scope that read the buffer
     2. the scope is a memory scope
-    3. the block is the only writer of the buffer in its scope
+    3. the block is the only writer of the buffer: in its scope
     4. the block shares loops alone with other uses of the buffer
-    5. the block writes every element that is copied and does not read what was there before; what `consumer_blocks`
-       read, which they read from the copy, was written before
+    5. the block writes every element that is copied and reads none that was there before: what `consumer_blocks` read,
+       which they read from the copy, was written before
 
     The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
     buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
@@ -448,14 +438,6 @@ class CacheWrite(_Writing):
     tir.for %ax0 in 128 { tir.block "C_local" iters(%v0: spatial<128>) = [%ax0] {...} }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block writes that many buffers",
-        "the scope is a memory scope",
-        "the block is the only writer of the buffer",
-        "the block shares loops alone with other uses of the buffer",
-        "the block writes every element that is copied and reads none that was there before",
-    )
 
     block: BlockOp
     index: int
@@ -472,11 +454,11 @@ class CacheInplace(_Reading):
     another copies it back afterwards.
 
     Requirements:
-    1. the block reads that many buffers (accumulators of the block itself are not counted), and writes this one
+    1. the block reads that many buffers, and writes this one: accumulators of the block itself are not counted
     2. the scope is a memory scope
-    3. nothing else in the nest of the block accesses the buffer
+    3. nothing else in the nest accesses the buffer: that of the block
     4. what is copied was written
-    5. parallel and vectorized loops have independent iterations afterwards too
+    5. loops that run in parallel stay independent: parallel and vectorized ones
 
     The copies run right before and after the nest of the block. They hold the box that the block touches, in the
     function or in an instance of the block around. The new blocks are called `<buffer>_<scope>`, with a number in the
@@ -490,15 +472,6 @@ class CacheInplace(_Reading):
     tir.for %ax0 in 128 { tir.block "A_local_1" iters(%v0: spatial<128>) = [%ax0] { A[%v0] = A_local[%v0] } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads that many buffers, and writes this one",
-        "the scope is a memory scope",
-        "nothing else in the nest accesses the buffer",
-        "what is copied was written",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 5
 
     block: BlockOp
     index: int
@@ -542,11 +515,11 @@ class ReadAt(_Reading):
     """In each iteration of a loop, blocks read a copy, in another memory scope, of what they read there of a buffer.
 
     Requirements:
-    1. the block reads that many buffers (accumulators of the block itself are not counted)
+    1. the block reads that many buffers: accumulators of the block itself are not counted
     2. the scope is a memory scope
-    3. the loop is around the block, in its scope, and nothing there writes the buffer
+    3. the loop is around the block, and nothing there writes the buffer: in its scope
     4. what is copied was written
-    5. parallel and vectorized loops have independent iterations afterwards too
+    5. loops that run in parallel stay independent: parallel and vectorized ones
 
     It is `cache_read` and `compute_at` at once, where other blocks read the buffer as before. The copy runs right
     before the first of the readers. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ...
@@ -559,15 +532,6 @@ class ReadAt(_Reading):
       tir.for %j in 16 { tir.block "C" ... = [%i * 16 + %j] { memref.load %A_local[%vi] ... } } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads that many buffers",
-        "the scope is a memory scope",
-        "the loop is around the block, and nothing there writes the buffer",
-        "what is copied was written",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 5
 
     loop: ForOp
     block: BlockOp
@@ -604,9 +568,10 @@ class WriteAt(_Writing):
     Requirements:
     1. the block writes that many buffers
     2. the scope is a memory scope
-    3. the block is the only writer of the buffer in its scope
-    4. what is in the loop around the block uses the buffer in no other way
-    5. the block writes every element that is copied and does not read what was there before
+    3. the block is the only writer of the buffer: in its scope
+    4. the block shares loops alone with other uses of the buffer: what is in the loop around the block uses the buffer
+       in no other way
+    5. the block writes every element that is copied and reads none that was there before
     6. the loop is around the block, in its scope
 
     It is `cache_write` and `reverse_compute_at` at once. The new block is called `<buffer>_<scope>`, its loops ax0,
@@ -620,11 +585,6 @@ class WriteAt(_Writing):
       tir.for %ax0 in 16 { tir.block "C_local" iters(%v0: spatial<128>) = [%i * 16 + %ax0] {...} } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        *CacheWrite.REQUIREMENTS,
-        "the loop is around the block, in its scope",
-    )
 
     loop: ForOp
     block: BlockOp
@@ -682,12 +642,6 @@ class SetScope(Primitive):
     %Y = memref.alloc() : memref<128x128xf32, "shared">
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block writes that many buffers",
-        "the scope is a memory scope",
-        "the buffer is a temporary",
-    )
 
     block: BlockOp
     index: int

@@ -49,7 +49,6 @@ from weft.passes.schedule.moving import (
     full_domain,
 )
 from weft.passes.schedule.primitive import block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE
 from weft.support.errors import Violation
 
 
@@ -59,15 +58,16 @@ class ComputeAt(Move):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction, and its instances store to different elements
-    3. the block writes temporaries only, or each of its instances still runs in some iteration
-    4. every block that reads what it writes comes after it, in every iteration of the loops around both, and is under
-       the loop
+    2. the block is complete or a reduction: its instances store to different elements
+    3. the block writes temporaries only, or each of its instances still runs: in some iteration
+    4. every consumer is under the loop: every block that reads what it writes also comes after it, in every iteration
+       of the loops around both
     5. the indices of what it stores can be inverted: each element is stored by one instance
     6. no block it changes places with writes what it reads or writes
-    7. what the block uses is known at its new place
-    8. parallel and vectorized loops have independent iterations afterwards too
-    9. `index`, if given, is -1, -2 or the place of an op in the loop that no consumer stands before
+    7. what it uses is known at its new place
+    8. loops that run in parallel stay independent: parallel and vectorized ones
+    9. the index is a place before every consumer: `index`, if given, is -1, -2 or the place of an op in the loop that
+       no consumer stands before
 
     The block goes right before its first consumer: the last place there is, -1. An `index` of n is the place before
     the n-th loop or block (or other op on memory) in the body of the loop, -2 the first place where what the block uses
@@ -88,18 +88,6 @@ class ComputeAt(Move):
     ```
     """
 
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop is in the scope of the block and not around it",
-        "the block is complete or a reduction",
-        "the block writes temporaries only, or each of its instances still runs",
-        "every consumer is under the loop",
-        "the indices of what it stores can be inverted",
-        "no block it changes places with writes what it reads or writes",
-        "what it uses is known at its new place",
-        KEEPS_INDEPENDENCE,
-        "the index is a place before every consumer",
-    )
-    INDEPENDENCE: ClassVar[int] = 8
     RECOMPUTES: ClassVar[bool] = True
 
     block: BlockOp
@@ -176,18 +164,19 @@ class ReverseComputeAt(Move):
 
     Requirements:
     1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction, and its instances store to different elements
-    3. some block before it that writes what it reads is under the loop; others ran before its nest, and alone write
-       what they do
-    4. the indices of what it reads of a producer can be inverted, up to quotients and remainders of an iterator, and
-       the producers fill a range of each iterator, or of such a part of it
+    2. the block is complete or a reduction: its instances store to different elements
+    3. every producer is under the loop: some block before it that writes what it reads is; others ran before its nest,
+       and alone write what they do
+    4. the indices of what it reads can be inverted, and the producers fill ranges: indices of what it reads of a
+       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
     5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration, and one that updates what it reads in one only, after the one
-       that starts its accumulation
+    6. every instance of the block runs in some iteration, updates in one only: one that updates what it reads runs
+       after the one that starts its accumulation
     7. no block it changes places with touches what it writes, or writes what it reads
-    8. what the block uses is known at its new place
-    9. parallel and vectorized loops have independent iterations afterwards too
-    10. `index`, if given, is -1, -2 or the place of an op in the loop, or its end, that no producer stands behind
+    8. what it uses is known at its new place
+    9. loops that run in parallel stay independent: parallel and vectorized ones
+    10. the index is a place after every producer: `index`, if given, is -1, -2 or the place of an op in the loop, or
+        its end, that no producer stands behind
 
     The block goes to the end of the loop's body: the last place there is, -1. An `index` of n is the place before the
     n-th loop or block (or other op on memory) in that body, -2 the first place behind all producers.
@@ -204,19 +193,6 @@ class ReverseComputeAt(Move):
     ```
     """
 
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop is in the scope of the block and not around it",
-        "the block is complete or a reduction",
-        "every producer is under the loop",
-        "the indices of what it reads can be inverted, and the producers fill ranges",
-        "what an iteration consumes is final",
-        "every instance of the block runs in some iteration, updates in one only",
-        "no block it changes places with touches what it writes, or writes what it reads",
-        "what it uses is known at its new place",
-        KEEPS_INDEPENDENCE,
-        "the index is a place after every producer",
-    )
-    INDEPENDENCE: ClassVar[int] = 9
     RECOMPUTES: ClassVar[bool] = False
 
     block: BlockOp

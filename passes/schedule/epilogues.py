@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
@@ -99,15 +98,14 @@ class FuseReductionEpilogue(Primitive):
     becomes part of where the reduction starts: a bias that is added to a sum is what the sum starts from.
 
     Requirements:
-    1. the first block is a reduction with a known combiner and one accumulator, of which each spatial instance has its
+    1. the first block is a reduction with a known combiner: and one accumulator, of which each spatial instance has its
        own element; it holds no other blocks
-    2. the second block, the epilogue, is complete, runs its whole domain, and stores once
-    3. the accumulator is a temporary that only the two blocks touch, the reduction first, in a nest of its own
-    4. the epilogue loads it once, unconditionally, and stores `loaded op value`, where the op is that of the reduction
-       and the value depends on no result of it
-    5. each element that the reduction computes is loaded by one instance of the epilogue, and none besides
-    6. nothing between the reduction and the epilogue touches what the epilogue writes, or writes what it reads; the
-       reduction touches neither
+    2. the epilogue is complete, runs its whole domain, and stores once: the epilogue is the second block
+    3. only the two blocks touch the accumulator: it is a temporary; the reduction comes first, in a nest of its own
+    4. the epilogue combines the result with a value, by the op of the reduction: it loads it once, unconditionally, and
+       stores `loaded op value`, where the value depends on no result of the reduction
+    5. the epilogue loads each element that the reduction computes once: by one instance, and none besides
+    6. nothing between them touches what the epilogue writes, or writes what it reads: the reduction touches neither
     7. what the epilogue uses is known in the reduction
 
     The reduction stores to elements as different as before, so that loops stay as independent as they are. Integers,
@@ -123,16 +121,6 @@ class FuseReductionEpilogue(Primitive):
       tir.init { C[%vi] = 0 + bias[%vi] }  C[%vi] += A[%vi, %vk] }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the first block is a reduction with a known combiner",
-        "the epilogue is complete, runs its whole domain, and stores once",
-        "only the two blocks touch the accumulator",
-        "the epilogue combines the result with a value, by the op of the reduction",
-        "the epilogue loads each element that the reduction computes once",
-        "nothing between them touches what the epilogue writes, or writes what it reads",
-        "what the epilogue uses is known in the reduction",
-    )
 
     reduction_block: BlockOp
     epilogue_block: BlockOp

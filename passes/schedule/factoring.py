@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
@@ -26,7 +25,7 @@ from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.reduction import started_elsewhere
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, nest, set_guards
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.support.errors import Violation
@@ -186,17 +185,17 @@ class Rfactor(MovingPrimitive):
     """A reduction in two steps: partial results for each iteration of a loop, then a block that combines those.
 
     Requirements:
-    1. the loop is around one block and holds nothing else, and that block is a reduction block
+    1. the loop holds one reduction block and nothing else
     2. the loop is serial
-    3. a reduce iterator is bound to the loop, or it runs once; no spatial iterator is bound to a loop of the reduction;
-       the loops of the reduction hold nothing but the block
-    4. `factor_axis` is a place among the dimensions of the result: `-(rank + 1) .. rank`
+    3. the loop is of the reduction alone: a reduce iterator is bound to it, or it runs once; no spatial iterator is
+       bound to a loop of the reduction; the loops of the reduction hold nothing but the block
+    4. factor_axis is a place among the dimensions of the result: `-(rank + 1) .. rank`
     5. the combiner is known: each accumulator becomes `accumulator op term` with a sum, product, minimum, maximum, and,
        or, exclusive or; or the block is declared `tir.commutative` and chooses old or new values (argmax, argmin)
-    6. each spatial instance stores to elements of its own, at indices that follow from its spatial iterators
-    7. a guard is on spatial loops or on loops of the reduction, not on both
-    8. what the new buffer and the new loops need is known before the loops
-    9. parallel and vectorized loops have independent iterations afterwards too
+    6. each spatial instance stores to elements of its own: at indices that follow from its spatial iterators
+    7. guards are on spatial or on reduce loops: not on both
+    8. what the new buffer and loops need is known before the loops
+    9. loops that run in parallel stay independent: parallel and vectorized ones
 
     Floating-point sums and products change by rounding: asking for `rfactor` is asking for another order.
 
@@ -215,19 +214,6 @@ class Rfactor(MovingPrimitive):
       tir.block "B" iters(%vi: spatial<8>, %vki: reduce<16>) = [%i, %ki] { B[%vi] += B_rf[%vki, %vi] } } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop holds one reduction block and nothing else",
-        "the loop is serial",
-        "the loop is of the reduction alone",
-        "factor_axis is a place among the dimensions of the result",
-        "the combiner is known",
-        "each spatial instance stores to elements of its own",
-        "guards are on spatial or on reduce loops",
-        "what the new buffer and loops need is known before the loops",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 9
 
     loop: ForOp
     factor_axis: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
@@ -100,7 +99,7 @@ class CacheIndex(Primitive):
 
     Requirements:
     1. the scope is a memory scope
-    2. the extents of the iterators in these indices are known at the top of the function
+    2. the extents of the iterators are known at the top of the function: those in these indices
 
     These are the indices of its loads, at least `cse_thresh` of one, that are computed from iterators of the block and
     what is known before its nest; iterators, constants and sums of an iterator and a constant are left. A new block for
@@ -115,11 +114,6 @@ class CacheIndex(Primitive):
     tir.block "C" iters(%vi: spatial<64>) = [%i] { %x = memref.load %index[%vi]  memref.load %A[%x] ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the scope is a memory scope",
-        "the extents of the iterators are known at the top of the function",
-    )
 
     block: BlockOp
     scope: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
@@ -41,7 +40,7 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.inlining_order import overwritten_before_use, overwritten_by_consumer
 from weft.passes.schedule.moving import instance_left_out
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.passes.tir.nest import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
@@ -127,11 +126,11 @@ class ComputeInline(Primitive):
 
     Requirements:
     1. the block is complete
-    2. it stores once, unconditionally, to a temporary that only blocks of its scope read
-    3. the indices of the store can be inverted, and each element that is read is one that some instance stores
-    4. nothing between the block and a reader writes what the block reads; nor does the reader, before it needs it
-    5. every read of the temporary comes after the block
-    6. what the block uses is known at every read
+    2. it stores once to a temporary: unconditionally, and only blocks of its scope read that
+    3. the indices of the store can be inverted: each element that is read is one that some instance stores
+    4. nothing between the block and a reader writes what it reads: nor does the reader, before it needs it
+    5. every read comes after the block
+    6. what it uses is known at every read
 
     A block that nothing reads is erased.
 
@@ -142,15 +141,6 @@ class ComputeInline(Primitive):
     tir.block "C" ... = [%i] { C[%vi] = A[%vi + 1] * 2 + 1 }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block is complete",
-        "it stores once to a temporary",
-        "the indices of the store can be inverted",
-        "nothing between the block and a reader writes what it reads",
-        "every read comes after the block",
-        "what it uses is known at every read",
-    )
 
     block: BlockOp
 
@@ -321,13 +311,13 @@ class ReverseComputeInline(MovingPrimitive):
 
     Requirements:
     1. the block is complete, and runs its whole domain
-    2. it reads a temporary that exactly one block writes, and only it reads
-    3. that producer is complete and stores once
-    4. every load of the temporary has the same indices, which can be inverted, unconditionally
+    2. it reads a temporary of one producer that only it reads: exactly one block writes it
+    3. the producer is complete and stores once
+    4. every load of the temporary has the same indices, which can be inverted: all of them unconditional
     5. each element that the block reads is stored by one instance of the producer
-    6. nothing between producer and block touches what the block writes, or writes what it reads
-    7. what the block uses is known in the producer
-    8. parallel and vectorized loops have independent iterations afterwards too
+    6. nothing between producer and block touches what it writes, or writes what it reads
+    7. what it uses is known in the producer
+    8. loops that run in parallel stay independent: parallel and vectorized ones
 
     Where the producer stores more than the block reads, a condition keeps the rest of its instances from storing.
 
@@ -338,18 +328,6 @@ class ReverseComputeInline(MovingPrimitive):
     tir.block "B" ... = [%i] { C[%vi] = A[%vi] * 2 + 1 }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block is complete, and runs its whole domain",
-        "it reads a temporary of one producer that only it reads",
-        "the producer is complete and stores once",
-        "every load of the temporary has the same indices, which can be inverted",
-        "each element that the block reads is stored by one instance of the producer",
-        "nothing between producer and block touches what it writes, or writes what it reads",
-        "what it uses is known in the producer",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 8
 
     block: BlockOp
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i64
 from xdsl.ir import Operation
@@ -41,8 +40,6 @@ class AddUnitLoop(Primitive):
     tir.for %u in 1 { tir.block "C" iters(%v: spatial<1>) = [0] { ... } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = ()
 
     target: BlockOp | ForOp
 
@@ -89,7 +86,7 @@ class ReorderBlockIterVar(Primitive):
     """The iterators of a block in another order. Loops, and what runs when, stay as they are.
 
     Requirements:
-    1. the order is a permutation of the positions 0 .. n-1 of the block's iterators
+    1. the order is a permutation of the iterators: their positions 0 .. n-1
 
     Parts of one block (`loop_partition`) have the same iterators: they are all changed.
 
@@ -99,8 +96,6 @@ class ReorderBlockIterVar(Primitive):
     tir.block "C" iters(%vk: reduce<16>, %vi: spatial<8>) = [%k, %i] { ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the order is a permutation of the iterators",)
 
     block: BlockOp
     new_order: tuple[int, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import ClassVar
 
 from xdsl.dialects import affine, memref
 from xdsl.dialects.builtin import (
@@ -43,7 +42,7 @@ from weft.passes.schedule.layouts_functions import why_not_function
 from weft.passes.schedule.layouts_nests import set_corner
 from weft.passes.schedule.layouts_padding import Filling, PadBlocks, Padding, filling_of, pad_constant, place_before
 from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, index_before, index_constant
 from weft.support.errors import CompileError, InternalError, Violation
 
@@ -208,14 +207,14 @@ class TransformLayout(MovingPrimitive):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. the index map takes as many indices as the buffer has, to indices that are not negative, in a box whose extents
-       follow from those of the buffer
+    2. the index map takes the indices of the buffer to a box: it takes as many indices as the buffer has, to indices
+       that are not negative, in a box whose extents follow from those of the buffer
     3. no two elements come to lie in one place
-    4. every place of the new buffer holds an element, unless there is a value for the padding
-    5. the padding can be written: the value is one of the element type, and the function writes the buffer (the
-       padding of a buffer that it only reads is the caller's: `cache_read` it first)
+    4. every place holds an element, or padding: unless there is a value for the padding
+    5. the padding can be written: the value is one of the element type, and the function writes the buffer (the padding
+       of a buffer that it only reads is the caller's: `cache_read` it first)
     6. all that uses the buffer can follow: loads, stores, stated regions and extents
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
 
     The new buffer is as large as the index map reaches. The padding is written by the block that fills the buffer, when
     that runs element by element over loops of its own (they become loops over the new buffer), else by blocks of its
@@ -230,17 +229,6 @@ class TransformLayout(MovingPrimitive):
     memref.store %x, %T[%vj floordiv 4, %vi, %vj mod 4]               // memref.load %T[%vo, %vi, %vc]
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads or writes that many buffers",
-        "the index map takes the indices of the buffer to a box",
-        "no two elements come to lie in one place",
-        "every place holds an element, or padding",
-        "the padding can be written",
-        "all that uses the buffer can follow",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 7
 
     block: BlockOp
     buffer: BufferPlace

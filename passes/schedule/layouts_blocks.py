@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -73,13 +72,15 @@ class TransformBlockLayout(Primitive):
     """The iterators of a block become those of another domain, and the loops around it loops over that domain.
 
     Requirements:
-    1. the block is complete, or a reduction with a known combiner, and its instances store to different elements: they
-       may run in any order
-    2. each iterator is bound to a serial loop of its own, in a chain of loops that hold nothing else; there is no guard
-    3. the index map takes as many indices as the block has iterators, to a box that starts at 0; each new iterator is
-       made of spatial ones or of reduce ones only; one of extent 1 that a guard inside is on stays
+    1. instances may run in any order: the block is complete, or a reduction with a known combiner, and its instances
+       store to different elements
+    2. the block has a nest of its own: each iterator is bound to a serial loop of its own, in a chain of loops that
+       hold nothing else; there is no guard
+    3. the index map takes the iterators to a box: it takes as many indices as the block has iterators, to a box that
+       starts at 0; each new iterator is made of spatial ones or of reduce ones only; one of extent 1 that a guard
+       inside is on stays
     4. no two instances become one
-    5. every instance of the new domain is one of the old, and is told by one expression
+    5. every instance of the new domain is one of the old: it is told by one expression
     6. the init does not use reduce iterators
 
     Gives back the new loops, outermost first. The old ones are gone.
@@ -93,15 +94,6 @@ class TransformBlockLayout(Primitive):
         C[%vi_vj_fused floordiv 4, %vj * 4 + %vi_vj_fused mod 4] = ... } } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "instances may run in any order",
-        "the block has a nest of its own",
-        "the index map takes the iterators to a box",
-        "no two instances become one",
-        "every instance of the new domain is one of the old",
-        "the init does not use reduce iterators",
-    )
 
     block: BlockOp
     index_map: AffineMapAttr

@@ -45,7 +45,7 @@ from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type, 
 from weft.passes.schedule.layouts import buffer_at
 from weft.passes.schedule.layouts_checks import Points, layout_of, meeting_points
 from weft.passes.schedule.primitive import BufferPlace, Plan, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import nest, new_loop
 from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import erase_if_unused, index_before
@@ -123,18 +123,6 @@ class ReindexPlan(Plan):
         for op in outermost.walk():
             op.location = self.block.location
         return copy, outermost
-
-
-_REQUIREMENTS = (
-    "the block reads or writes that many buffers",
-    "all accesses have the same indices, over iterators of the block",
-    "every instance accesses the buffer",
-    "nothing in the nest writes what is read",
-    "what is written is the block's alone",
-    "the extents of the iterators are known at the top of the function",
-    KEEPS_INDEPENDENCE,
-)
-_OF_CACHES = (*_REQUIREMENTS, "the scope is a memory scope", "the index map keeps instances apart")
 
 
 class Reindexing(MovingPrimitive):
@@ -284,14 +272,15 @@ class Reindex(Reindexing):
 
     Requirements:
     1. the block reads or writes that many buffers
-    2. all that the block does with the buffer are loads and stores with the same indices, over its iterators and values
-       that are known outside of its nest
-    3. every instance of these iterators accesses it: no guard or condition leaves elements out
-    4. reading: nothing in the nest of the block writes the buffer
-    5. writing: the block is the only writer of the buffer in its scope, does not read what was there before, and stores
-       to different elements in different instances; nothing else in its nest accesses the buffer
+    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
+       loads and stores, at indices over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
+    4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
+    5. what is written is the block's alone: it is the only writer of the buffer in its scope, does not read what was
+       there before, and stores to different elements in different instances; nothing else in its nest accesses the
+       buffer
     6. the extents of the iterators are known at the top of the function
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
 
     An iterator that no index depends on over its domain, as `%v floordiv 64` below 64, has no dimension.
     The copy runs right before the nest of the block when reading, else right after it. Its block is called
@@ -307,9 +296,6 @@ class Reindex(Reindexing):
     ```
     """
 
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = _REQUIREMENTS
-    INDEPENDENCE: ClassVar[int] = 7
-
     block: BlockOp
     buffer: BufferPlace
 
@@ -322,8 +308,6 @@ class Reindex(Reindexing):
 class _ReindexingCache(Reindexing):
     """What the two have in common whose copy is in another memory scope, at indices that a map gives."""
 
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = _OF_CACHES
-    INDEPENDENCE: ClassVar[int] = 7
     READING: ClassVar[bool]
 
     block: BlockOp
@@ -344,17 +328,17 @@ class ReindexCacheRead(_ReindexingCache):
     """A block reads a copy of a buffer in another memory scope, at indices that an index map gives for its iterators.
 
     Requirements:
-    1. the block reads that many buffers
-    2. all that the block does with the buffer are loads with the same indices, over its iterators and values that are
-       known outside of its nest
-    3. every instance of these iterators accesses it: no guard or condition leaves elements out
-    4. nothing in the nest of the block writes the buffer
-    5. applies to `reindex_cache_write` alone
-    6. the extents of the iterators, and of the copy, are known at the top of the function
-    7. parallel and vectorized loops have independent iterations afterwards too
+    1. the block reads or writes that many buffers: it reads them
+    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
+       loads, at indices over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
+    4. nothing in the nest writes what is read: nothing in the nest of the block writes the buffer
+    5. what is written is the block's alone: applies to `reindex_cache_write` alone
+    6. the extents of the iterators are known at the top of the function: those of the copy, too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
     8. the scope is a memory scope
-    9. the index map takes all iterators of the block to indices that are not negative, in a box whose extents follow
-       from theirs; no two instances of the iterators in use share a place
+    9. the index map keeps instances apart: it takes all iterators of the block to indices that are not negative, in a
+       box whose extents follow from theirs; no two instances of the iterators in use share a place
 
     Iterators that neither the indices of the buffer nor the index map depend on have no loop in the copy. Other blocks
     read the buffer as before. The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the
@@ -379,19 +363,19 @@ class ReindexCacheWrite(_ReindexingCache):
     for its iterators; a new block copies it out.
 
     Requirements:
-    1. the block writes that many buffers
-    2. all that the block does with the buffer are loads and stores with the same indices, over its iterators and values
-       that are known outside of its nest
-    3. every instance of these iterators accesses it: no guard or condition leaves elements out
-    4. applies to `reindex_cache_read` alone
-    5. the block is the only writer of the buffer in its scope, does not read what was there before, and stores to
-       different elements in different instances; nothing else in its nest accesses the buffer; the index map depends on
-       spatial iterators only
-    6. the extents of the iterators, and of the copy, are known at the top of the function
-    7. parallel and vectorized loops have independent iterations afterwards too
+    1. the block reads or writes that many buffers: it writes them
+    2. all accesses have the same indices, over iterators of the block: all that the block does with the buffer are
+       loads and stores, at indices over its iterators and values that are known outside of its nest
+    3. every instance accesses the buffer: no guard or condition leaves elements out, of these iterators
+    4. nothing in the nest writes what is read: applies to `reindex_cache_read` alone
+    5. what is written is the block's alone: it is the only writer of the buffer in its scope, does not read what was
+       there before, and stores to different elements in different instances; nothing else in its nest accesses the
+       buffer; the index map depends on spatial iterators only
+    6. the extents of the iterators are known at the top of the function: those of the copy, too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
     8. the scope is a memory scope
-    9. the index map takes all iterators of the block to indices that are not negative, in a box whose extents follow
-       from theirs; no two instances of the iterators in use share a place
+    9. the index map keeps instances apart: it takes all iterators of the block to indices that are not negative, in a
+       box whose extents follow from theirs; no two instances of the iterators in use share a place
 
     The new block is called `<buffer>_<scope>`, its loops ax0, ax1, ..., in the order of the iterators.
 

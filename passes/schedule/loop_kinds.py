@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -57,17 +56,11 @@ class Parallel(Primitive):
     """The iterations of a loop may run on several threads.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop is so far
+    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
     2. the iterations are independent: no two of them touch one element with a write among them, except in temporaries
        whose values never cross an iteration
     3. the loop is not inside a vectorized loop
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "no loop inside is bound to the same thread axis as the loop",
-        "the iterations are independent",
-        "the loop is not inside a vectorized loop",
-    )
 
     loop: ForOp
 
@@ -85,11 +78,11 @@ class Vectorize(Primitive):
     """The iterations of a loop become the lanes of vector values.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop is so far
-    2. the iterations are independent, as for `parallel`; those of a loop that is noted `reassociate` (`annotate`) may
+    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
+    2. the iterations are independent: as for `parallel`; those of a loop that is noted `reassociate` (`annotate`) may
        also combine into one accumulator, by a combiner that is free of order, with the init somewhere else
     3. the extent is static
-    4. no loop inside is parallel or bound to threads
+    4. no loop inside is parallel: or bound to threads
 
     ```mlir
     tir.for %k in 16 attributes {reassociate = true} { tir.block "sum" ... }
@@ -97,13 +90,6 @@ class Vectorize(Primitive):
     tir.for %k in 16 vectorized attributes {reassociate = true} { tir.block "sum" ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "no loop inside is bound to the same thread axis as the loop",
-        "the iterations are independent",
-        "the extent is static",
-        "no loop inside is parallel",
-    )
 
     loop: ForOp
 
@@ -131,14 +117,9 @@ class Unroll(Primitive):
     Loops whose bodies would be repeated more than 1024 times, together with the unrolled loops inside, run as loops.
 
     Requirements:
-    1. no loop inside is bound to the same thread axis as the loop is so far
+    1. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far
     2. the extent is static
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "no loop inside is bound to the same thread axis as the loop",
-        "the extent is static",
-    )
 
     loop: ForOp
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
@@ -132,10 +131,10 @@ class Split(Primitive):
 
     Requirements:
     1. the loop is serial: not parallel, vectorized, unrolled or bound to a thread axis
-    2. at most one factor is 0 (inferred) and the others are positive
-    3. the product of the factors covers the extent
-    4. when the product is more than the extent (or may be), all that touches memory below the loop is in blocks, which
-       get a guard, and `disable_predication` is not given
+    2. at most one factor is inferred and the others are positive: 0 is an inferred one
+    3. the factors cover the extent: their product is at least the extent
+    4. what touches memory below the loop can be guarded: when the product is more than the extent (or may be), all of
+       it is in blocks, which get a guard, and `disable_predication` is not given
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. When the product is more than the extent, every block
     below gets a guard; an extent that is known at run time only needs none where `tir.assume` says that it is a
@@ -148,13 +147,6 @@ class Split(Primitive):
       tir.block "C" iters(%v: spatial<127>) = [%j0 * 4 + %j1] where [%j0 * 4 + %j1] < [127] {...} } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop is serial",
-        "at most one factor is inferred and the others are positive",
-        "the factors cover the extent",
-        "what touches memory below the loop can be guarded",
-    )
 
     loop: ForOp
     factors: tuple[int, ...]
@@ -299,7 +291,7 @@ class Fuse(Primitive):
     1. the loops form a perfect nest in the given order: each holds only the next
     2. the loops are serial
     3. the extent of an inner loop does not depend on an outer one
-    4. no loop that runs a reduction again, from its start, is fused with a loop of that reduction
+    4. no loop that runs a reduction again is fused with a loop of it: from its start
 
     The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
     time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
@@ -311,13 +303,6 @@ class Fuse(Primitive):
     tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loops form a perfect nest in the given order",
-        "the loops are serial",
-        "the extent of an inner loop does not depend on an outer one",
-        "no loop that runs a reduction again is fused with a loop of it",
-    )
 
     loops: tuple[ForOp, ...]
 
@@ -364,7 +349,8 @@ class Tile(Primitive):
     2. the loops are serial
     3. one positive factor a loop
     4. dependences stay forward: no dependence runs backwards inside a tile
-    5. where a factor does not divide its extent, all that touches memory below the loop is in blocks
+    5. what touches memory below the loops can be guarded: where a factor does not divide its extent, all of it is in
+       blocks
 
     ```mlir
     tir.for %i in 128 { tir.for %j in 128 { ... } }
@@ -372,14 +358,6 @@ class Tile(Primitive):
     tir.for %i0 in 4 { tir.for %j0 in 16 { tir.for %i1 in 32 { tir.for %j1 in 8 { ... } } } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loops form a perfect nest in the given order",
-        "the loops are serial",
-        "one positive factor a loop",
-        "dependences stay forward",
-        "what touches memory below the loops can be guarded",
-    )
 
     loops: tuple[ForOp, ...]
     factors: tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from xdsl.dialects import memref
 from xdsl.ir import Block, Operation
@@ -58,9 +58,10 @@ class Merge(Primitive):
     """Loops that follow each other into one: an iteration runs the iterations of all of them, in their order.
 
     Requirements:
-    1. the loops follow each other, with at most computations and allocations between them; or they are
-       innermost loops of perfect nests of equal depth that do, which are merged from the outside in
-    2. all these loops are serial
+    1. the loops, or the nests they are innermost in, follow each other: at most computations and allocations are
+       between them; they are loops in one body, or innermost loops of perfect nests of equal depth, which are merged
+       from the outside in
+    2. the loops are serial: all of them
     3. the extents are equal
     4. dependences stay forward: nothing that a later loop touches in one iteration is touched by an earlier loop in a
        later iteration, one of the two writing
@@ -74,13 +75,6 @@ class Merge(Primitive):
     tir.for %i_m in 128 { tir.block "B" ... = [%i_m] {...}  tir.block "C" ... = [%i_m] {...} }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loops, or the nests they are innermost in, follow each other",
-        "the loops are serial",
-        "the extents are equal",
-        "dependences stay forward",
-    )
 
     loops: tuple[ForOp, ...]
 

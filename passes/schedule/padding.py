@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import IndexType
@@ -216,10 +215,11 @@ class DecomposePadding(Primitive):
 
     Requirements:
     1. the block is complete, and its instances store to different elements
-    2. the loop is around the block, in the same scope
-    3. the block stores once, one value where a condition holds and a constant where it does not, and does nothing else
+    2. the loop is around the block: in the same scope
+    3. the block stores one value where a condition holds and a constant where it does not: it stores once, and does
+       nothing else
     4. the condition says which indices lie inside: comparisons of indices that hold at once
-    5. nothing else below the loop touches the buffer that the block writes
+    5. nothing else below the loop touches the buffer: the buffer that the block writes
     6. the inside is not empty
     7. what the fill uses is known before the loop
 
@@ -235,16 +235,6 @@ class DecomposePadding(Primitive):
     tir.for %i in 8 { tir.block "P" iters(%vi: spatial<8>) = [%i] { P[%vi + 2] = X[%vi] } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block is complete, and its instances store to different elements",
-        "the loop is around the block",
-        "the block stores one value where a condition holds and a constant where it does not",
-        "the condition says which indices lie inside",
-        "nothing else below the loop touches the buffer",
-        "the inside is not empty",
-        "what the fill uses is known before the loop",
-    )
 
     block: BlockOp
     loop: ForOp

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import affine, arith, memref
 from xdsl.dialects.builtin import IntegerAttr
@@ -35,7 +34,7 @@ from weft.passes.schedule.padding_domains import (
 )
 from weft.passes.schedule.padding_values import Number, neutral_padding
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import divided_up, erase_if_unused
 from weft.support.errors import Violation
@@ -83,16 +82,16 @@ class PadEinsum(MovingPrimitive):
 
     Requirements:
     1. one padding for each iterator, at least 1
-    2. the block is complete or a reduction, its instances store to different elements, and its body only computes, with
-       operations that are defined for all operands
-    3. each iterator that grows is bound to a serial loop of its own, which holds only the block; no guard leaves
-       instances out
-    4. an index that depends on an iterator that grows is that iterator plus a constant, once an access; each element
+    2. the block is complete or a reduction, and its body only computes: its instances store to different elements, and
+       the operations are defined for all operands
+    3. each iterator that grows has a serial loop of its own: one that holds only the block; no guard leaves instances
+       out
+    4. indices are iterators plus constants: those that depend on an iterator that grows, once an access; each element
        that is stored is indexed by all of the growing spatial iterators, and by iterators or constants only
     5. the steps that a reduction gets in addition change nothing: there are values for the padding that make what they
        combine neutral
     6. what is copied was written
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
 
     The padding is 0 where that is neutral, else 1 or the least or greatest value of the type. A sum of products with a
     factor that is not padded is refused: it may be infinite, and 0 times that is not 0. A sum may lose the sign of a
@@ -110,17 +109,6 @@ class PadEinsum(MovingPrimitive):
     tir.for %ax0 in 127 { tir.block "C_pad" ... = [%ax0] { C[%v0] = C_pad[%v0] } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "one padding for each iterator, at least 1",
-        "the block is complete or a reduction, and its body only computes",
-        "each iterator that grows has a serial loop of its own",
-        "indices are iterators plus constants",
-        "the steps that a reduction gets in addition change nothing",
-        "what is copied was written",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 7
 
     block: BlockOp
     padding: tuple[int, ...]

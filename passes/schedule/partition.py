@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
@@ -18,7 +17,7 @@ from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.loop_structure import why_not_serial
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
 from weft.support.errors import InternalError, Violation
 from weft.support.names import free_name
@@ -122,10 +121,10 @@ class LoopPartition(MovingPrimitive):
 
     Requirements:
     1. the loop is serial
-    2. at most one factor is 0 (inferred) and the others are positive
-    3. the extent is static, and the factors add up to no more
-    4. parallel and vectorized loops have independent iterations afterwards too: a temporary that each iteration has its
-       own of may not come to lie in copies of the loop
+    2. at most one factor is inferred and the others are positive: 0 is an inferred one
+    3. the extent is static and the factors add up to no more
+    4. loops that run in parallel stay independent: a temporary that each iteration has its own of may not come to lie
+       in copies of the loop
 
     Every instance runs once and in its old place, so no guards are needed. The blocks below are copied: the part of
     "C" in loop %i0 is called `C_i0`. A part runs some instances of its domain only; `tir.part_of` says which blocks
@@ -138,14 +137,6 @@ class LoopPartition(MovingPrimitive):
     tir.for %i1 in 126 { tir.block "C_i1" iters(%v: spatial<128>) = [%i1 + 2] attributes {tir.part_of = "C"} {...} }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loop is serial",
-        "at most one factor is inferred and the others are positive",
-        "the extent is static and the factors add up to no more",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 4
 
     loop: ForOp
     factors: tuple[int, ...]

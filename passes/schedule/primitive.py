@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from inspect import getsource
 from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.ir import Attribute, Operation
@@ -51,14 +53,21 @@ class PlanPattern(RewritePattern):
 
 @dataclass(frozen=True)
 class Refusing(ABC):
-    """What has requirements: subclasses state them, numbered from 1."""
+    """What has requirements: subclasses number them in their docstrings, `1. headline: details`."""
 
     NAME: ClassVar[str]
     """The class name as that of a step: `ComputeAt` is `compute_at`."""
-    REQUIREMENTS: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
         cls.NAME = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    @classmethod
+    @cache
+    def requirements(cls) -> tuple[str, ...]:
+        """The headline of each requirement, which errors cite."""
+        items = re.compile(r"^( *)\d+\. (.+(?:\n\1 {3}.+)*)", re.MULTILINE)
+        found = items.findall(cls.__doc__ or "") or items.findall(getsource(cls))  # python -OO strips docstrings
+        return tuple(" ".join(text.split()).partition(": ")[0] for _, text in found)
 
     def refuse(
         self, requirement: int, violation: Violation | str, operation: Operation | None = None, subject: str = ""
@@ -67,7 +76,7 @@ class Refusing(ABC):
         raise ScheduleError(
             f"{self.NAME}({', '.join(self._argument_texts())})",
             requirement,
-            self.REQUIREMENTS[requirement - 1],
+            self.requirements()[requirement - 1],
             Violation(violation) if isinstance(violation, str) else violation,
             operation,
             subject,

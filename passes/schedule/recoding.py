@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType
@@ -209,13 +209,12 @@ class Recode(Primitive):
     for dot products take.
 
     Requirements:
-    1. the block reads that many buffers (accumulators of the block itself are not counted)
-    2. the encoding is "unsigned" or "signed", and another one than now, or a wider type ("int16" to "int64") that is no
-       wider than the sum
+    1. the block reads that many buffers: accumulators of the block itself are not counted
+    2. the encoding is another one, no wider than the sum: "unsigned", "signed", or a wider type ("int16" to "int64")
     3. the block adds products of integers, of which the buffer is one factor: loaded once, and widened
     4. the block is alone in a nest of serial loops, one for each of its iterators
-    5. the buffer can be read from a copy (`cache_read`) and, for "unsigned" and "signed", results be written through
-       one (`cache_write`), where each spatial iterator of the other factor is an index
+    5. the buffer can be read from a copy, and the results be written through one: by `cache_read` and, for "unsigned"
+       and "signed", by `cache_write`, where each spatial iterator of the other factor is an index
 
     Integers wrap, so all of it is exact. A wider type holds the same numbers. With "unsigned" and "signed" the copy
     holds numbers that are half of the range away, which takes one flipped bit: a * b = a * (b + 128) - 128 * a. What is
@@ -233,14 +232,6 @@ class Recode(Primitive):
     tir.block "C_global" ... { C[%v0, %v1] = C_global[%v0, %v1] + C_sums[%v0] * -128 }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block reads that many buffers",
-        "the encoding is another one, no wider than the sum",
-        "the block adds products of integers, of which the buffer is one factor",
-        "the block is alone in a nest of serial loops, one for each of its iterators",
-        "the buffer can be read from a copy, and the results be written through one",
-    )
 
     block: BlockOp
     index: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -110,15 +109,16 @@ class DecomposeReduction(Primitive):
 
     Requirements:
     1. the block is a reduction block: it has an init, and stores to places that depend on spatial iterators only
-    2. the loop is around the block, in the same scope
-    3. no loop outside of `loop` has a reduce iterator bound to it
-    4. nothing else below the loop touches what the block accumulates into or writes what its init reads, and no element
-       is started twice there
-    5. a guard of the block that depends on a loop which only the updates keep does not depend on loops of the init too
+    2. the loop is around the block: in the same scope
+    3. no loop outside has a reduce iterator bound to it: outside of `loop`
+    4. nothing else below the loop touches the accumulator, restarts it or writes what the init reads: no element is
+       started twice there
+    5. guards are on spatial or on reduce loops: a guard that depends on a loop which only the updates keep does not
+       depend on loops of the init too
     6. an iteration of the loops outside runs each instance once: a repetition would start from the init again
     7. what the init uses is known before the loop
-    8. where threads or blocks of threads run iterations of the reduction, the init is in an earlier kernel: they would
-       combine by atomic operations into what one of them starts
+    8. what threads combine into starts in an earlier kernel: where threads or blocks of threads run iterations of the
+       reduction, they would combine by atomic operations into what one of them starts
 
     The block `Y` is called `Y_update` afterwards, the new one `Y_init`; it has the spatial loops at and below `loop`,
     bound to the same thread axes, parallel, vectorized or unrolled as those are, unless one is a loop of the reduction
@@ -133,17 +133,6 @@ class DecomposeReduction(Primitive):
       tir.for %k in 64 { tir.block "Y_update" iters(%vi: spatial<128>, %vk: reduce<64>) = [%i, %k] {...} } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block is a reduction block",
-        "the loop is around the block",
-        "no loop outside has a reduce iterator bound to it",
-        "nothing else below the loop touches the accumulator, restarts it or writes what the init reads",
-        "guards are on spatial or on reduce loops",
-        "an iteration of the loops outside runs each instance once",
-        "what the init uses is known before the loop",
-        "what threads combine into starts in an earlier kernel",
-    )
 
     block: BlockOp
     loop: ForOp

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import ClassVar, cast
+from typing import cast
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
@@ -36,12 +36,10 @@ KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
 
 class MovingPrimitive(Primitive):
-    """A primitive with one more requirement, `INDEPENDENCE`, that is asked of the result.
+    """A primitive of which one requirement, `KEEPS_INDEPENDENCE`, is asked of the result.
 
     Subclasses write `draft()`, which is `plan()` without that requirement.
     """
-
-    INDEPENDENCE: ClassVar[int]
 
     @abstractmethod
     def draft(self) -> Plan:
@@ -89,7 +87,8 @@ class MovingPrimitive(Primitive):
             ):
                 continue  # it was so before
             legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
-            self.refuse(self.INDEPENDENCE, replace(violation, legal=legal), loop or drafted.anchor)
+            requirement = self.requirements().index(KEEPS_INDEPENDENCE) + 1
+            self.refuse(requirement, replace(violation, legal=legal), loop or drafted.anchor)
 
     def _on_copy(self, copy: FunctionCopy) -> MovingPrimitive:
         arguments: dict[str, object] = {}

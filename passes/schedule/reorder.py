@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
@@ -19,7 +18,7 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive, runs_in_parallel
+from weft.passes.schedule.rehearsal import MovingPrimitive, runs_in_parallel
 from weft.passes.schedule.rewriting import insert_in, take_operations
 from weft.support.errors import CompileError, Violation
 
@@ -139,12 +138,12 @@ class Reorder(MovingPrimitive):
     """Loops of one chain into the given order; loops of the chain that are not named keep their places.
 
     Requirements:
-    1. the loops are different and lie in one chain, each loop of the chain holding only the next (and index arithmetic
-       for what is inside, which moves inside)
+    1. the loops lie in one chain: they are different, and each loop of the chain holds only the next (and index
+       arithmetic for what is inside, which moves inside)
     2. no extent depends on a loop that moves inside
     3. dependences stay forward: of two instances that touch the same element, one writing, the first stays first. Only
        the updates of one reduction may change places, and its init stays before them
-    4. parallel and vectorized loops have independent iterations afterwards too
+    4. loops that run in parallel stay independent: parallel and vectorized ones
 
     ```mlir
     tir.for %i in 128 { tir.for %k in 64 { ... } }
@@ -152,14 +151,6 @@ class Reorder(MovingPrimitive):
     tir.for %k in 64 { tir.for %i in 128 { ... } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the loops lie in one chain",
-        "no extent depends on a loop that moves inside",
-        "dependences stay forward",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 4
 
     loops: tuple[ForOp, ...]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects import affine, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr
@@ -37,7 +36,7 @@ from weft.passes.schedule.copying import alloc_like, memref_type
 from weft.passes.schedule.inlining import erase_regions
 from weft.passes.schedule.padding_domains import bindings_of, own_loops, set_loop_extent
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import guards_of, rebind, set_guards
 from weft.passes.schedule.rolling_reads import changed_between, outside_of
 from weft.passes.schedule.rolling_windows import NoWindow, Window, window_of
@@ -120,15 +119,15 @@ class RollingBuffer(MovingPrimitive):
 
     Requirements:
     1. the block writes that many buffers
-    2. the buffer is a temporary that only loads and stores use; the block is complete or a reduction, writes nothing
-       else, and is right before all that read it
-    3. loops are around the block and all that read the buffer, and no reduction of the block goes on in them
-    4. a dimension moves with one of these loops that is serial, never back and by less than it spans, and no other
-       dimension moves with that loop; the block may have guards on elements
+    2. the buffer is a temporary that the block alone writes, before it is read: only loads and stores use it; the block
+       is complete or a reduction, writes nothing else, and is right before all that read it
+    3. loops are around the block and all that read the buffer: no reduction of the block goes on in them
+    4. a dimension moves by less than it spans, and no other moves with it: it moves with one of these loops that is
+       serial, never back; the block may have guards on elements
     5. what an iteration reads lies in its window
     6. an element has the same value in every iteration that computes it: what the block reads stays as it is in the
        loop, or is computed from such values alone
-    7. parallel and vectorized loops have independent iterations afterwards too
+    7. loops that run in parallel stay independent: parallel and vectorized ones
 
     The outermost of such loops is taken, its dimension is indexed modulo the extent of a window. Windows that overlap
     along loops inside of it are not computed twice either, without folding. The first iteration computes all of the
@@ -148,17 +147,6 @@ class RollingBuffer(MovingPrimitive):
       tir.block "C" ... = [%i] { C[%v] = B[%v mod 3] + B[(%v + 1) mod 3] + B[(%v + 2) mod 3] } }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the block writes that many buffers",
-        "the buffer is a temporary that the block alone writes, before it is read",
-        "loops are around the block and all that read the buffer",
-        "a dimension moves by less than it spans, and no other moves with it",
-        "what an iteration reads lies in its window",
-        "an element has the same value in every iteration that computes it",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 7
 
     block: BlockOp
     index: int

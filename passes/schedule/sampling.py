@@ -13,7 +13,7 @@ from enum import Enum
 from functools import cache
 from math import comb, isclose, prod
 from random import Random
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
@@ -101,17 +101,12 @@ class SamplePerfectTile(Sampler):
     Requirements:
     1. a static extent is at least 1 and at most 2^40
     2. there are 1 to 64 factors, and the innermost may be 1
-    3. a decision is n positive factors that multiply to the extent, the innermost (of several) not above the maximum
+    3. the decision is one of the tilings: n positive factors that multiply to the extent, the innermost (of several)
+       not above the maximum
 
     Of an extent that is known at run time, the first factor is 0: `split` infers it. The others multiply to a divisor
     of the largest power of 2, up to 1024, that the extent is a multiple of (`tir.assume`).
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "a static extent is at least 1 and at most 2^40",
-        "there are 1 to 64 factors, and the innermost may be 1",
-        "the decision is one of the tilings",
-    )
 
     loop: ForOp
     n: int
@@ -162,14 +157,9 @@ class SampleCategorical(Sampler):
     """One of several integers, with given probabilities.
 
     Requirements:
-    1. there is a probability, not negative, for each of at least one candidate, and they add up to 1
-    2. a decision is the position of a candidate
+    1. each candidate has a probability, and they add up to 1: not negative; there is at least one candidate
+    2. the decision is the position of a candidate
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "each candidate has a probability, and they add up to 1",
-        "the decision is the position of a candidate",
-    )
 
     candidates: tuple[int, ...]
     probs: tuple[float, ...]
@@ -197,10 +187,8 @@ class SampleComputeLocation(Sampler):
     likely.
 
     Requirements:
-    1. a decision is one of the places that are legal here
+    1. the decision is one of the legal places: those that are legal here
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = ("the decision is one of the legal places",)
 
     block: BlockOp
     decision: int | None = None

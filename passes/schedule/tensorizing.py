@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
@@ -33,7 +32,7 @@ from weft.passes.schedule.blockizing import Blockize
 from weft.passes.schedule.function_copies import copy_of_nests
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.rehearsal import KEEPS_INDEPENDENCE, MovingPrimitive
+from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
 
@@ -163,12 +162,13 @@ class Tensorize(MovingPrimitive):
     """The body of a block becomes the implementation of a tensor intrinsic whose description it matches.
 
     Requirements:
-    1. the body of the block is the description, op by op: the same loops, blocks, iterators and expressions (operands
+    1. the body of the block is the description: op by op, the same loops, blocks, iterators and expressions (operands
        of commutative ops in any order), where each buffer of the description is a box of a buffer of the program
     2. the buffers fit: element type, memory scope, at least the rank; strides as the implementation takes them
     3. no buffer stands for two parameters of which one is written
-    4. functions that the implementation calls are declared with the same types where the module has them already
-    5. parallel and vectorized loops have independent iterations afterwards too
+    4. outside functions have one type: functions that the implementation calls are declared with the same types where
+       the module has them already
+    5. loops that run in parallel stay independent: parallel and vectorized ones
 
     A loop is made a block first (see `Blockize`). Register the intrinsic with `weft.register_tensor_intrinsic`. Whether
     the implementation computes what the description says is checked there, where it calls no outside functions. Those
@@ -186,15 +186,6 @@ class Tensorize(MovingPrimitive):
       func.call @copy16(%a, %c) }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the body of the block is the description",
-        "the buffers fit",
-        "no buffer stands for two parameters of which one is written",
-        "outside functions have one type",
-        KEEPS_INDEPENDENCE,
-    )
-    INDEPENDENCE: ClassVar[int] = 5
 
     target: BlockOp | ForOp
     intrinsic: str

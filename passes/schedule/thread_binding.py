@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
@@ -48,9 +47,10 @@ class Bind(Primitive):
     `vthread.x|y|z`, or `vthread`.
 
     Requirements:
-    1. the axis is one of these
-    2. no loop inside is bound to the same thread axis as the loop is so far, when that is another one
-    3. the iterations are independent, as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
+    1. the axis is a thread axis: one of these
+    2. no loop inside is bound to the same thread axis as the loop: the axis that the loop is bound to so far, when that
+       is another one
+    3. the iterations are independent: as for `parallel`; on `threadIdx` and `blockIdx` they may also combine into one
        accumulator, by a combiner that is free of order. The threads of a block do so by shuffles and through shared
        memory; blocks of threads, and threads whose accumulator starts in another nest, by atomic operations
     4. an axis is bound once: no loop around or inside the loop is bound to it (other than to plain `vthread`), unless
@@ -59,13 +59,15 @@ class Bind(Primitive):
        blockIdx.x|y|z or threadIdx.x|y|z, the extents are static, and guards keep the further iterations of those that
        run less often from running a block
     6. the loop is not inside a vectorized loop
-    7. what is combined by atomic operations are sums, minima, maxima, bitwise and, or of elements of 32 or 64 bits in
-       memory of the device
-    8. it starts in an earlier kernel: the block has no init (`decompose_reduction`), and no other block in the same
-       nest of bound loops writes the element
-    9. no other block in that nest reads the element
-    10. on `blockIdx`: where another loop of the nest is bound to the axis, no iteration of the one touches what another
-        iteration of the other writes. The loops run as one, and blocks of threads do not wait for each other
+    7. what blocks of threads combine has atomic operations: sums, minima, maxima, bitwise and, or of elements of 32 or
+       64 bits in memory of the device
+    8. what blocks of threads combine into starts in an earlier kernel: the block has no init (`decompose_reduction`),
+       and no other block in the same nest of bound loops writes the element
+    9. nothing else in the kernel reads what blocks of threads combine into: no other block in that nest reads the
+       element
+    10. blocks of threads pass nothing to each other: on `blockIdx`, where another loop of the nest is bound to the
+        axis, no iteration of the one touches what another iteration of the other writes. The loops run as one, and
+        blocks of threads do not wait for each other
 
     To bind a reduction over floats asks for sums in another order, and by atomic operations for another one in each
     run: results differ by rounding. Each iteration is an atomic operation on memory of the device; with `rfactor`
@@ -79,19 +81,6 @@ class Bind(Primitive):
     tir.for %i in 32 thread_binding<"threadIdx.x"> { ... }
     ```
     """
-
-    REQUIREMENTS: ClassVar[tuple[str, ...]] = (
-        "the axis is a thread axis",
-        "no loop inside is bound to the same thread axis as the loop",
-        "the iterations are independent",
-        "an axis is bound once",
-        "an axis has one extent in a nest",
-        "the loop is not inside a vectorized loop",
-        "what blocks of threads combine has atomic operations",
-        "what blocks of threads combine into starts in an earlier kernel",
-        "nothing else in the kernel reads what blocks of threads combine into",
-        "blocks of threads pass nothing to each other",
-    )
 
     loop: ForOp
     thread_axis: str

@@ -34,4 +34,4 @@ def test_docstrings_number_every_requirement() -> None:
     for name in PRIMITIVES:
         cls = primitive_class(name)
         numbers = [int(n) for n in re.findall(r"^    (\d+)\. ", cls.__doc__ or "", flags=re.MULTILINE)]
-        assert numbers == list(range(1, len(cls.REQUIREMENTS) + 1)), name
+        assert numbers == list(range(1, len(cls.requirements()) + 1)), name
