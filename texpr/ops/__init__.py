@@ -29,3 +29,5 @@ from weft.texpr.ops.softmax import *
 from weft.texpr.ops.transforms import *
 from weft.texpr.ops.transposed_convolution import *
 from weft.texpr.ops.unary import *
+
+__all__ = [name for name, value in globals().items() if callable(value) and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]
