@@ -255,41 +255,58 @@ def declared_callees(root: Operation, home: func.FuncOp) -> list[func.FuncOp]:
         if called is not None and called is not home:
             type_ = called.function_type
             found[name] = func.FuncOp.external(name, list(type_.inputs), list(type_.outputs))
-            if _is_pure_function(name, called, set()):
+            if _is_pure_function(name, called):
                 found[name].attributes[PURE] = UnitAttr()
     return list(found.values())
 
 
 def _effects_of_call(call: func.CallOp) -> Effects:
     """Those of the callee; on buffers and pointers that it takes, both kinds."""
-    if not _is_pure_function(call.callee.string_value(), callee_of(call), set()):
+    if not _is_pure_function(call.callee.string_value(), callee_of(call)):
         return _opaque(call)
     memory = tuple(dict.fromkeys(v for v in call.operands if isinstance(v.type, MemRefType | PtrType)))
     return Effects(memory, memory) if memory else NO_EFFECTS
 
 
-def _is_pure_function(name: str, function: func.FuncOp | None, around: set[str]) -> bool:
-    """Whether a function does nothing but give results and touch the buffers that it takes."""
+def _is_pure_function(name: str, function: func.FuncOp | None) -> bool:
+    """Whether a function does nothing but give results and touch the buffers that it takes, as all functions that it
+    calls, none of which calls itself."""
+    done = set[str]()
+    around: dict[str, Iterator[func.CallOp]] = {}  # each function on the path, and the calls in it still to follow
+    while name not in around:
+        if name not in done:
+            calls = _calls_if_pure(name, function)
+            if calls is None:
+                return False
+            around[name] = iter(calls)
+        while (call := next(around[next(reversed(around))], None)) is None:
+            done.add(around.popitem()[0])
+            if not around:
+                return True
+        name, function = call.callee.string_value(), callee_of(call)
+    return False
+
+
+def _calls_if_pure(name: str, function: func.FuncOp | None) -> list[func.CallOp] | None:
+    """The calls that a function makes, when nothing else in it has effects but on its buffers."""
     if function is not None and PURE in function.attributes:
-        return True
+        return []
     if function is None or function.is_declaration:
         noted = None if function is None else function.attributes.get(INTRINSIC)
         intrinsic = intrinsics().get(noted.data if isinstance(noted, StringAttr) else name)
-        return intrinsic is not None and intrinsic.pure
-    if name in around:
-        return False
+        return [] if intrinsic is not None and intrinsic.pure else None
+    calls: list[func.CallOp] = []
+    memory: list[SSAValue] = []
     for op in operations_in(function):
-        if isinstance(op, func.CallOp) and not _is_pure_function(
-            op.callee.string_value(), callee_of(op), {*around, name}
-        ):
-            return False
-        if not _silent(type(op)):
+        if isinstance(op, func.CallOp):
+            calls.append(op)
+            memory += (v for v in op.operands if isinstance(v.type, MemRefType | PtrType))
+        elif not _silent(type(op)):
             effects = effects_of(op)
             if effects.is_opaque or effects.reads_all:
-                return False
-            if not all(_is_own(memory) for memory in (*effects.reads, *effects.writes)):
-                return False
-    return True
+                return None
+            memory += (*effects.reads, *effects.writes)
+    return calls if all(map(_is_own, memory)) else None
 
 
 def _is_own(memory: SSAValue) -> bool:
@@ -392,16 +409,13 @@ def is_same_elements(buffer: SSAValue) -> bool:
 
 def views_of(buffer: SSAValue) -> Iterator[SSAValue]:
     """The other names of a buffer, those of these too."""
-    if _is_global(buffer):
-        first, *others = _names_of_global(buffer.op)
-        if first is buffer:
-            for other in others:
-                yield other
-                yield from views_of(other)
-    for use in buffer.uses:
-        if isinstance(use.operation, _VIEWS):
-            yield use.operation.results[0]
-            yield from views_of(use.operation.results[0])
+    names = [buffer]
+    if _is_global(buffer) and (of_global := _names_of_global(buffer.op))[0] is buffer:
+        names = of_global
+    for name in names:  # grows as views are found
+        if name is not buffer:
+            yield name
+        names += (use.operation.results[0] for use in name.uses if isinstance(use.operation, _VIEWS))
 
 
 def _is_global(buffer: SSAValue) -> TypeGuard[OpResult[Attribute]]:

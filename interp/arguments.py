@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 
 from weft.interp.shapes import EXTENTS, ConcreteShapes
-from weft.interp.signature import Signature
+from weft.interp.signature import declared_parameters
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
 from weft.support.errors import CompileError
 
@@ -51,7 +51,7 @@ def random_arguments(function: FuncOp, seed: int = 0, *, extents: Sequence[int] 
     smallest = min((e for shape in shapes.shapes if shape is not None for e in shape), default=4)
     values = _Values(generator, bool(names & _POSITIVE_ONLY), "arith.index_cast" in names, max(smallest, 1))
     arguments: list[Any] = []
-    for position, (parameter, shape) in enumerate(zip(Signature.of(function).parameters, shapes.shapes, strict=True)):
+    for position, (parameter, shape) in enumerate(zip(declared_parameters(function), shapes.shapes, strict=True)):
         type_ = parameter.type
         if shape is not None and isinstance(type_, MemRefType | TensorType):
             element_type = cast("MemRefType[Attribute]", type_).element_type

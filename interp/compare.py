@@ -154,7 +154,7 @@ class Reference:
             self.skipped[name] = f"the interpreter runs functions of one block, it has {len(function.body.blocks)}"
             return
         try:
-            signature = Signature.of(function)
+            signature = interpreter.signature(function.sym_name.data)
             dynamic = any(DYNAMIC_INDEX in _shape_of(p.type) for p in signature.parameters)
             functions = {f.sym_name.data: f for f in interpreter.module.body.block.ops if isinstance(f, FuncOp)}
             for number in range(tries if dynamic else min(tries, 1)):
@@ -320,7 +320,7 @@ def _run_case(interpreter_of: InterpreterOf, function: FuncOp, case: _Case, orde
 def _compare_case(interpreter: Interpreter, function: FuncOp, case: _Case, order: str) -> Mismatch | str | None:
     """The difference, or why the function cannot be compared."""
     try:
-        signature = Signature.of(function)
+        signature = interpreter.signature(function.sym_name.data)
     except CompileError as error:
         return error.message
     count = len(case.arguments)

@@ -8,12 +8,14 @@ in place when the call ends; when it fails, all arrays are as before.
 
 from __future__ import annotations
 
+from collections.abc import Set
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.func import FuncOp
 
 from weft.interp.compiler import CompiledFunction, Functions, compile_function, run_translated
-from weft.interp.signature import Binding, Signature
+from weft.interp.signature import Binding, Place, Signature, written_parameters
 from weft.interp.source import Options
 from weft.support.errors import CompileError, did_you_mean
 
@@ -42,12 +44,19 @@ class Interpreter:
         self._compiled: dict[str, CompiledFunction] = {}
         self._functions = Functions(self.compiled)
 
+    @cached_property
+    def _by_name(self) -> dict[str, FuncOp]:
+        return {op.sym_name.data: op for op in self.module.body.block.ops if isinstance(op, FuncOp)}
+
+    @cached_property
+    def _written(self) -> Set[Place]:
+        return written_parameters(self._by_name.values())
+
     def find(self, name: str) -> FuncOp:
         """The function @name. Raises `CompileError` when the module has none."""
-        known: dict[str, FuncOp] = {op.sym_name.data: op for op in self.module.body.block.ops if isinstance(op, FuncOp)}
-        if name not in known:
-            raise CompileError(f"the module has no function @{name}{did_you_mean(name, known)}")
-        return known[name]
+        if name not in self._by_name:
+            raise CompileError(f"the module has no function @{name}{did_you_mean(name, self._by_name)}")
+        return self._by_name[name]
 
     def compiled(self, name: str) -> CompiledFunction:
         """The function @name, compiled on first use. Raises `CompileError`."""
@@ -57,6 +66,10 @@ class Interpreter:
             self._compiled[name] = found
         return found
 
+    def signature(self, name: str) -> Signature:
+        """How @name is called. Raises `CompileError`."""
+        return Signature.of(self.find(name), self._written)
+
     def call(self, name: str, *arguments: Any, **by_name: Any) -> Any:
         """Call @name with arrays (scalars for scalar parameters), by position or by parameter name.
 
@@ -64,7 +77,7 @@ class Interpreter:
         fit the parameters (count, dtype, rank, shape, extents that contradict each other, a read-only array that is
         written, arrays that overlap), `InterpreterError` when the program does something undefined.
         """
-        binding = Binding(Signature.of(self.find(name)), arguments, by_name)
+        binding = Binding(self.signature(name), arguments, by_name)
         results = run_translated(self.compiled(name).run, binding.values())
         binding.write_back()
         outputs = binding.outputs(results)

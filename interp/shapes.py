@@ -21,7 +21,7 @@ from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
-from weft.interp.signature import Signature
+from weft.interp.signature import declared_parameters
 from weft.support.facts import near_numbers
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ class ConcreteShapes:
 
     def __post_init__(self) -> None:
         self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
-        signature = Signature.of(self.function)
-        for parameter in signature.parameters:
+        parameters = declared_parameters(self.function)
+        for parameter in parameters:
             shaped = isinstance(parameter.type, MemRefType | TensorType)
             self.shapes.append(list(cast("MemRefType[Attribute]", parameter.type).get_shape()) if shaped else None)
         if PARAMS in self.function.attributes:
-            self._choose_symbols(signature.parameters)
+            self._choose_symbols(parameters)
             return
         for argument in self.function.body.block.args:
             if isinstance(argument.type, IndexType):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, MemRefType, TensorType
 from xdsl.dialects.func import CallOp, FuncOp
 
-from weft.dialects.effects import effects_of, underlying
+from weft.dialects.effects import effects_of, views_of
 from weft.dialects.graph_shapes import DimsAttr, show_extent
 from weft.dialects.low import PARAMS, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access
@@ -22,9 +22,11 @@ from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_o
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
-    from xdsl.ir import Attribute, Operation, SSAValue
+    from xdsl.ir import Attribute, Use
 
 ShapedType: TypeAlias = "MemRefType[Attribute] | TensorType[Attribute]"
+Place: TypeAlias = tuple[FuncOp, int]
+"""A function and the position of one of its parameters."""
 
 
 @dataclass(frozen=True)
@@ -53,21 +55,20 @@ class Signature:
     symbols: tuple[str, ...] = ()
 
     @staticmethod
-    def of(function: FuncOp) -> Signature:
+    def of(function: FuncOp, written: Set[Place] | None = None) -> Signature:
+        """`written` are the parameters that `written_parameters` finds, for callers that ask for many functions."""
+        flat = PARAMS in function.attributes
+        written = written_parameters([function]) if written is None else written
+        parameters = list(declared_parameters(function))
+        for position, parameter in enumerate(parameters):
+            if not flat:
+                parameters[position] = replace(parameter, written=(function, position) in written)
+            elif not parameter.written and (function, position) in written:
+                raise CompileError.at(
+                    function, f"parameter {parameter.name} of @{function.sym_name.data} is declared read, but written"
+                )
         results = tuple(function.function_type.outputs)
-        if PARAMS in function.attributes:
-            return Signature(function, _low_parameters(function), results, True, symbols_of(function))
-        names = parameter_names(function)
-        parameters = tuple(
-            Parameter(
-                name,
-                type_,
-                isinstance(type_, MemRefType) and _is_written(function, position),
-                symbols=_extent_names(name, type_),
-            )
-            for position, (name, type_) in enumerate(zip(names, function.function_type.inputs, strict=True))
-        )
-        return Signature(function, parameters, results, False)
+        return Signature(function, tuple(parameters), results, flat, symbols_of(function) if flat else ())
 
     def __str__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.parameters)
@@ -89,40 +90,63 @@ def _extent_names(name: str, type_: Attribute) -> tuple[str, ...]:
     return tuple(f"{name}.{at}" if extent is None else show_extent(extent) for at, extent in dynamic)
 
 
-def _is_written(function: FuncOp, position: int) -> bool:
-    """Whether a function may write a buffer parameter, itself or through a call."""
-    if function.is_declaration:
-        return False
-    module = function.parent_block()
-    functions = {op.sym_name.data: op for op in (module.ops if module else ()) if isinstance(op, FuncOp)}
-    return _writes(function.body.blocks[0].args[position], functions, {(function, position)})
+def declared_parameters(function: FuncOp) -> tuple[Parameter, ...]:
+    """The parameters as the function declares them: which are written is declared at the low level only."""
+    if PARAMS in function.attributes:
+        return _low_parameters(function)
+    names, types = parameter_names(function), function.function_type.inputs
+    return tuple(
+        Parameter(name, type_, symbols=_extent_names(name, type_)) for name, type_ in zip(names, types, strict=True)
+    )
 
 
-def _writes(buffer: SSAValue, functions: Mapping[str, FuncOp], visited: set[tuple[Operation, int]]) -> bool:
-    for use in buffer.uses:
-        user = use.operation
-        if any(
-            underlying(result) is underlying(buffer) and _writes(result, functions, visited) for result in user.results
-        ):
-            return True
-        if isinstance(user, LaunchOp):
-            kernel = functions.get(user.kernel.string_value())
-            position = use.index - len(user.grid) - len(user.block)
-            if kernel is None or argument_accesses(kernel)[position] is not Access.READ:
-                return True
-            continue
-        if not isinstance(user, CallOp):
-            if buffer in effects_of(user).writes:
-                return True
-            continue
-        callee = functions.get(user.callee.string_value())
-        if callee is None or callee.is_declaration:
-            return True
-        if (callee, use.index) not in visited:
-            visited.add((callee, use.index))
-            if _writes(callee.body.blocks[0].args[use.index], functions, visited):
-                return True
-    return False
+def written_parameters(functions: Iterable[FuncOp]) -> Set[Place]:
+    """The buffer parameters that functions of one module, and those that they call, may write, themselves or through
+    calls: the least fixed point over parameters, in which each use of a parameter is looked at once."""
+    roots = [function for function in functions if not function.is_declaration]
+    module = roots[0].parent_block() if roots else None
+    by_name = {op.sym_name.data: op for op in (module.ops if module else ()) if isinstance(op, FuncOp)}
+    found = [(root, n) for root in roots for n, a in enumerate(root.args) if isinstance(a.type, MemRefType)]
+    passed_by: dict[Place, list[Place]] = {place: [] for place in found}
+    written: set[Place] = set()
+    for place in found:  # grows as calls are found
+        buffer = place[0].args[place[1]]
+        for use in (use for name in (buffer, *views_of(buffer)) for use in name.uses):
+            callee = _passed_to(use, by_name)
+            if callee is None:
+                if _writes(use, by_name):
+                    written.add(place)
+                continue
+            if callee not in passed_by:
+                passed_by[callee] = []
+                found.append(callee)
+            passed_by[callee].append(place)
+    pending = list(written)
+    while pending:
+        new = [place for place in passed_by[pending.pop()] if place not in written]
+        written.update(new)
+        pending += new
+    return written
+
+
+def _passed_to(use: Use, functions: Mapping[str, FuncOp]) -> Place | None:
+    """The parameter that a use hands a buffer to, where the module has the function's body."""
+    if not isinstance(use.operation, CallOp):
+        return None
+    callee = functions.get(use.operation.callee.string_value())
+    return None if callee is None or callee.is_declaration else (callee, use.index)
+
+
+def _writes(use: Use, functions: Mapping[str, FuncOp]) -> bool:
+    """Whether an op may write a buffer that it takes, other than through a function of the module."""
+    user = use.operation
+    if isinstance(user, CallOp):
+        return True
+    if isinstance(user, LaunchOp):
+        kernel = functions.get(user.kernel.string_value())
+        position = use.index - len(user.grid) - len(user.block)
+        return kernel is None or argument_accesses(kernel)[position] is not Access.READ
+    return user.operands[use.index] in effects_of(user).writes
 
 
 def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:
@@ -135,13 +159,9 @@ def _low_parameters(function: FuncOp) -> tuple[Parameter, ...]:
             f"{len(symbols_of(function))} symbols",
         )
     found: list[Parameter] = []
-    for position, param in enumerate(params):
+    for param in params:
         access = param.access.data
         is_buffer = isinstance(param.type, MemRefType)
-        if is_buffer and access is Access.READ and _is_written(function, position):
-            raise CompileError.at(
-                function, f"parameter {param.label.data} of @{function.sym_name.data} is declared read, but written"
-            )
         found.append(
             Parameter(
                 param.label.data,
