@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.dialects.memref import GlobalOp
+from xdsl.dialects.memref import GetGlobalOp, GlobalOp
 from xdsl.transforms.canonicalization_patterns.utils import const_evaluate_operand
 
 from weft.backends.names import in_comment
@@ -15,6 +15,8 @@ from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, params_of, symbols_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Operation
 
@@ -36,6 +38,11 @@ def contents(module: ModuleOp) -> tuple[list[FuncOp], list[FuncOp], list[GlobalO
         else:
             functions.append(op)
     return functions, outside, data
+
+
+def used_globals(functions: Iterable[FuncOp]) -> set[str]:
+    """The data that functions refer to."""
+    return {op.name_.string_value() for function in functions for op in function.walk() if isinstance(op, GetGlobalOp)}
 
 
 def described(function: FuncOp) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import struct
-import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,17 +10,12 @@ from weft.runtime.device_arrays import CUDA
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from weft.runtime.devices import Array, Dimensions, KernelProgram, KernelSpec
+    from weft.runtime.devices import Array, Dimensions, KernelProgram
 
 _INSTALL = "pip install 'weft[cuda]'"
 _DEFAULT_SHARED: Final = 48 << 10
-_PACKING: Final = {
-    **{"buffer": "Q", "int64": "q", "int32": "i4x", "int16": "h6x", "int8": "b7x", "bool": "B7x", "uint8": "B7x"},
-    **{"float64": "d", "float32": "f4x", "float16": "e6x", "bfloat16": "H6x", "uint32": "I4x", "uint64": "Q"},
-}
-"""How a kernel's arguments stand in slots of eight bytes."""
 
 
 @cache
@@ -102,16 +94,10 @@ class CudaQueue(Queue):
             _call("copying from the device", answer)
         self.synchronize()
 
-    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
-        handle: _Loaded = kernel.handle
-        with handle.lock:
-            try:
-                handle.packing.pack_into(handle.slots, 0, *arguments)
-            except struct.error as error:
-                raise DeviceError(f"kernel '{kernel.spec.name}': an argument does not fit its type: {error}") from error
-            answer = self._driver.cuLaunchKernel(
-                handle.function, *grid, *kernel.spec.threads, kernel.spec.shared_bytes, self.stream, handle.pointers, 0
-            )
+    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, int]) -> None:
+        answer = self._driver.cuLaunchKernel(
+            kernel.handle, *grid, *kernel.spec.threads, kernel.spec.shared_bytes, self.stream, places, 0
+        )
         if answer[0].value:
             _call(f"starting kernel '{kernel.spec.name}'", answer)
 
@@ -129,20 +115,6 @@ class CudaQueue(Queue):
         for event in (start, end):
             _call("releasing an event", self._driver.cuEventDestroy(event))
         return milliseconds * 1e-3
-
-
-class _Loaded:
-    """A kernel of the driver, and the memory in which its arguments are handed over, one launch at a time."""
-
-    def __init__(self, function: Any, spec: KernelSpec) -> None:
-        self.function = function
-        self.lock = threading.Lock()
-        self.packing = struct.Struct("=" + "".join(_PACKING[kind] for kind in spec.arguments))
-        count = len(spec.arguments)
-        self.slots = (ctypes.c_uint64 * max(count, 1))()
-        base = ctypes.addressof(self.slots)
-        self._pointers = (ctypes.c_uint64 * max(count, 1))(*(base + 8 * index for index in range(count)))
-        self.pointers = ctypes.addressof(self._pointers)
 
 
 class CudaDevice(Device):
@@ -202,7 +174,7 @@ class CudaDevice(Device):
                 attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
                 answer = driver.cuFuncSetAttribute(function, attribute, spec.shared_bytes)
                 _call(f"asking for {spec.shared_bytes} bytes of shared memory for kernel '{spec.name}'", answer)
-            kernels[spec.name] = Kernel(spec, _Loaded(function, spec), self.limits)
+            kernels[spec.name] = Kernel(spec, function, self.limits)
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:

@@ -7,15 +7,18 @@ a program for that kind is built.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 
 Dimensions: TypeAlias = tuple[int, int, int]
 _GRIDS_KEPT = 64
+_PACKING: Final = {
+    **{"buffer": "Q", "int64": "q", "int32": "i4x", "int16": "h6x", "int8": "b7x", "bool": "B7x", "uint8": "B7x"},
+    **{"float64": "d", "float32": "f4x", "float16": "e6x", "bfloat16": "H6x", "uint32": "I4x", "uint64": "Q"},
+}
+"""How the arguments of a kernel stand in slots of eight bytes."""
 
 
 class DeviceError(CompileError):
@@ -44,6 +52,11 @@ class KernelSpec:
     arguments: tuple[str, ...]
     shared_bytes: int = 0
     alignment: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @cached_property
+    def slots(self) -> struct.Struct:
+        """The layout of all arguments, eight bytes each."""
+        return struct.Struct("=" + "".join(_PACKING[kind] for kind in self.arguments))
 
 
 @dataclass(frozen=True)
@@ -88,8 +101,9 @@ class Queue(ABC):
         """Wait for the work so far, and copy from the device into a C-contiguous array."""
 
     @abstractmethod
-    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
-        """Run a kernel on a grid of blocks that was checked. Raises `DeviceError` when the driver refuses."""
+    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
+        """Run a kernel on a grid of blocks that was checked. At `places` lies an array of pointers to its arguments,
+        which `Kernel.values` reads. Raises `DeviceError` when the driver refuses."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -158,6 +172,13 @@ class Kernel:
         default_factory=set[tuple[Dimensions, Dimensions]], compare=False
     )
     """Grids and blocks that were found to keep the limits."""
+
+    def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
+        """The arguments of a launch, which stand in slots from the first of its `places` on. `memories` holds pieces of
+        memory that the device does not name by their address."""
+        layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
+        pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
+        return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
         """The grid to launch, None when there is nothing to do.

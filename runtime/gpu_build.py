@@ -8,20 +8,21 @@ from xdsl.dialects import scf
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
+from weft.backends.llvm.emit import emit_host_functions
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BarrierOp
+from weft.dialects.low_kernel import kernel_of
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
 from weft.runtime.build import signature_of
 from weft.runtime.devices import KernelProgram, KernelSpec
-from weft.runtime.gpu_library import GpuLibrary, HostCode
-from weft.runtime.host_function import constants_of, function_names, host_functions, host_source
+from weft.runtime.gpu_library import GpuLibrary
 from weft.support.errors import InternalError
+from weft.support.target import Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.backends.c_family.source import KernelSource
-    from weft.support.target import Target
 
 _ARGUMENTS: Final = {
     **{"ptr": "buffer", "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"},
@@ -34,10 +35,11 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
 
     Raises `CompileError` when kernels use what the target lacks, or host code does what only kernels can.
     """
-    functions = host_functions(module)
-    host = HostCode(host_source(module), function_names(functions), constants_of(module))
+    host = emit_host_functions(module, Target.of_process(0))
     source = _emitted(module, target)
-    alignment = {op.sym_name.data: _alignment(op) for op in module.ops if isinstance(op, FuncOp)}
+    functions = [op for op in module.ops if isinstance(op, FuncOp)]
+    signatures = [signature_of(op) for op in functions if not op.is_declaration and kernel_of(op) is None]
+    alignment = {op.sym_name.data: _alignment(op) for op in functions}
     kernels = tuple(
         KernelSpec(
             kernel.name,
@@ -50,7 +52,7 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
         for kernel in source.kernels
     )
     program = KernelProgram(source.text, kernels, target, _barriers_in_branches(module))
-    return GpuLibrary(program, host, [signature_of(function) for function in functions])
+    return GpuLibrary(program, host, signatures)
 
 
 def _alignment(kernel: FuncOp) -> dict[int, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from weft.runtime.arguments import Array, BoundArguments
     from weft.runtime.device_arrays import DeviceArray
     from weft.runtime.device_memory import MemoryPool
-    from weft.runtime.devices import Device, Dimensions, Kernel, Queue
+    from weft.runtime.devices import Device, Dimensions, Kernel, Memory, Queue
     from weft.runtime.signature import Signature
 
 _ALIGNMENT: Final = 16
 """Kernels read and write up to so many bytes at once, from the start of a buffer on."""
+_HANDLE_SHIFT: Final = 6
+"""Temporaries are aligned to 64 bytes, as LLVM is told."""
+
+Slots: TypeAlias = "ctypes.Array[ctypes.c_uint64]"
+"""The arguments of a host function, symbols included, in eight bytes each."""
+HostFunction: TypeAlias = "Callable[[Run, Slots], None]"
 
 
 class Run:
@@ -31,33 +37,55 @@ class Run:
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
         self._pool = pool
-        self._held: dict[int, tuple[Any, int]] = {}
+        self._held: dict[int, tuple[Memory, int]] = {}
+        self._memories: dict[int, Memory] = {}
 
-    def allocate(self, size: int) -> Any:
+    def allocate(self, size: int) -> Memory:
         memory, capacity = self._pool.allocate(size, self.queue)
-        self._held[id(memory)] = (memory, capacity)
+        self._held[self.handle(memory)] = (memory, capacity)
         return memory
 
-    def release(self, memory: Any) -> None:
-        _, capacity = self._held.pop(id(memory))
+    def release(self, memory: Memory) -> None:
+        _, capacity = self._held.pop(self.handle(memory))
         self._pool.release(memory, capacity, self.queue)
 
-    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, arguments: Sequence[Any]) -> None:
+    def handle(self, memory: Memory) -> int:
+        """How native code names a piece of memory until `close`: by its address, or by a number for an object of the
+        driver."""
+        if isinstance(memory, int):
+            return memory
+        handle = id(memory) << _HANDLE_SHIFT
+        self._memories[handle] = memory
+        return handle
+
+    def memory(self, handle: int) -> Memory:
+        """What a handle names."""
+        return self._memories.get(handle, handle)
+
+    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, places: int) -> None:
+        """Launch a kernel; at `places` lies an array of pointers to its arguments."""
         checked = kernel.checked_grid(grid, block)
-        for position, alignment in kernel.spec.alignment.items():
-            place = arguments[position]
-            if isinstance(place, int) and place % alignment:
-                raise ValueError(
-                    f"kernel '{kernel.spec.name}', argument {position + 1}: expected memory aligned to {alignment} "
-                    f"bytes, which tensor cores need, got address {place:#x}"
-                )
-        if checked is not None:
-            self.queue.launch(kernel, checked, arguments)
+        if checked is None:
+            return
+        if kernel.spec.alignment:
+            _check_alignment(kernel, kernel.values(places, self._memories))
+        self.queue.launch(kernel, checked, places, self._memories)
 
     def close(self) -> None:
         for memory, capacity in self._held.values():
             self._pool.release(memory, capacity, self.queue)
         self._held.clear()
+        self._memories.clear()
+
+
+def _check_alignment(kernel: Kernel, arguments: Sequence[Any]) -> None:
+    for position, alignment in kernel.spec.alignment.items():
+        place = arguments[position]
+        if isinstance(place, int) and place % alignment:
+            raise ValueError(
+                f"kernel '{kernel.spec.name}', argument {position + 1}: expected memory aligned to {alignment} "
+                f"bytes, which tensor cores need, got address {place:#x}"
+            )
 
 
 class DeviceCall:
@@ -88,19 +116,19 @@ class DeviceCall:
         self._copies: list[tuple[Array, Any, Array | None]] = []
         """The memory of an array here and on the device, and the array itself where it is written."""
         try:
-            self._values = self._memory(views)
+            self._values = self._slots(views)
         except BaseException:
             self.run.close()
             raise
 
-    def _memory(self, views: Mapping[int, DeviceArray]) -> list[Any]:
-        """What the host function takes: the device's memory for arrays, numbers, and then the symbols."""
+    def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
+        """What the host function takes: the device's memory for arrays, the bits of numbers, and then the symbols."""
         signature, bound = self._signature, self.bound
         arrays = iter(bound.arrays)
-        values: list[Any] = []
+        values: list[int] = []
         for position, (spec, slot) in enumerate(zip(signature.args, bound.slots, strict=False)):
             if isinstance(spec, ScalarSpec):
-                values.append(_number(slot, spec.dtype))
+                values.append(slot)
                 continue
             array = next(arrays)
             if id(array) in views:
@@ -118,18 +146,19 @@ class DeviceCall:
                 )
             span = _span(array)
             memory = self.run.allocate(span.nbytes)
-            values.append(memory)
+            values.append(self.run.handle(memory))
             self._copies.append((span, memory, array if spec.writes else None))
-        return [*values, *bound.slots[len(signature.args) :]]
+        values += bound.slots[len(signature.args) :]
+        return (ctypes.c_uint64 * len(values))(*values)
 
     def copy_in(self) -> None:
         """Copy arrays to the device; outputs too, for a program need not write all of them."""
         for array, memory, _ in self._copies:
             self.run.queue.copy_in(memory, array)
 
-    def start(self, function: Callable[..., None]) -> None:
+    def start(self, function: HostFunction) -> None:
         """Give the work of the host function to the device."""
-        function(self.run, *self._values)
+        function(self.run, self._values)
 
     def copy_out(self) -> None:
         for span, memory, written in self._copies:
@@ -147,11 +176,11 @@ class DeviceCall:
         self.run.queue.copy_out(room, memory)
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
-    def repeat(self, function: Callable[..., None]) -> None:
+    def repeat(self, function: HostFunction) -> None:
         """Run once more; for calls whose arrays all lie on the device, which were found right."""
         try:
             self.run.queue.device.queue(self.stream)
-            function(self.run, *self._values)
+            function(self.run, self._values)
         finally:
             self.run.close()
 
@@ -212,13 +241,3 @@ def _on_device(device: Device, signature: Signature, name: str, value: object, v
         raise TypeError(f"{signature.name}: argument '{name}': expected elements of type {dtype}, got bfloat16")
     views[id(view.shadow)] = view
     return view.shadow
-
-
-def _number(bits: int, dtype: str) -> Any:
-    """A scalar from its bits: an integer with its sign, a float; a bfloat16 stays bits."""
-    raw = bits.to_bytes(8, "little")
-    formats = {"float64": "d", "float32": "f", "float16": "e", "int64": "q", "int32": "i", "int16": "h", "int8": "b"}
-    if dtype not in formats:
-        return bits
-    form = struct.Struct("<" + formats[dtype])
-    return form.unpack(raw[: form.size])[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from weft.runtime.device_choice import device_for
 from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import DeviceError
 from weft.runtime.gpu_call import DeviceCall, call_key
-from weft.runtime.host_function import compile_host
+from weft.runtime.host_code import HostFunctions
 from weft.runtime.library import Function, Library
 from weft.runtime.timing import BenchmarkResult, TimeEvaluator
 from weft.support.errors import CompileError, did_you_mean
@@ -21,7 +20,6 @@ from weft.support.errors import CompileError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from weft.runtime.arguments import Array
     from weft.runtime.devices import Device, KernelProgram
     from weft.runtime.signature import Signature
 
@@ -30,49 +28,39 @@ _CALLS_KEPT = 256
 """Calls with arrays on the device that a function remembers as checked."""
 
 
-@dataclass(frozen=True)
-class HostCode:
-    """The host functions of a program: Python text, how functions are called in it, and constant arrays as bytes."""
-
-    text: str
-    names: Mapping[str, str]
-    constants: Mapping[str, Array]
-
-
 class LoadedProgram:
     """A program on its device: host functions ready to be called, and the pool of memory for its temporaries."""
 
-    def __init__(self, program: KernelProgram, host: HostCode) -> None:
+    def __init__(self, program: KernelProgram, host: str, signatures: Iterable[Signature]) -> None:
         self.device: Device = device_for(program.target)
         kernels = self.device.load(program)
         self.pool: MemoryPool = MemoryPool(self.device)
-        queue = self.device.queue()
-        constants: dict[str, Any] = {}
-        for name, value in host.constants.items():
-            constants[name], _ = self.pool.allocate(value.nbytes)
-            queue.copy_in(constants[name], value)
-        queue.synchronize()
-        self.functions = compile_host(host.text, host.names, kernels, constants)
+        self._host = HostFunctions(host, kernels, self.pool)
+        self.functions = {signature.name: self._host.function(signature) for signature in signatures}
 
     def call(self, signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> DeviceCall:
         """Checked arguments in the device's memory."""
         return DeviceCall(self.device, self.pool, signature, positional, keywords)
 
+    def close(self) -> None:
+        """Give all memory back to the device."""
+        self._host.close()
+        self.pool.clear()
+
 
 class DeviceProgram:
     """A program that is loaded when it is first needed, and again if that failed."""
 
-    def __init__(self, program: KernelProgram, host: HostCode) -> None:
+    def __init__(self, program: KernelProgram, host: str, signatures: Sequence[Signature]) -> None:
         self.lock = threading.Lock()
         self.target = program.target
-        self._program = program
-        self._host = host
+        self._parts = (program, host, signatures)
 
     @cached_property
     def loaded(self) -> LoadedProgram:
         """The program on its device. Raises `DeviceError` when there is none."""
-        loaded = LoadedProgram(self._program, self._host)
-        weakref.finalize(self, loaded.pool.clear).atexit = False
+        loaded = LoadedProgram(*self._parts)
+        weakref.finalize(self, loaded.close).atexit = False
         return loaded
 
 
@@ -193,14 +181,15 @@ class GpuLibrary(Library):
     `device_error` says what is missing, and calls raise it.
     """
 
-    def __init__(self, program: KernelProgram, host: HostCode, signatures: Iterable[Signature]) -> None:
+    def __init__(self, program: KernelProgram, host: str, signatures: Iterable[Signature]) -> None:
         self.target = program.target
         self.device_error: DeviceError | None = None
-        self._program = DeviceProgram(program, host)
+        signatures = tuple(signatures)
+        self._program = DeviceProgram(program, host, signatures)
         self._signatures = {signature.name: signature for signature in signatures}
         self._functions = {name: GpuFunction(self._program, signature) for name, signature in self._signatures.items()}
         self.imported_modules = [DeviceModule(program)]
-        self._host_text = host.text
+        self._host = host
         try:
             _ = self._program.loaded
         except DeviceError as error:
@@ -213,10 +202,10 @@ class GpuLibrary(Library):
 
     def get_source(self, kind: str = "") -> str:
         """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them
-        (in Python), and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
+        (LLVM IR), and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
         (module,) = self.imported_modules
         if kind == "host":
-            return self._host_text
+            return self._host
         if kind not in ("", *module.source_kinds):
             raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, (*module.source_kinds, 'host'))}")
         return module.get_source(kind)

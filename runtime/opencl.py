@@ -19,7 +19,7 @@ from weft.runtime.interrupts import interruptibly
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from weft.runtime.devices import Array, Dimensions, KernelProgram
 
@@ -101,10 +101,10 @@ class OpenClQueue(Queue):
         except self._cl.Error as error:
             raise DeviceError(f"{self.device.description}: {error}") from error
 
-    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
+    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
         handle, spec = kernel.handle, kernel.spec
         try:
-            for position, (kind, value) in enumerate(zip(spec.arguments, arguments, strict=True)):
+            for position, (kind, value) in enumerate(zip(spec.arguments, kernel.values(places, memories), strict=True)):
                 handle.set_arg(position, value if kind == "buffer" else _scalar(kind, value))
             size = tuple(blocks * threads for blocks, threads in zip(grid, spec.threads, strict=True))
             self._cl.enqueue_nd_range_kernel(self._queue, handle, size, spec.threads)
@@ -183,8 +183,5 @@ class OpenClDevice(Device):
 
 
 def _scalar(kind: str, value: Any) -> Any:
-    """A scalar as the kernel declares it. Raises `DeviceError` when it does not fit."""
-    try:
-        return np.dtype("uint16" if kind == "bfloat16" else "uint8" if kind == "bool" else kind).type(value)
-    except OverflowError as error:
-        raise DeviceError(f"{value} does not fit the kernel's parameter of type {kind}") from error
+    """A scalar as the kernel declares it."""
+    return np.dtype("uint16" if kind == "bfloat16" else "uint8" if kind == "bool" else kind).type(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IndexType, MemRefType
-from xdsl.dialects.memref import AllocaOp, GetGlobalOp
+from xdsl.dialects.memref import AllocaOp
 
 from weft.backends.c_family.assumptions import assumed_of_kernels
 from weft.backends.c_family.call_ops import global_text
@@ -15,7 +15,7 @@ from weft.backends.c_family.helpers import helper_texts
 from weft.backends.c_family.kernel_comments import grids_of, kernel_comment
 from weft.backends.c_family.memory_ops import buffer_type, shared_alignment
 from weft.backends.c_family.source import Kernel, KernelSource
-from weft.backends.low_modules import contents
+from weft.backends.low_modules import contents, used_globals
 from weft.dialects import low_kernel
 from weft.dialects.low_kernel import space_of
 from weft.support.errors import CompileError, InternalError
@@ -58,16 +58,11 @@ def emit_kernels(
         entries.append(entry)
         texts.append(text)
     scratch = FunctionEmitter(emitter, "module")
-    used = _used_globals(kernels)
+    used = used_globals(kernels)
     globals_ = [global_text(emitter, scratch, op) for op in data if op.sym_name.data in used]
     code = "\n\n".join((*globals_, *helper_texts(language, emitter.helpers), *texts))
     text = "\n\n".join(filter(None, (preamble(code), code))) + "\n"
     return KernelSource(text, tuple(entries), symbols=dict(emitter.symbols))
-
-
-def _used_globals(kernels: list[FuncOp]) -> set[str]:
-    """The constants that kernels read; host code has its own."""
-    return {op.name_.string_value() for kernel in kernels for op in kernel.walk() if isinstance(op, GetGlobalOp)}
 
 
 def _kernel_text(

@@ -109,6 +109,8 @@ def global_text(emitter: ModuleEmitter, op: memref.GlobalOp) -> str:
     size = length * type_.bytes
     value = op.initial_value
     data = value.data.data if isinstance(value, DenseIntOrFPElementsAttr) else bytes(size)
+    if isinstance(value, DenseIntOrFPElementsAttr) and value.is_splat() and len(data) == type_.bytes:
+        data *= length
     if len(data) != size:
         raise CompileError.at(op, f"memref.global @{name} of {size} bytes has a value of {len(data)}")
     if type_.element == "i1":

@@ -21,14 +21,16 @@ from weft.backends.llvm.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.llvm.leftover import leftover
 from weft.backends.llvm.memory_ops import buffer_attributes, usage
 from weft.backends.llvm.metadata import leftover_lines
-from weft.backends.low_modules import contents, described
+from weft.backends.low_modules import contents, described, used_globals
 from weft.backends.names import quoted, symbol_name
 from weft.dialects.low import PARAMS, imported_ir, params_of, symbols_of
 from weft.dialects.low_access import Access
+from weft.dialects.low_kernel import kernel_of
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.dialects.memref import GlobalOp
 
     from weft.backends.llvm.emitter import Rules
     from weft.dialects.low import ParamAttr
@@ -41,8 +43,35 @@ def emit_module(module: ModuleOp, target: Target) -> str:
     Raises `CompileError` at the op that has a type or form that this backend lacks, and `InternalError` on an op that
     may not stand at low level.
     """
+    return _text(module, target, rules(), *contents(module))
+
+
+def emit_host_functions(module: ModuleOp, target: Target) -> str:
+    """The LLVM IR text of a low module's functions that are no kernels; `host_ops.py` says what they call.
+
+    Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device.
+    """
+    from weft.backends.llvm.host_ops import RULES, check_host_functions
+
     functions, outside, data = contents(module)
-    emitter = ModuleEmitter(target, rules(), [symbol_name(function.sym_name.data) for function in functions])
+    functions = [function for function in functions if kernel_of(function) is None]
+    check_host_functions(functions)
+    used = used_globals(functions)
+    return _text(module, target, RULES, functions, outside, [op for op in data if op.sym_name.data in used], host=True)
+
+
+def _text(
+    module: ModuleOp,
+    target: Target,
+    rules: Rules,
+    functions: list[FuncOp],
+    outside: list[FuncOp],
+    data: list[GlobalOp],
+    *,
+    host: bool = False,
+) -> str:
+    names = [symbol_name(function.sym_name.data) for function in functions]
+    emitter = ModuleEmitter(target, rules, names, on_device=host)
     emitter.outside = {function.sym_name.data: function for function in outside}
     for op in data:
         emitter.globals[op.sym_name.data] = emitter.names.fresh(symbol_name(op.sym_name.data))
@@ -102,22 +131,23 @@ def _function_text(module: ModuleEmitter, function: FuncOp) -> str:
     emitter = FunctionEmitter(module, function.sym_name.data, symbol_name(function.sym_name.data))
     params = params_of(function) if PARAMS in function.attributes else ()
     if params:
-        _check_params(function, params)
+        _check_params(function, params, accesses=not module.on_device)
     parameters: list[str] = []
     for argument in function.args:
         type_ = emitter.type_of(argument, function)
         if type_.lanes:
             raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
         is_buffer = isinstance(argument.type, MemRefType)
-        attributes = f" {buffer_attributes(emitter, argument, function)}" if is_buffer else ""
+        known = is_buffer and not module.on_device
+        attributes = f" {buffer_attributes(emitter, argument, function)}" if known else ""
         parameters.append(f"{type_.element}{attributes} {emitter.take_argument(argument, type_)}")
     emitter.block_ops(function.body.block)
     head = f"define void @{quoted(emitter.symbol)}({', '.join(parameters)}) nounwind {{"
     return f"; {described(function)}\n{head}\n{emitter.body_text()}\n}}"
 
 
-def _check_params(function: FuncOp, params: tuple[ParamAttr, ...]) -> None:
-    """The parameters that callers see must be those that the function has, accessed as they say."""
+def _check_params(function: FuncOp, params: tuple[ParamAttr, ...], *, accesses: bool) -> None:
+    """The parameters that callers see must be those that the function has; with `accesses`, accessed as they say."""
     name, symbols = function.sym_name.data, symbols_of(function)
     if len(params) + len(symbols) != len(function.args):
         raise CompileError.at(
@@ -131,7 +161,7 @@ def _check_params(function: FuncOp, params: tuple[ParamAttr, ...]) -> None:
                 function,
                 f"parameter '{param.label.data}' of @{name} is {param.type} to callers and {argument.type} here",
             )
-        if isinstance(argument.type, MemRefType) and param.access.data is Access.READ:
+        if accesses and isinstance(argument.type, MemRefType) and param.access.data is Access.READ:
             _, writes = usage(argument)
             if writes:
                 raise CompileError.at(

@@ -55,9 +55,11 @@ class Names:
 class ModuleEmitter:
     """What the functions of a module share: target, types, metadata, and the functions that they call or grow."""
 
-    def __init__(self, target: Target, rules: Rules, function_names: Iterable[str]) -> None:
+    def __init__(self, target: Target, rules: Rules, function_names: Iterable[str], *, on_device: bool = False) -> None:
         self.target = target
         self.rules = rules
+        self.on_device = on_device
+        """Whether buffers lie in a device's memory: functions pass their pointers on, and kernels access them."""
         self.types = TypeTable()
         self.metadata = Metadata()
         self.names = Names(function_names)

@@ -1,6 +1,7 @@
 """Programs on tensor cores, without one: run on the CPU, where a warp meets and the PTX ISA's tables say which thread
 holds what, and compiled to machine code by NVRTC."""
 
+import ctypes
 import importlib
 import re
 import sys
@@ -9,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, errors, needs_compiler
+from cuda_on_cpu import ORDERS, CudaOnCpu, cuda_on_cpu, errors, kernel_arguments, needs_compiler
 from tiers import first_tier
 
 from weft.backends.cuda.nvrtc import MissingCompilerError, compile_ptx, resource_usage, supported_architectures
@@ -117,10 +118,11 @@ def test_a_launch_checks_where_tiles_start() -> None:
     launched: list[Any] = []
     queue: Any = SimpleNamespace(launch=lambda *given: launched.append(given))
     run = Run(queue, cast("Any", None))
-    run.launch(kernel, (1, 1, 1), (32, 1, 1), [16, 64])
-    assert launched == [(kernel, (1, 1, 1), [16, 64])]
+    good, bad = kernel_arguments(16, 64), kernel_arguments(16, 80)
+    run.launch(kernel, (1, 1, 1), (32, 1, 1), ctypes.addressof(good))
+    assert launched == [(kernel, (1, 1, 1), ctypes.addressof(good), {})]
     with pytest.raises(ValueError, match=r"'k', argument 2: expected memory aligned to 32 bytes, .* got address 0x50"):
-        run.launch(kernel, (1, 1, 1), (32, 1, 1), [16, 80])
+        run.launch(kernel, (1, 1, 1), (32, 1, 1), ctypes.addressof(bad))
 
 
 @needs_compiler

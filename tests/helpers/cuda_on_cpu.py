@@ -112,6 +112,14 @@ NUMBERS = {
 }
 
 
+def kernel_arguments(*bits: int) -> Any:
+    """Pointers to the arguments of a kernel as host code passes them."""
+    slots = (ctypes.c_uint64 * len(bits))(*bits)
+    places = (ctypes.c_void_p * len(bits))(*(ctypes.addressof(slots) + 8 * at for at in range(len(bits))))
+    places.slots = slots
+    return places
+
+
 class CpuQueue(Queue):
     """Work is done at once."""
 
@@ -124,10 +132,10 @@ class CpuQueue(Queue):
     def copy_out(self, array: Any, memory: Any) -> None:
         ctypes.memmove(array.ctypes.data, memory, array.nbytes)
 
-    def launch(self, kernel: Kernel, grid: Any, arguments: Sequence[Any]) -> None:
+    def launch(self, kernel: Kernel, grid: Any, places: int, memories: Mapping[int, Any]) -> None:
         values = [
             ctypes.c_void_p(ctypes.addressof(value)) if kind == "buffer" else NUMBERS[kind](value)
-            for kind, value in zip(kernel.spec.arguments, arguments, strict=True)
+            for kind, value in zip(kernel.spec.arguments, kernel.values(places, memories), strict=True)
         ]
         launch(kernel.handle, kernel.spec.symbol, grid, kernel.spec.threads, self.device.order, values)
 

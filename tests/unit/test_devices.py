@@ -6,27 +6,34 @@ import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
+from cuda_on_cpu import kernel_arguments
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 import weft
 from weft import te
 from weft.backends.cuda.targets import CudaTarget, PtxTarget
+from weft.backends.llvm.emit import emit_host_functions
 from weft.backends.metal.language import METAL
 from weft.backends.metal.targets import MetalTarget
 from weft.backends.opencl.targets import OpenCLTarget
+from weft.dialects.low_kernel import kernel_of
 from weft.runtime import device_arrays, gpu_library
 from weft.runtime.build import signature_of
 from weft.runtime.device_memory import MemoryPool
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Dimensions, Kernel, KernelProgram, KernelSpec, Queue
-from weft.runtime.gpu_library import GpuLibrary, HostCode
-from weft.runtime.host_function import compile_host, constants_of, function_names, host_functions, host_source
+from weft.runtime.gpu_call import Run
+from weft.runtime.gpu_library import GpuLibrary
+from weft.runtime.host_code import HostFunctions
+from weft.runtime.signature import Signature
 from weft.support.errors import CompileError
 from weft.support.target import Target
 from weft.te import ops
@@ -67,8 +74,8 @@ class NumpyQueue(Queue):
     def copy_out(self, array: Any, memory: Any) -> None:
         array.reshape(-1).view(np.uint8)[:] = memory[: array.nbytes]
 
-    def launch(self, kernel: Kernel, grid: Dimensions, arguments: Sequence[Any]) -> None:
-        a, b, s, n = arguments
+    def launch(self, kernel: Kernel, grid: Dimensions, places: int, memories: Mapping[int, Any]) -> None:
+        a, b, s, n = kernel.values(places, memories)
         source, target = (_floats(x, n) for x in (a, b))
         count = min(n, grid[0] * kernel.spec.threads[0])
         target[:count] = source[:count] * np.float32(s)
@@ -123,9 +130,16 @@ def device(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
 
 def library(text: str = SCALE, target: str = "opencl") -> GpuLibrary:
     module = weft.parse(text)
-    functions = host_functions(module)
-    host = HostCode(host_source(module), function_names(functions), constants_of(module))
-    return GpuLibrary(KernelProgram("kernels", (SPEC,), Target.parse(target)), host, map(signature_of, functions))
+    program = KernelProgram("kernels", (SPEC,), Target.parse(target))
+    return GpuLibrary(program, host_source(module), signatures(module))
+
+
+def host_source(module: ModuleOp) -> str:
+    return emit_host_functions(module, Target.of_process(0))
+
+
+def signatures(module: ModuleOp) -> list[Signature]:
+    return [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is None]
 
 
 def cuda_capsule(array: Any, number: int) -> object:
@@ -156,15 +170,31 @@ def aligned(count: int) -> Any:
     return raw[start : start + 4 * count].view(np.float32)
 
 
-def test_host_code_reads_well() -> None:
-    assert host_source(weft.parse(SCALE)).splitlines() == [
-        "def main(run, A, B, s, n):",
-        "    T = run.allocate(n * 4)",
-        "    g = -(-n // 64)",
-        "    run.launch(kernels['k'], (g, 1, 1), (64, 1, 1), [A, T, s, n])",
-        "    run.launch(kernels['k'], (g, 1, 1), (64, 1, 1), [T, B, s, n])",
-        "    run.release(T)",
+def test_host_code_calls_the_device() -> None:
+    text = host_source(weft.parse(SCALE.replace("@main", "@scale")))
+    launch = "  call void @weft_launch(ptr @k.name, i64 %g, i64 1, i64 1, i64 64, i64 1, i64 1, ptr %places"
+    assert re.findall(r"define .*|.*(?:@weft_|@k\.name|store).*", text) == [
+        "define void @scale(ptr %A, ptr %B, float %s, i64 %n) nounwind {",
+        "  %T = call ptr @weft_alloc(i64 %bytes)",
+        *_stores(0, "ptr %A", "ptr %T", "float %s", "i64 %n"),
+        f"{launch})",
+        *_stores(4, "ptr %T", "ptr %B", "float %s", "i64 %n"),
+        f"{launch}.1)",
+        "  call void @weft_free(ptr %T)",
+        "declare noalias nonnull align 64 ptr @weft_alloc(i64) nounwind allocsize(0)",
+        "declare void @weft_launch(ptr, i64, i64, i64, i64, i64, i64, ptr) nounwind",
+        '@k.name = private constant [2 x i8] c"\\6B\\00"',
+        "declare void @weft_free(ptr captures(none)) nounwind",
     ]
+
+
+def _stores(first: int, *arguments: str) -> list[str]:
+    """The stores of a launch's arguments, the first of which is that number in the function."""
+    ends = [f".{number}" if number else "" for number in range(first, first + len(arguments))]
+    lines = (
+        (f"ptr %slot{end}, ptr %place{end}", f"{a}, ptr %slot{end}") for a, end in zip(arguments, ends, strict=True)
+    )
+    return [f"  store {line}" for pair in lines for line in pair]
 
 
 HOST = """
@@ -181,11 +211,14 @@ builtin.module {
 """
 
 
-class Launches:
-    def __init__(self) -> None:
+class Launches(Run):
+    """Notes the grids of launches, which it leaves out."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device.queue(), MemoryPool(device))
         self.grids: list[Dimensions] = []
 
-    def launch(self, kernel: object, grid: Dimensions, block: Dimensions, arguments: Sequence[object]) -> None:
+    def launch(self, kernel: Kernel, grid: Dimensions, block: Dimensions, slots: int) -> None:
         self.grids.append(grid)
 
 
@@ -193,9 +226,11 @@ def computed(body: str, *arguments: int) -> list[int]:
     """The values of %r with which the launches of the host function run."""
     text = HOST.replace("BODY", "%c1 = arith.constant 1 : index\n" + body)
     module = weft.parse(text)
-    names = function_names(host_functions(module))
-    run = Launches()
-    compile_host(host_source(module), names, {"k": None}, {})["main"](run, *arguments)
+    device = NumpyDevice()
+    run = Launches(device)
+    kernels = {"k": Kernel(KernelSpec("k", "k", (1, 1, 1), ()), None, device.limits)}
+    host = HostFunctions(host_source(module), kernels, MemoryPool(device))
+    host.function(signatures(module)[0])(run, (ctypes.c_uint64 * len(arguments))(*arguments))
     return [grid[0] for grid in run.grids]
 
 
@@ -268,7 +303,7 @@ def test_device_arrays_are_used_where_they_are(device: NumpyDevice) -> None:
     a[:] = np.arange(100)
     lib["main"](OnDevice(a), OnDevice(b), 2.0)
     np.testing.assert_array_equal(b, a * 4)
-    assert set(device.queues) == {None, 1}, "the stream of the arrays' library"
+    assert set(device.queues) == {1}, "the stream of the arrays' library"
     mixed = np.zeros(100, np.float32)
     lib["main"](OnDevice(a), mixed, 2.0)
     np.testing.assert_array_equal(mixed, a * 4)
@@ -395,6 +430,62 @@ def test_launches_beyond_the_limits(device: NumpyDevice) -> None:
         tall.checked_grid((1, 1, 1), (1, 1, 128))
 
 
+@pytest.mark.parametrize("kind", [DeviceError, ValueError, KeyboardInterrupt])
+def test_host_code_ends_with_the_first_error_of_the_device(
+    device: NumpyDevice, monkeypatch: pytest.MonkeyPatch, kind: type[BaseException]
+) -> None:
+    main, launches = library()["main"], []
+
+    def refuse(*arguments: object) -> None:
+        launches.append(arguments)
+        raise kind(f"number {len(launches)}")
+
+    a, b = np.ones(100, np.float32), np.zeros(100, np.float32)
+    with monkeypatch.context() as patched:
+        patched.setattr(NumpyQueue, "launch", refuse)
+        with pytest.raises(kind, match="number 1") as raised:
+            main(a, b, 2.0)
+    assert len(launches) == 1 and raised.traceback[-1].name == "refuse"
+    held = list(device.held)
+    main(a, b, 2.0)
+    assert (b == 4).all() and device.held == held, "the temporary went back to the pool"
+
+
+def test_memory_that_the_device_lacks_is_an_error(device: NumpyDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    main = library()["main"]
+    a, b = np.ones(1000, np.float32), np.zeros(1000, np.float32)
+    allocate = NumpyDevice.allocate
+
+    def limited(self: NumpyDevice, size: int) -> object:
+        if len(self.held) == 2:
+            raise DeviceError("no memory is left")
+        return allocate(self, size)
+
+    monkeypatch.setattr(NumpyDevice, "allocate", limited)
+    with pytest.raises(DeviceError, match="no memory is left"):
+        main(a, b, 2.0)
+
+
+CONSTANT = """
+  "memref.global"() {sym_name = "w", type = memref<64xf32>, initial_value = dense<3.0> : tensor<64xf32>,
+                     sym_visibility = "private", constant} : () -> ()"""
+CONSTANT_AS_BUFFER = """%w = memref.get_global @w : memref<64xf32>
+    %W = "memref.cast"(%w) : (memref<64xf32>) -> memref<?xf32>"""
+
+
+def test_constants_are_copied_to_the_device_once(device: NumpyDevice) -> None:
+    text = SCALE.replace("func.func @main", f"{CONSTANT}\n  func.func @main", 1)
+    text = text.replace("%c1 =", f"{CONSTANT_AS_BUFFER}\n    %c1 =", 1)
+    lib = library(text.replace("(%A, %T, %s, %n)", "(%W, %T, %s, %n)"))
+    a, b = np.ones(64, np.float32), np.zeros(64, np.float32)
+    for _ in range(2):
+        lib["main"](a, b, 2.0)
+        assert (b == 12).all()
+    assert device.held.count(256) == 4, "two arguments, a temporary and the constant"
+    del lib
+    assert not device.held
+
+
 def test_an_empty_grid_starts_nothing(device: NumpyDevice) -> None:
     empty = np.zeros(0, np.float32)
     library()["main"](empty, empty.copy(), 1.0)
@@ -422,6 +513,24 @@ def test_pool_keeps_queues_apart(device: NumpyDevice) -> None:
     assert other is not one and again is one and pool.bytes_held == 2 * capacity
 
 
+def test_cuda_gets_pointers_to_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.runtime import cuda
+
+    seen: list[Any] = []
+
+    def start(*given: Any) -> tuple[Any]:
+        seen.append(given)
+        return (types.SimpleNamespace(value=0),)
+
+    monkeypatch.setattr(cuda, "_driver", lambda: types.SimpleNamespace(cuLaunchKernel=start))
+    spec = KernelSpec("k", "k", (64, 1, 1), ("buffer", "float32", "int64", "uint8"), 99)
+    kernel = Kernel(spec, "function", NumpyDevice.limits)
+    places = kernel_arguments(0x7F0000000100, 0x40400000, (1 << 64) - 5, 200)
+    cuda.CudaQueue(cast("Any", None), 7).launch(kernel, (2, 3, 4), ctypes.addressof(places), {})
+    assert seen == [("function", 2, 3, 4, 64, 1, 1, 99, 7, ctypes.addressof(places), 0)]
+    assert kernel.values(ctypes.addressof(places), {}) == [0x7F0000000100, 3.0, -5, 200]
+
+
 def test_times_are_the_device_s(device: NumpyDevice) -> None:
     a, b = np.zeros(10, np.float32), np.zeros(10, np.float32)
     result = library().time_evaluator("main", number=5, repeat=2)(a, b, 1.0)
@@ -437,7 +546,7 @@ def test_without_a_device_the_source_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(gpu_library, "device_for", missing)
     lib = library(target="cuda -arch=sm_90")
     assert lib.get_source() == lib.get_source("cuda") == lib.imported_modules[0].get_source() == "kernels"
-    assert "def main" in lib.get_source("host")
+    assert "call void @weft_launch" in lib.get_source("host")
     with pytest.raises(CompileError, match="unknown kind of source 'opencl'"):
         lib.get_source("opencl")
     with pytest.raises(DeviceError, match="there is no cuda device on this machine"):

@@ -1,0 +1,96 @@
+"""Host functions of GPU programs: extents are computed, temporaries taken and kernels launched by calls of the runtime.
+
+    %T = memref.alloc(%n) : memref<?xf32>            %T = call ptr @weft_alloc(i64 %bytes)
+    %w = memref.get_global @w : memref<4xf32>    ->  %w = call ptr @weft_constant(ptr @w, i64 16)
+    low.launch @k blocks(%g, ...) ... (%A, %n)       store ptr %A, ptr %slots
+                                                     store i64 %n, ptr %slot
+                                                     call void @weft_launch(ptr @k.name, i64 %g, ..., ptr %places)
+
+A pointer names memory of the device as the runtime knows it; host code only passes it on. The arguments of a kernel lie
+in slots of eight bytes one after the other; the launch gets an array with the place of each, as CUDA's driver takes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from xdsl.dialects import memref
+
+from weft.backends.llvm import arith_ops, call_ops, cast_ops, control_ops, division_ops, memory_ops
+from weft.backends.llvm.constants import byte_text
+from weft.backends.names import quoted
+from weft.dialects.low_kernel import LaunchOp
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from xdsl.dialects.func import FuncOp
+    from xdsl.ir import Operation
+
+    from weft.backends.llvm.emitter import FunctionEmitter, Rules
+
+SYMBOLS: Final = ("weft_alloc", "weft_free", "weft_constant", "weft_launch")
+"""What the runtime of a device defines."""
+
+
+def emit_get_constant(emitter: FunctionEmitter, op: Operation) -> None:
+    """The device's copy of a constant, whose bytes the module holds."""
+    call_ops.emit_get_global(emitter, op)
+    result = op.results[0]
+    type_, length = emitter.module.types.buffer(result.type, op)
+    emitter.module.declare("weft_constant", "declare ptr @weft_constant(ptr, i64) nounwind")
+    emitter.define(result, f"call ptr @weft_constant(ptr {emitter.text(result)}, i64 {(length or 0) * type_.bytes})")
+
+
+def emit_launch(emitter: FunctionEmitter, op: Operation) -> None:
+    launch = cast("LaunchOp", op)
+    slots, places = (f"%{emitter.names.fresh(hint)}" for hint in ("slots", "places"))
+    count = max(1, len(launch.arguments))
+    emitter.entry += [f"  {slots} = alloca [{count} x i64], align 8", f"  {places} = alloca [{count} x ptr], align 8"]
+    for number, argument in enumerate(launch.arguments):
+        type_ = emitter.type_of(argument, op)
+        slot = emitter.emit(f"getelementptr i64, ptr {slots}, i64 {number}", "slot")
+        place = emitter.emit(f"getelementptr ptr, ptr {places}, i64 {number}", "place")
+        emitter.line(f"store ptr {slot}, ptr {place}")
+        stored = memory_ops.as_stored(emitter, type_, emitter.text(argument))
+        emitter.line(f"store {type_.memory} {stored}, ptr {slot}")
+    extents = ", ".join(f"i64 {emitter.text(extent)}" for extent in (*launch.grid, *launch.block))
+    emitter.module.declare("weft_launch", f"declare void @weft_launch(ptr, {', '.join(['i64'] * 6)}, ptr) nounwind")
+    emitter.line(f"call void @weft_launch(ptr {_name(emitter, launch.kernel.string_value())}, {extents}, ptr {places})")
+
+
+def _name(emitter: FunctionEmitter, kernel: str) -> str:
+    """The constant with the name of a kernel, which is a symbol of the module, so that no data has it."""
+    module = emitter.module
+    if kernel not in module.globals:
+        module.globals[kernel] = quoted(module.names.fresh(f"{kernel}.name"))
+        data = kernel.encode() + b"\0"
+        module.declare(kernel, f"@{module.globals[kernel]} = private constant [{len(data)} x i8] {byte_text(data)}")
+    return f"@{module.globals[kernel]}"
+
+
+RULES: Final[Rules] = {
+    **arith_ops.RULES,
+    **call_ops.RULES,
+    **cast_ops.RULES,
+    **control_ops.RULES,
+    **division_ops.RULES,
+    memref.AllocOp: memory_ops.emit_alloc,
+    memref.DeallocOp: memory_ops.emit_dealloc,
+    memref.GetGlobalOp: emit_get_constant,
+    LaunchOp: emit_launch,
+}
+
+
+def check_host_functions(functions: Iterable[FuncOp]) -> None:
+    """Raises `CompileError` at an op that the host cannot do, such as touching the memory of the device."""
+    for function in functions:
+        for op in function.walk():
+            if op is not function and type(op) not in RULES:
+                touches = isinstance(op, memref.LoadOp | memref.StoreOp)
+                raise CompileError.at(
+                    op,
+                    f"host code of a GPU program computes extents and starts kernels; {op.name} is for kernels"
+                    + (": bind a loop around it to a GPU axis" if touches else ""),
+                )
