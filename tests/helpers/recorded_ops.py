@@ -3,7 +3,7 @@
 import importlib.util
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,7 +45,7 @@ SOME_TYPES = {"i1", "i32", "f32"}
 
 def has_some_types(values: dict[str, Any]) -> bool:
     """A scalar case of `SOME_TYPES`."""
-    types = {values[name] for name in ("type_", "source", "target") if name in values}
+    types = {values[name] for name in ("type_", "element", "source", "target") if name in values}
     return types <= SOME_TYPES and values.get("lanes", 0) == 0
 
 
@@ -85,8 +85,13 @@ def parameters_of(test: Any) -> Iterator[dict[str, Any]]:
             continue
         given = mark.args[0]
         names = [name.strip() for name in given.split(",")] if isinstance(given, str) else list(given)
-        choices.append(
-            [dict(zip(names, values if len(names) > 1 else (values,), strict=True)) for values in mark.args[1]]
-        )
+        choices.append([dict(zip(names, _values_of(case, len(names)), strict=True)) for case in mark.args[1]])
     for chosen in itertools.product(*choices):
         yield {name: value for part in chosen for name, value in part.items()}
+
+
+def _values_of(case: Any, count: int) -> Sequence[Any]:
+    """The values of a case of `parametrize`, a `pytest.param` or not."""
+    if hasattr(case, "marks"):
+        return case.values
+    return case if count > 1 else (case,)

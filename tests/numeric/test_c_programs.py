@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import Call, merged, needs_compiler, run_module
-from recorded_ops import load_tests, parameters_of
+from recorded_ops import has_some_types, load_tests, parameters_of
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -58,7 +58,6 @@ def symbol_values(function: FuncOp, arguments: list[Any]) -> list[np.int64]:
 
 
 @needs_compiler
-@pytest.mark.slow
 def test_lowered_programs_compute_what_the_interpreter_computes() -> None:
     tests = load_tests("test_lowering_programs")
     modules: list[ModuleOp] = []
@@ -107,7 +106,8 @@ def kernel_cases() -> list[Any]:
             if name == "test_scalar_parameters" and arguments["element"] == "f16":
                 continue  # is passed as its bits
             label = "-".join([name.removeprefix("test_"), *map(str, arguments.values())])
-            cases.append(pytest.param(lambda test=test, arguments=arguments: test(**arguments), id=label))
+            marks = () if has_some_types(arguments) else pytest.mark.slow
+            cases.append(pytest.param(lambda test=test, arguments=arguments: test(**arguments), id=label, marks=marks))
     return cases
 
 

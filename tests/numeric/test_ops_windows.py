@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from operator_cases import FLOATS, Case, Input, check
 from operator_references import adapted, convolved, pooled
+from tiers import first_tier
 
 from weft.te import ops
 
@@ -69,7 +70,7 @@ CONVOLUTIONS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", *FLOATS])
+@pytest.mark.parametrize("dtype", first_tier(["int8", "int32", *FLOATS], "int8", "float32"))
 def test_convolutions(dtype: str) -> None:
     chosen = CONVOLUTIONS if dtype == "float32" else CONVOLUTIONS[:5:2]
     check([one.case(dtype) for one in chosen])
@@ -135,7 +136,7 @@ def test_layouts_of_convolutions() -> None:
     check(cases)
 
 
-@pytest.mark.parametrize("dtype", ["int16", *FLOATS])
+@pytest.mark.parametrize("dtype", first_tier(["int16", *FLOATS], "int16", "float32"))
 def test_depthwise_convolutions(dtype: str) -> None:
     def deep(x: Any, w: Any, strides: Any, padding: Any, dilation: Any = (1, 1)) -> Any:
         return convolved(x, w.reshape(-1, 1, *w.shape[2:]), strides, padding, dilation, x.shape[1])
@@ -252,7 +253,7 @@ POOLS = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "int32", *FLOATS])
+@pytest.mark.parametrize("dtype", first_tier(["int8", "int32", *FLOATS], "int8", "float32"))
 def test_pools(dtype: str) -> None:
     kinds = ("max", "sum", "avg") if dtype in FLOATS else ("max", "sum")
     chosen = POOLS if dtype == "float32" else POOLS[1:5:3]
