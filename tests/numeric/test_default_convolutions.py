@@ -95,7 +95,7 @@ FILTERS_IN_LANES = {
 }
 
 
-@pytest.mark.parametrize("cpu", ["skylake-avx512", "haswell", "x86-64"])
+@pytest.mark.parametrize("cpu", first_tier(["skylake-avx512", "haswell", "x86-64"], "haswell"))
 @pytest.mark.parametrize("name", FILTERS_IN_LANES)
 def test_filters_in_lanes(name: str, cpu: str) -> None:
     data, kernel, stride, pad, dilation = FILTERS_IN_LANES[name]

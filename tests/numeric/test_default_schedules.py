@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from schedule_checks import check_compiled
+from tiers import first_tier
 from xdsl.dialects.builtin import ModuleOp
 
 import weft
@@ -172,7 +173,9 @@ def test_long_columns(dtype: str, shape: tuple[int, int]) -> None:
     assert "sched.unroll" in check(columns(*shape, dtype), Target.parse("llvm -num-threads=2 -vector-bytes=16"))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "int64", "bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", first_tier(["float16", "float64", "int8", "int32", "int64", "bfloat16"], "float64", "int8", "bfloat16")
+)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_types(program: Callable[[int, int, str], ModuleOp], dtype: str) -> None:
     check(program(3, 21, dtype))
@@ -280,6 +283,7 @@ def test_enough_work_for_threads(program: Callable[[int, int, str], ModuleOp]) -
     assert np.array_equal(arrays[-1], copies[-1])
 
 
+@pytest.mark.slow
 def test_short_rows_are_computed_some_at_a_time():
     """As many as stay in the first cache with what is read and written, so that the end of a sum is no wait; one where
     threads would have too little, where rows are of unknown length, and where nothing comes after a sum."""
