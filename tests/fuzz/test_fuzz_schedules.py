@@ -1,4 +1,4 @@
-"""Random schedules keep the meaning of programs: 40 cases in the first tier of tests, 300 in the second, more with
+"""Random schedules keep the meaning of programs: 25 cases in the first tier of tests, 300 in the second, more with
 `run_fuzz.py`. And the fuzzer can fail."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from weft.passes.schedule.reduction import DecomposeReduction
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 
 CASES = 300
-FIRST_CASES = 40
+FIRST_CASES = 25
 LEAST_SHARE = 0.03
 LEAST_ACCEPTED = 3
 
@@ -281,6 +281,7 @@ def test_smaller_programs_are_programs(most: int) -> None:
     assert run > 4
 
 
+@pytest.mark.slow
 def test_a_campaign_goes_on_where_it_was(tmp_path: Path) -> None:
     first = Campaign(range(2), jobs=1, folder=tmp_path).run()
     lines = (tmp_path / "progress.jsonl").read_text().splitlines()
@@ -336,6 +337,7 @@ def test_a_refusal_that_changes_the_module_is_found(monkeypatch: pytest.MonkeyPa
     assert "sched.parallel" in report(shrunk(outcome, seed), seed)
 
 
+@pytest.mark.slow
 def test_tracebacks_of_primitives_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: loop_kinds.Unroll) -> Any:
         raise IndexError("tuple index out of range")

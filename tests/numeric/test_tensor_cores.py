@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiers import second_tier
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f16
 from xdsl.dialects.func import FuncOp
@@ -177,7 +178,9 @@ def arguments(shape: tuple[int, int, int], dtype: str, *, a_trans: bool, b_trans
     return [*inputs, np.full((m, n), np.nan, np.float32)], a @ b
 
 
-@pytest.mark.parametrize(("a_trans", "b_trans"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(
+    ("a_trans", "b_trans"), [second_tier(False, False), (True, False), (False, True), second_tier(True, True)]
+)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(("family", "shape"), sorted(SIZES))
 def test_every_layout(family: Family, shape: tuple[int, int, int], dtype: str, a_trans: bool, b_trans: bool) -> None:

@@ -105,6 +105,7 @@ def elementwise(size: int):
     return te.create_func([a, b, te.compute((size, size), lambda i, j: a[i, j] * b[i, j], name="C")], name="matmul")
 
 
+@pytest.mark.slow
 def test_operators_as_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "ops.md"
     words = ["bench", "ops", "--largest", "8", "--only", "matmul 8 int8,softmax", "--threads", "1,2", *TINY]
