@@ -20,13 +20,14 @@ from weft.analysis.structure import function_of, is_inside, loops_around, why_no
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
-from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
+from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.copying import alloc_like, dynamic_extents, memref_type
 from weft.passes.schedule.lone_block import lone_block
 from weft.passes.schedule.partials import Partial, fill_final_block, fill_partial_block
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.reduction import started_elsewhere
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import become, empty_copy, guards_of, nest, set_guards
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.support.errors import Violation
 

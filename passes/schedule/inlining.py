@@ -40,8 +40,8 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.inlining_order import overwritten_before_use, overwritten_by_consumer
 from weft.passes.schedule.moving import instance_left_out
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
 from weft.passes.tir.nest import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
 from weft.support.errors import InternalError, Violation

@@ -42,7 +42,7 @@ from weft.passes.schedule.layouts_functions import why_not_function
 from weft.passes.schedule.layouts_nests import set_corner
 from weft.passes.schedule.layouts_padding import Filling, PadBlocks, Padding, filling_of, pad_constant, place_before
 from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, index_before, index_constant
 from weft.support.errors import CompileError, InternalError, Violation
 
@@ -238,7 +238,7 @@ class TransformLayout(MovingPrimitive):
     def plan(self) -> Plan:
         plan = self.draft()
         # Without padding to write, the same iterations touch one element as before: no two elements meet.
-        return plan if plan.padding is None else self.rehearsed(plan)
+        return plan if plan.padding is None else self.checked_on_copy(plan)
 
     def draft(self) -> TransformLayoutPlan:
         block, subject = self.block, block_text(self.block)

@@ -45,8 +45,8 @@ from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type, 
 from weft.passes.schedule.layouts import buffer_at
 from weft.passes.schedule.layouts_checks import Points, layout_of, meeting_points
 from weft.passes.schedule.primitive import BufferPlace, Plan, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import nest, new_loop
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation

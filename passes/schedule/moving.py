@@ -38,8 +38,8 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import erase_empty_loops, guards_of, nest, new_loop, set_guards
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.schedule.visibility import Place, lift, values_of_block, why_not_visible
 from weft.support.errors import Violation
 

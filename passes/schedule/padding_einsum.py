@@ -34,7 +34,7 @@ from weft.passes.schedule.padding_domains import (
 )
 from weft.passes.schedule.padding_values import Number, neutral_padding
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import divided_up, erase_if_unused
 from weft.support.errors import Violation

@@ -17,8 +17,8 @@ from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.loop_structure import why_not_serial
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 from weft.support.names import free_name
 

@@ -19,7 +19,9 @@ from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
-from weft.passes.schedule.caching import CachePlan, CacheRead, CacheWrite, free_label, pick
+from weft.passes.schedule.cache_read import CacheRead
+from weft.passes.schedule.cache_write import CacheWrite
+from weft.passes.schedule.caching import CachePlan, free_label, pick
 from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.passes.schedule.rewriting import nest, new_loop

@@ -18,8 +18,8 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import MovingPrimitive, runs_in_parallel
 from weft.passes.schedule.rewriting import insert_in, take_operations
+from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
 
@@ -156,7 +156,7 @@ class Reorder(MovingPrimitive):
 
     def plan(self) -> Plan:
         plan = self.draft()
-        return self.rehearsed(plan) if any(map(runs_in_parallel, plan.loops_with_others_around())) else plan
+        return self.checked_on_copy(plan) if any(map(runs_in_parallel, plan.loops_with_others_around())) else plan
 
     def draft(self) -> ReorderPlan:
         if not self.loops:

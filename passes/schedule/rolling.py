@@ -36,10 +36,10 @@ from weft.passes.schedule.copying import alloc_like, memref_type
 from weft.passes.schedule.inlining import erase_regions
 from weft.passes.schedule.padding_domains import bindings_of, own_loops, set_loop_extent
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.rewriting import guards_of, rebind, set_guards
 from weft.passes.schedule.rolling_reads import changed_between, outside_of
 from weft.passes.schedule.rolling_windows import NoWindow, Window, window_of
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import InternalError, Violation
 

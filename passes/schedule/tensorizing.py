@@ -32,7 +32,7 @@ from weft.passes.schedule.blockizing import Blockize
 from weft.passes.schedule.function_copies import copy_of_nests
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.rehearsal import MovingPrimitive
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
 

@@ -17,8 +17,8 @@ from weft import CompileError, Schedule
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rehearsal import MovingPrimitive
 from weft.passes.schedule.sampling import SamplePerfectTile, count_tilings, divisors
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.schedule.traces import decisions_of
 
 

@@ -10,10 +10,10 @@ from weft import te
 from weft.analysis.sets import System
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects.tir import ForOp
-from weft.passes.schedule import rehearsal
+from weft.passes.schedule import trial_application
 from weft.passes.schedule.compute_location import ComputeAt
 from weft.passes.schedule.function_copies import copy_of_nests
-from weft.passes.schedule.rehearsal import changed_buffers, users_of_buffers
+from weft.passes.schedule.trial_application import changed_buffers, users_of_buffers
 from weft.support.errors import ScheduleError
 
 
@@ -92,7 +92,7 @@ def test_steps_that_keep_dependences_ask_no_sets_about_digits(monkeypatch: pytes
     sch.reorder(i0, j0, i1, j1, k0, k1)
     sch.bind(sch.fuse(i0, j0), "blockIdx.x")
     sch.bind(sch.fuse(i1, j1), "threadIdx.x")
-    monkeypatch.setattr(rehearsal, "copy_of_nests", None)
+    monkeypatch.setattr(trial_application, "copy_of_nests", None)
     monkeypatch.setattr(System, "find_candidate", None)
     sch.reorder(k1, k0)
     sch.transform_layout("C", ("write", 0), lambda i, j: (i // 16, j // 16, j % 16 // 4, i % 16, j % 4))

@@ -1,4 +1,5 @@
-"""Primitives that move blocks or loops: what they do is tried on a copy when loops run in parallel there.
+"""Trial application: in functions with parallel loops, a primitive that moves blocks or loops is first applied to a
+copy, and rejected if such a loop gains a dependence.
 
 `parallel` and `vectorize` prove that the iterations of a loop are independent, as the program is then. A block that
 later comes under such a loop, or a loop that changes places with it, may undo that.
@@ -36,7 +37,7 @@ KEEPS_INDEPENDENCE = "loops that run in parallel stay independent"
 
 
 class MovingPrimitive(Primitive):
-    """A primitive of which one requirement, `KEEPS_INDEPENDENCE`, is asked of the result.
+    """A primitive with one requirement, `KEEPS_INDEPENDENCE`, on the result of its rewrite.
 
     Subclasses write `draft()`, which is `plan()` without that requirement.
     """
@@ -46,14 +47,14 @@ class MovingPrimitive(Primitive):
         """Check every other requirement, and say what to do."""
 
     def plan(self) -> Plan:
-        return self.rehearsed(self.draft())
+        return self.checked_on_copy(self.draft())
 
-    def rehearsed(self, plan: Plan) -> Plan:
-        """A plan of which every other requirement was checked; this one is now."""
+    def checked_on_copy(self, plan: Plan) -> Plan:
+        """Check that requirement for a plan that meets all others; returns the plan."""
         function = function_of(plan.anchor)
         concerned = _with_neighbours(function, [plan.anchor, *self._operations()])
         if any(runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
-            self._rehearse(plan, copy_of_nests(function, concerned))
+            self._check_copy(plan, copy_of_nests(function, concerned))
         return plan
 
     def _operations(self) -> Iterator[Operation]:
@@ -63,8 +64,9 @@ class MovingPrimitive(Primitive):
             parts: tuple[object, ...] = value if isinstance(value, tuple) else (value,)  # pyright: ignore[reportUnknownVariableType]
             yield from (part for part in parts if isinstance(part, Operation))
 
-    def _rehearse(self, drafted: Plan, copy: FunctionCopy) -> None:
-        """Apply the primitive to a copy, and look at the loops there, new ones too."""
+    def _check_copy(self, drafted: Plan, copy: FunctionCopy) -> None:
+        """Apply the primitive to a copy of the function; refuse if a parallel loop of the result has a dependence that
+        it did not have before."""
         before = users_of_buffers(copy.function)
         try:
             copy.apply(drafted)

@@ -1,0 +1,162 @@
+"""cache_write: a block writes a copy of a buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.dependence import buffer_name, is_temporary, undecided
+from weft.analysis.footprint import Span, box_of
+from weft.analysis.motion import disturbed_by_opaque
+from weft.analysis.privacy import read_is_covered
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import (
+    ancestors,
+    buffers_written,
+    child_towards,
+    is_inside,
+    precedes,
+    reads_earlier,
+    scope_of,
+    writers_of,
+)
+from weft.dialects.effects import op_name
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.caching import (
+    CachePlan,
+    common_guards,
+    consumers_named,
+    left_out,
+    pick,
+    why_not_redirected,
+    why_not_scope,
+)
+from weft.passes.schedule.copying import buffer_extents, memref_type, planned_copy, unwritten_element
+from weft.passes.schedule.primitive import Primitive, block_text
+from weft.support.errors import Violation
+
+
+class Writing(Primitive):
+    """What `cache_write` and `write_at` share."""
+
+    block: BlockOp
+    index: int
+    scope: str
+
+    def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
+        """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
+        block, subject = self.block, block_text(self.block)
+        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        self.require(2, why_not_scope(self.scope), block, subject)
+        scope = scope_of(block)
+        others = [w for w in writers_of(buffer, scope) if w is not block]
+        if others:
+            self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
+        consumers = () if names is None else consumers_named(self, block, buffer, names)
+        self._require_written_before(consumers, buffer, subject)
+        redirected = (block, *consumers)
+        common = self._common_body(buffer, scope) if loop is None else loop
+        if common is not scope and not isinstance(common, ForOp):
+            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
+        place = child_towards(common, block)
+        for use in buffer.uses:
+            if is_inside(use.operation, block):
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            elif is_inside(use.operation, place):
+                detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
+                self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation, subject)
+        self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
+        if reads_earlier(block, buffer):
+            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
+        if common is scope and not isinstance(scope, BlockOp):
+            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
+            return CachePlan(block, buffer, self.scope, redirected, place, writing=True)
+        box = box_of(
+            [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
+            common if isinstance(common, ForOp) else None,
+        )
+        box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
+        self.require(5, self._leftover(buffer, common, box), block, subject)
+        guards = common_guards((block,), common)
+        return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
+
+    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+        """What the consumers read, the block has written before."""
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        for consumer in consumers:
+            if consumer is self.block or not precedes(self.block, consumer):
+                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer, subject)
+            for use in buffer.uses:
+                if is_inside(use.operation, consumer):
+                    self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            for read in (a for a in accesses(consumer) if a.buffer is buffer):
+                try:
+                    covered = read_is_covered(read, [*writes, read], None)
+                except NotProved as error:
+                    self.refuse(5, undecided(error), read.op, subject)
+                if not covered:
+                    detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
+                    self.refuse(5, Violation(detail, "not proved"), read.op, subject)
+
+    def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
+        """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
+        users = [use.operation for use in buffer.uses if not is_inside(use.operation, self.block)]
+        for parent in ancestors(self.block):
+            if parent is scope or any(is_inside(user, parent) for user in users):
+                return parent
+        return scope
+
+    def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
+        """Why the copy might hold an element that the block has not written in the same iteration or instance."""
+        writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
+        innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
+        try:
+            with planned_copy(buffer, (self.block,), common, box) as copied:
+                covered = read_is_covered(copied, [*writes, copied], innermost)
+                in_part = covered and not is_temporary(buffer) and left_out(copied)
+        except NotProved as error:
+            return undecided(error)
+        if in_part:
+            return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
+        if covered:
+            return None
+        where = "iteration of a loop around it" if isinstance(common, ForOp) else "instance of the block around"
+        detail = f"in an {where}, it may not write every element of a box of {buffer_name(buffer)}"
+        return Violation(detail, "not proved")
+
+
+@dataclass(frozen=True)
+class CacheWrite(Writing):
+    """A block computes into a copy of the buffer it writes, in another memory scope; a new block copies it out.
+
+    Requirements:
+    1. the block writes that many buffers: `consumer_blocks`, if given, are blocks of the scope that read the buffer
+    2. the scope is a memory scope
+    3. the block is the only writer of the buffer: in its scope
+    4. the block shares loops alone with other uses of the buffer
+    5. the block writes every element that is copied and reads none that was there before: what `consumer_blocks` read,
+       which they read from the copy, was written before
+
+    The copy runs right after the block's outermost loop. Where the block shares loops with other blocks that access the
+    buffer, or stands in another block, an iteration of the innermost of these loops, or an instance of that block,
+    copies the box that it writes. The new block is called `<buffer>_<scope>`; move it with
+    `reverse_compute_at`.
+
+    ```mlir
+    tir.for %i in 128 { tir.block "C" ... { memref.store %x, %C[%vi] } }
+    // cache_write "C" {index = 0, scope = "local"}
+    tir.for %i in 128 { tir.block "C" ... { memref.store %x, %C_local[%vi] } }
+    tir.for %ax0 in 128 { tir.block "C_local" iters(%v0: spatial<128>) = [%ax0] {...} }
+    ```
+    """
+
+    block: BlockOp
+    index: int
+    scope: str
+    consumer_blocks: Attribute | None = None
+
+    def plan(self) -> CachePlan:
+        return self.plan_at(None, self.consumer_blocks)

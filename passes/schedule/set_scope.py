@@ -1,0 +1,65 @@
+"""set_scope: the memory scope of a temporary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.dependence import buffer_name, is_temporary
+from weft.analysis.structure import buffers_written, function_of
+from weft.dialects.tir import BlockOp
+from weft.passes.schedule.caching import pick, why_not_redirected, why_not_scope
+from weft.passes.schedule.copying import alloc_like, memref_type, with_scope
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+
+
+@dataclass(frozen=True)
+class SetScopePlan(Plan):
+    """A temporary and its new memory scope."""
+
+    alloc: memref.AllocOp
+    scope: str
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        old = self.alloc
+        new = alloc_like(with_scope(memref_type(old.memref), self.scope), list(old.dynamic_sizes), old.memref.name_hint)
+        new.attributes.update(old.attributes)
+        new.location = old.location
+        rewriter.replace(old, [new])
+        return ()
+
+
+@dataclass(frozen=True)
+class SetScope(Primitive):
+    """The memory scope of a temporary that the block writes.
+
+    Requirements:
+    1. the block writes that many buffers
+    2. the scope is a memory scope
+    3. the buffer is a temporary: parameters live where the caller put them; no op takes all of it as it is
+
+    ```mlir
+    %Y = memref.alloc() : memref<128x128xf32>
+    // set_scope "Y" {index = 0, scope = "shared"}
+    %Y = memref.alloc() : memref<128x128xf32, "shared">
+    ```
+    """
+
+    block: BlockOp
+    index: int
+    scope: str
+
+    def plan(self) -> SetScopePlan:
+        block, subject = self.block, block_text(self.block)
+        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        self.require(2, why_not_scope(self.scope), block, subject)
+        owner = buffer.owner
+        if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):
+            function = function_of(block).sym_name.data
+            self.refuse(3, f"{buffer_name(buffer)} is a parameter of @{function}", block, subject)
+        for use in buffer.uses:
+            self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+        return SetScopePlan(owner, owner, self.scope)
