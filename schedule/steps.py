@@ -155,11 +155,13 @@ def signature_of(step: Step) -> Signature:
 
 def _method(step: Step) -> Callable[..., object]:
     signature = signature_of(step)
+    names = [parameter.argument for parameter in step.parameters]
+    variadic = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
+    defaults = {parameter.argument: parameter.default for parameter in step.parameters}
 
     def method(self: Steps, *args: object, **keywords: object) -> object:
-        bound = signature.bind(self, *args, **keywords)
-        bound.apply_defaults()
-        return self._call(step, bound.arguments)  # pyright: ignore[reportPrivateUsage]
+        given = {names[0]: args} if variadic else dict(zip(names, args, strict=False))  # they were checked to fit
+        return self._call(step, {**defaults, **given, **keywords})  # pyright: ignore[reportPrivateUsage]
 
     summary, separator, details = step.doc.partition("\n\n")
     see = "" if step.name in QUERY_STEPS else f" See `{step.class_name}`."

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
+from weft.dialects.sched_base import IntType
 from weft.dialects.sched_parameters import ANNOTATION, BLOCK_HANDLE, BUFFER, DECISION, DECISIONS, LOOP_OR_BLOCKS, Kind
 from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
@@ -116,19 +117,21 @@ class Replay:
 
     def _arguments(self, step: sched.StepOp) -> dict[str, object]:
         """The value of each parameter of a step."""
-        operands = iter([operand for operand in step.operands if operand.type != sched.INT])
-        integers = iter([self.integer(operand) for operand in step.operands if operand.type == sched.INT])
+        handles = step.operands
+        operands = iter([handle for handle in handles if not isinstance(handle.type, IntType)])
+        sampled = [handle for handle in handles if isinstance(handle.type, IntType)]
+        integers = iter([self.integer(handle) for handle in sampled])
         arguments: dict[str, object] = {}
         for parameter in DECLARATIONS[step_name(step)].parameters:
             name, kind = parameter.name, parameter.kind
             if kind.several:
-                if kind is LOOP_OR_BLOCKS and not step.operands:
+                if kind is LOOP_OR_BLOCKS and not handles:
                     raise CompileError.at(step, f"{step.name} needs a handle for '{name}'")
                 arguments[name] = tuple(self._op(operand, kind) for operand in operands)
             elif kind.handles:
                 handle = next(operands, None)
                 if handle is None:
-                    for integer in (operand for operand in step.operands if operand.type == sched.INT):
+                    for integer in sampled:
                         self.resolve(integer)  # an integer where a loop is needed
                     raise CompileError.at(step, f"{step.name} needs a handle for '{name}'")
                 arguments[name] = self._op(handle, kind)
