@@ -8,57 +8,28 @@ from typing import Final
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched_base import BLOCK, INT, LOOP, StepOp, integers_of, verify_handles
-from weft.dialects.sched_parameters import (
-    ANNOTATION,
-    BLOCK_HANDLE,
-    BLOCK_MAP,
-    BLOCKS,
-    BUFFER,
-    BUFFER_MAP,
-    DECISION,
-    DECISIONS,
-    FACTORS,
-    FLAG,
-    FLOATS,
-    INTEGER,
-    INTEGERS,
-    LOOP_ELSEWHERE,
-    LOOP_HANDLE,
-    LOOP_HANDLES,
-    LOOP_OR_BLOCK,
-    LOOP_OR_BLOCKS,
-    LOOPS_OF_BLOCKS,
-    PADDING,
-    PLACE,
-    READ_BUFFER,
-    READ_OR_WRITTEN_BUFFER,
-    REGION,
-    STRING,
-    TILE_FACTORS,
-    WRITTEN_BUFFER,
-    Parameter,
-    Step,
-)
+from weft.dialects.sched_parameters import Parameter, Step
 
-_BLOCK = Parameter("block", BLOCK_HANDLE)
-_LOOP = Parameter("loop", LOOP_HANDLE)
-_LOOPS = Parameter("loops", LOOP_HANDLES)
-_TARGET = Parameter("target", LOOP_OR_BLOCK, "block_or_loop")
-_FACTORS = Parameter("factors", FACTORS)
-_KEY = Parameter("key", STRING, "ann_key")
-_READ = Parameter("index", READ_BUFFER, "read_buffer_index")
-_WRITTEN = Parameter("index", WRITTEN_BUFFER, "write_buffer_index")
-_BUFFER_INDEX = Parameter("index", WRITTEN_BUFFER, "buffer_index")
-_BUFFER = Parameter("buffer", BUFFER)
-_SCOPE = Parameter("scope", STRING, "storage_scope")
-_CONSUMERS = Parameter("consumer_blocks", BLOCKS, default=None)
-_INDEX_MAP = Parameter("index_map", BLOCK_MAP)
+_BLOCK = Parameter("block", kinds.BLOCK_HANDLE)
+_LOOP = Parameter("loop", kinds.LOOP_HANDLE)
+_LOOPS = Parameter("loops", kinds.LOOP_HANDLES)
+_TARGET = Parameter("target", kinds.LOOP_OR_BLOCK, "block_or_loop")
+_FACTORS = Parameter("factors", kinds.FACTORS)
+_KEY = Parameter("key", kinds.STRING, "ann_key")
+_READ = Parameter("index", kinds.READ_BUFFER, "read_buffer_index")
+_WRITTEN = Parameter("index", kinds.WRITTEN_BUFFER, "write_buffer_index")
+_BUFFER_INDEX = Parameter("index", kinds.WRITTEN_BUFFER, "buffer_index")
+_BUFFER = Parameter("buffer", kinds.BUFFER)
+_SCOPE = Parameter("scope", kinds.STRING, "storage_scope")
+_CONSUMERS = Parameter("consumer_blocks", kinds.BLOCKS, default=None)
+_INDEX_MAP = Parameter("index_map", kinds.BLOCK_MAP)
 _MOVE = (
     _BLOCK,
-    Parameter("loop", LOOP_ELSEWHERE),
-    Parameter("preserve_unit_loops", FLAG, default=False),
-    Parameter("index", PLACE, default=-1),
+    Parameter("loop", kinds.LOOP_ELSEWHERE),
+    Parameter("preserve_unit_loops", kinds.FLAG, default=False),
+    Parameter("index", kinds.PLACE, default=-1),
 )
 _UNIT_ITERS = ("preserve_unit_iters",)
 
@@ -97,18 +68,8 @@ def _by_name(*steps: Step) -> Mapping[str, Step]:
 
 QUERY_STEPS: Final = _by_name(
     Step("get_loops", "The loops around a block (a handle or a name), outermost first.", (_BLOCK,), (LOOP,)),
-    Step(
-        "get_producers",
-        "The blocks of its scope that write what the block reads.",
-        (_BLOCK,),
-        (BLOCK,),
-    ),
-    Step(
-        "get_consumers",
-        "The blocks of its scope that read what the block writes.",
-        (_BLOCK,),
-        (BLOCK,),
-    ),
+    Step("get_producers", "The blocks of its scope that write what the block reads.", (_BLOCK,), (BLOCK,)),
+    Step("get_consumers", "The blocks of its scope that read what the block writes.", (_BLOCK,), (BLOCK,)),
     Step(
         "get_child_blocks",
         "The blocks inside the body of a block or loop that are in no other block there, in order.",
@@ -126,9 +87,9 @@ SAMPLING_STEPS: Final = _by_name(
 `%t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [16, 8]} : int, int`""",
         (
             _LOOP,
-            Parameter("n", INTEGER),
-            Parameter("max_innermost_factor", INTEGER, default=16),
-            Parameter("decision", DECISIONS, default=None),
+            Parameter("n", kinds.INTEGER),
+            Parameter("max_innermost_factor", kinds.INTEGER, default=16),
+            Parameter("decision", kinds.DECISIONS, default=None),
         ),
         (INT,),
         verify=_verify_tiling,
@@ -139,9 +100,9 @@ SAMPLING_STEPS: Final = _by_name(
 
 `%v = sched.sample_categorical {candidates = [0, 16, 64], probs = [0.5, 0.25, 0.25], decision = 1} : int`""",
         (
-            Parameter("candidates", INTEGERS),
-            Parameter("probs", FLOATS),
-            Parameter("decision", DECISION, default=None),
+            Parameter("candidates", kinds.INTEGERS),
+            Parameter("probs", kinds.FLOATS),
+            Parameter("decision", kinds.DECISION, default=None),
         ),
         INT,
     ),
@@ -150,7 +111,7 @@ SAMPLING_STEPS: Final = _by_name(
         """Draw a place for a producer, for `compute_at`.
 
 `%l = sched.sample_compute_location %b {decision = 1} : loop`""",
-        (_BLOCK, Parameter("decision", DECISION, default=None)),
+        (_BLOCK, Parameter("decision", kinds.DECISION, default=None)),
         LOOP,
     ),
 )
@@ -160,24 +121,17 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "split",
         "Split a loop into `len(factors)` loops; None (at most one) is inferred.",
-        (_LOOP, _FACTORS, Parameter("disable_predication", FLAG, default=False, keyword_only=True)),
+        (_LOOP, _FACTORS, Parameter("disable_predication", kinds.FLAG, default=False, keyword_only=True)),
         (LOOP,),
         consumes=True,
         verify=_verify_split,
         ignores=_UNIT_ITERS,
     ),
-    Step(
-        "fuse",
-        "Fuse nested loops, outermost first, into one.",
-        (_LOOPS,),
-        LOOP,
-        consumes=True,
-        ignores=_UNIT_ITERS,
-    ),
+    Step("fuse", "Fuse nested loops, outermost first, into one.", (_LOOPS,), LOOP, consumes=True, ignores=_UNIT_ITERS),
     Step(
         "tile",
         "Split each loop of a perfect nest by its factor; returns the outer loops, then the tile loops.",
-        (_LOOPS, Parameter("factors", TILE_FACTORS)),
+        (_LOOPS, Parameter("factors", kinds.TILE_FACTORS)),
         (LOOP,),
         consumes=True,
         verify=_verify_tile,
@@ -189,12 +143,12 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "bind",
         'Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`).',
-        (_LOOP, Parameter("thread_axis", STRING)),
+        (_LOOP, Parameter("thread_axis", kinds.STRING)),
     ),
     Step(
         "merge",
         "Make loops of equal extent that follow each other one.",
-        (Parameter("loops", LOOPS_OF_BLOCKS),),
+        (Parameter("loops", kinds.LOOPS_OF_BLOCKS),),
         LOOP,
         consumes=True,
     ),
@@ -211,12 +165,12 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "reorder_block_iter_var",
         "Put the iterators of a block into another order.",
-        (_BLOCK, Parameter("new_order", INTEGERS)),
+        (_BLOCK, Parameter("new_order", kinds.INTEGERS)),
     ),
     Step(
         "annotate",
         "Note something on a block or loop.",
-        (_TARGET, _KEY, Parameter("value", ANNOTATION, "ann_val")),
+        (_TARGET, _KEY, Parameter("value", kinds.ANNOTATION, "ann_val")),
         verify=_verify_annotate,
     ),
     Step("unannotate", "Take a note off a block or loop.", (_TARGET, _KEY)),
@@ -233,11 +187,7 @@ PRIMITIVE_STEPS: Final = _by_name(
         _MOVE,
     ),
     Step("compute_inline", "Make a producer part of every block that reads it.", (_BLOCK,)),
-    Step(
-        "reverse_compute_inline",
-        "Make a consumer part of the block it reads.",
-        (_BLOCK,),
-    ),
+    Step("reverse_compute_inline", "Make a consumer part of the block it reads.", (_BLOCK,)),
     Step(
         "cache_read",
         "Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those "
@@ -262,7 +212,7 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "cache_index",
         "Compute indices at which a block loads once, before its nest. Returns the computing blocks.",
-        (_BLOCK, _SCOPE, Parameter("cse_thresh", INTEGER, default=0)),
+        (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0)),
         (BLOCK,),
     ),
     Step(
@@ -291,32 +241,32 @@ PRIMITIVE_STEPS: Final = _by_name(
     Step(
         "fuse_reduction_epilogue",
         "Let a reduction start from what a block combines with its result, such as a bias.",
-        (Parameter("reduction_block", BLOCK_HANDLE), Parameter("epilogue_block", BLOCK_HANDLE)),
+        (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
     ),
     Step(
         "rfactor",
         "Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them. "
         "Returns the block of the partial results.",
-        (_LOOP, Parameter("factor_axis", INTEGER)),
+        (_LOOP, Parameter("factor_axis", kinds.INTEGER)),
         BLOCK,
     ),
     Step(
         "blockize",
         "Make one block of a loop and all in it, or of several blocks. Returns that block.",
-        (Parameter("target", LOOP_OR_BLOCKS),),
+        (Parameter("target", kinds.LOOP_OR_BLOCKS),),
         BLOCK,
         ignores=_UNIT_ITERS,
     ),
     Step(
         "tensorize",
         "Let a registered tensor intrinsic do what a block, or all in a loop, does.",
-        (_TARGET, Parameter("intrinsic", STRING, "tensor_intrin")),
+        (_TARGET, Parameter("intrinsic", kinds.STRING, "tensor_intrin")),
         ignores=_UNIT_ITERS,
     ),
     Step(
         "storage_align",
         "Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`.",
-        (_BLOCK, _BUFFER_INDEX, *(Parameter(name, INTEGER) for name in ("axis", "factor", "offset"))),
+        (_BLOCK, _BUFFER_INDEX, *(Parameter(name, kinds.INTEGER) for name in ("axis", "factor", "offset"))),
     ),
     Step(
         "annotate_buffer_access",
@@ -325,9 +275,9 @@ PRIMITIVE_STEPS: Final = _by_name(
         "in turn.",
         (
             _BLOCK,
-            Parameter("index", READ_OR_WRITTEN_BUFFER, "buffer_index"),
-            Parameter("buffer_type", STRING, "buf_type"),
-            Parameter("region", REGION, "gen_new_ranges"),
+            Parameter("index", kinds.READ_OR_WRITTEN_BUFFER, "buffer_index"),
+            Parameter("buffer_type", kinds.STRING, "buf_type"),
+            Parameter("region", kinds.REGION, "gen_new_ranges"),
         ),
     ),
     Step(
@@ -356,7 +306,12 @@ PRIMITIVE_STEPS: Final = _by_name(
 
 Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the buffer is
 a parameter, callers pass it in the new layout from then on.""",
-        (_BLOCK, _BUFFER, Parameter("index_map", BUFFER_MAP), Parameter("pad_value", PADDING, default=None)),
+        (
+            _BLOCK,
+            _BUFFER,
+            Parameter("index_map", kinds.BUFFER_MAP),
+            Parameter("pad_value", kinds.PADDING, default=None),
+        ),
     ),
     Step(
         "transform_block_layout",
@@ -370,7 +325,7 @@ a parameter, callers pass it in the new layout from then on.""",
         'Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a '
         'wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the '
         "other factor and the one that writes the results.",
-        (_BLOCK, _READ, Parameter("encoding", STRING)),
+        (_BLOCK, _READ, Parameter("encoding", kinds.STRING)),
         (BLOCK,),
     ),
     Step(
@@ -383,7 +338,7 @@ a parameter, callers pass it in the new layout from then on.""",
     Step(
         "pad_einsum",
         "Let each iterator of a block run up to a multiple of its padding, over padded copies.",
-        (_BLOCK, Parameter("padding", INTEGERS)),
+        (_BLOCK, Parameter("padding", kinds.INTEGERS)),
     ),
     Step(
         "rolling_buffer",

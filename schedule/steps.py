@@ -15,25 +15,8 @@ from xdsl.ir.affine import AffineMap
 
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
-from weft.dialects.sched_parameters import (
-    BLOCK_MAP,
-    BLOCKS,
-    BUFFER,
-    BUFFER_MAP,
-    FACTORS,
-    FLOATS,
-    LOOP_HANDLES,
-    LOOPS_OF_BLOCKS,
-    PADDING,
-    READ_BUFFER,
-    READ_OR_WRITTEN_BUFFER,
-    REGION,
-    REQUIRED,
-    TILE_FACTORS,
-    WRITTEN_BUFFER,
-    Kind,
-    Step,
-)
+from weft.dialects import sched_parameters as kinds
+from weft.dialects.sched_parameters import REQUIRED, Kind, Step
 from weft.dialects.sched_steps import DECLARATIONS, QUERY_STEPS
 from weft.passes.schedule.annotations import Note, attribute_of
 from weft.passes.schedule.layouts_functions import index_map_of, ranges_of, value_of
@@ -72,7 +55,7 @@ class Steps(Recorder):
                 continue
             if kind.sampled:
                 operands.extend(part for part in _handles(value) if isinstance(part, IntHandle))
-            absent = kind.optional and (value == parameter.default or (kind is BLOCKS and not value))
+            absent = kind.optional and (value == parameter.default or (kind is kinds.BLOCKS and not value))
             if isinstance(value, IntHandle) or absent:
                 continue
             block = next((operand for operand in operands if isinstance(operand, BlockHandle)), None)
@@ -86,28 +69,29 @@ class Steps(Recorder):
     def _value(self, kind: Kind, value: Any, block: BlockHandle | None, known: Mapping[str, Any]) -> object:
         """What the step holds for an argument, which its annotation fits; `known` are the values of those before, and
         the other arguments."""
-        if kind is FACTORS or kind is TILE_FACTORS:
+        if kind in (kinds.FACTORS, kinds.TILE_FACTORS):
             return [sched.SAMPLED if isinstance(part, IntHandle) else part or 0 for part in value]
-        if kind is FLOATS:
+        if kind is kinds.FLOATS:
             return [float(part) for part in value]
-        if kind is BLOCKS:
+        if kind is kinds.BLOCKS:
             return [name if isinstance(name, str) else self._replay.block(name.value).label for name in value]
-        if kind is PADDING:
+        if kind is kinds.PADDING:
             given = isinstance(value, int | float | AffineMap)
             found = value if given else value_of(value, len(known["index_map"].results))
             return int(found) if isinstance(found, bool) else found
         if block is None:
             return value
-        if kind is READ_BUFFER or kind is WRITTEN_BUFFER or kind is READ_OR_WRITTEN_BUFFER:
-            reading = known["buffer_type"] == "read" if kind is READ_OR_WRITTEN_BUFFER else kind is READ_BUFFER
+        if kind in (kinds.READ_BUFFER, kinds.WRITTEN_BUFFER, kinds.READ_OR_WRITTEN_BUFFER):
+            stated = kind is kinds.READ_OR_WRITTEN_BUFFER and known["buffer_type"] == "read"
+            reading = stated or kind is kinds.READ_BUFFER
             return self._buffer_index(block, value, reading=reading)
-        if kind is BUFFER:
+        if kind is kinds.BUFFER:
             return self._buffer_place(block, value)
-        if kind is BUFFER_MAP:
+        if kind is kinds.BUFFER_MAP:
             return index_map_of(value, self._rank(block, known["buffer"]))
-        if kind is BLOCK_MAP:
+        if kind is kinds.BLOCK_MAP:
             return index_map_of(value, len(self._replay.block(block.value).iter_vars))
-        if kind is REGION:
+        if kind is kinds.REGION:
             iterators = len(self._replay.block(block.value).iter_vars)
             return ranges_of(value, iterators, self._rank(block, (known["buffer_type"], known["index"])))
         return value
@@ -138,7 +122,7 @@ def signature_of(step: Step) -> Signature:
     """The signature of the method of a step."""
     parameters, position = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)], Parameter.POSITIONAL_OR_KEYWORD
     for declared in step.parameters:
-        variadic = declared.kind is LOOP_HANDLES or declared.kind is LOOPS_OF_BLOCKS
+        variadic = declared.kind in (kinds.LOOP_HANDLES, kinds.LOOPS_OF_BLOCKS)
         if declared.keyword_only:
             position = Parameter.KEYWORD_ONLY
         kind = Parameter.VAR_POSITIONAL if variadic else position

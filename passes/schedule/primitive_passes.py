@@ -18,17 +18,7 @@ from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from weft.analysis.structure import find_block, loops_around
-from weft.dialects.sched_parameters import (
-    ANNOTATION,
-    BLOCK_HANDLE,
-    BUFFER,
-    LOOP_ELSEWHERE,
-    LOOP_HANDLE,
-    LOOP_HANDLES,
-    LOOP_OR_BLOCK,
-    LOOP_OR_BLOCKS,
-    LOOPS_OF_BLOCKS,
-)
+from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.annotations import attribute_of
@@ -56,28 +46,28 @@ def read_arguments(name: str, options: dict[str, object], module: ModuleOp) -> d
     func = options.get("func")
     func_name = func if isinstance(func, str) else None
     parameters = PRIMITIVE_STEPS[name].parameters
-    if parameters[0].kind is LOOPS_OF_BLOCKS:
+    if parameters[0].kind is kinds.LOOPS_OF_BLOCKS:
         return {parameters[0].name: _loops_of_blocks(module, options, func_name)}
     block = find_block(module, str(options["block"]), func_name)
     arguments: dict[str, object] = {}
     for declared in parameters:
         parameter, kind = declared.name, declared.kind
         given = options.get(parameter)
-        if kind is BLOCK_HANDLE:
+        if kind is kinds.BLOCK_HANDLE:
             arguments[parameter] = find_block(module, str(given), func_name) if parameter in options else block
-        elif kind is LOOP_HANDLE:
+        elif kind is kinds.LOOP_HANDLE:
             arguments[parameter] = _loop_at(block, given)
-        elif kind is LOOP_ELSEWHERE:
+        elif kind is kinds.LOOP_ELSEWHERE:
             arguments[parameter] = _loop_at(find_block(module, str(options["at"]), func_name), given)
-        elif kind is LOOP_HANDLES:
+        elif kind is kinds.LOOP_HANDLES:
             arguments[parameter] = tuple(_loop_at(block, at) for at in _positions(given))
         elif kind.handles:
             first = block if options["loop"] is None else _loop_at(block, options["loop"])
             others = [find_block(module, str(name), func_name) for name in _positions(options.get("blocks"))]
             arguments[parameter] = (first, *others) if kind.several else first
-        elif kind is ANNOTATION or (kind.optional and given is not None):
+        elif kind is kinds.ANNOTATION or (kind.optional and given is not None):
             arguments[parameter] = attribute_of(given)
-        elif kind is BUFFER:
+        elif kind is kinds.BUFFER:
             arguments[parameter] = buffer_place(block, str(given))
         elif kind.attribute is AffineMapAttr:
             arguments[parameter] = AffineMapAttr(parse_function(str(given)))
@@ -110,19 +100,19 @@ def _loop_at(block: BlockOp, position: object) -> ForOp:
 def primitive_pass(name: str) -> type[ModulePass]:
     """The pass of the primitive `name`, generated from its parameters."""
     parameters = PRIMITIVE_STEPS[name].parameters
-    kinds = [parameter.kind for parameter in parameters]
+    used = [parameter.kind for parameter in parameters]
     required: list[tuple[str, object]] = [("block", str)]
-    if LOOPS_OF_BLOCKS in kinds:
+    if kinds.LOOPS_OF_BLOCKS in used:
         required = [("blocks", tuple[str, ...])]
-    if LOOP_ELSEWHERE in kinds:
+    if kinds.LOOP_ELSEWHERE in used:
         required.append(("at", str))
-    first = next((parameter for parameter in parameters if parameter.kind is BLOCK_HANDLE), None)
+    first = next((parameter for parameter in parameters if parameter.kind is kinds.BLOCK_HANDLE), None)
     required.extend((p.name, p.kind.option) for p in parameters if p.kind.option is not None and p is not first)
     optional: list[tuple[str, object, object]] = [("func", str | None, field(default=None))]
     optional.extend((p.name, _OPTIONAL, field(default=None)) for p in parameters if p.kind.optional)
-    if LOOP_OR_BLOCK in kinds or LOOP_OR_BLOCKS in kinds:
+    if kinds.LOOP_OR_BLOCK in used or kinds.LOOP_OR_BLOCKS in used:
         optional.append(("loop", int | None, field(default=None)))
-    if LOOP_OR_BLOCKS in kinds:
+    if kinds.LOOP_OR_BLOCKS in used:
         optional.append(("blocks", tuple[str, ...] | None, field(default=None)))
     cls = primitive_class(name)
     generated = make_dataclass(
