@@ -131,6 +131,11 @@ class Step:
         """`compute_at` -> `ComputeAt`."""
         return "".join(part.capitalize() for part in self.name.split("_"))
 
+    @property
+    def pass_name(self) -> str:
+        """`compute_at` -> `tir-compute-at`."""
+        return "tir-" + self.name.replace("_", "-")
+
 
 def define(step: Step, base: type[StepOp] = StepOp) -> type[StepOp]:
     """The op of a step: handles are its operands, other parameters its properties."""

@@ -13,6 +13,8 @@ from typing import Any
 
 from xdsl.universe import Universe
 
+from weft.dialects.sched_steps import PRIMITIVE_STEPS
+
 DIALECTS: Mapping[str, str] = {
     "graph": "weft.texpr.graph_operators:GRAPH",
     "low": "weft.dialects.low:LOW",
@@ -38,34 +40,18 @@ PASSES: Mapping[str, str] = {
     "lower-te-to-tir": "weft.passes.te.lower_te_to_tir:LowerTeToTirPass",
     "lower-tir-to-low": "weft.passes.lower_tir_to_low:LowerTirToLowPass",
     "te-split-reductions": "weft.passes.te.te_split_reductions:TeSplitReductionsPass",
-    "tir-add-unit-loop": "weft.passes.schedule.primitive_passes:AddUnitLoopPass",
-    "tir-annotate": "weft.passes.schedule.primitive_passes:AnnotatePass",
-    "tir-annotate-buffer-access": "weft.passes.schedule.primitive_passes:AnnotateBufferAccessPass",
     "tir-assign-spaces": "weft.passes.tir.tir_assign_spaces:AssignSpacesPass",
     "tir-async-copies": "weft.passes.tir.tir_async_copies:AsyncCopiesPass",
-    "tir-bind": "weft.passes.schedule.primitive_passes:BindPass",
     "tir-bind-threads": "weft.passes.tir.tir_bind_threads:BindThreadsPass",
-    "tir-blockize": "weft.passes.schedule.primitive_passes:BlockizePass",
-    "tir-cache-index": "weft.passes.schedule.primitive_passes:CacheIndexPass",
-    "tir-cache-inplace": "weft.passes.schedule.primitive_passes:CacheInplacePass",
-    "tir-cache-read": "weft.passes.schedule.primitive_passes:CacheReadPass",
-    "tir-cache-write": "weft.passes.schedule.primitive_passes:CacheWritePass",
     "tir-check-bounds": "weft.passes.tir.tir_check_bounds:CheckBoundsPass",
     "tir-check-scopes": "weft.passes.tir.tir_check_scopes:CheckScopesPass",
     "tir-collect-imports": "weft.passes.tir.tir_collect_imports:CollectImportsPass",
     "tir-compact-buffers": "weft.passes.tir.tir_compact_buffers:CompactBuffersPass",
-    "tir-compute-at": "weft.passes.schedule.primitive_passes:ComputeAtPass",
-    "tir-compute-inline": "weft.passes.schedule.primitive_passes:ComputeInlinePass",
-    "tir-decompose-padding": "weft.passes.schedule.primitive_passes:DecomposePaddingPass",
-    "tir-decompose-reduction": "weft.passes.schedule.primitive_passes:DecomposeReductionPass",
     "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
-    "tir-fuse": "weft.passes.schedule.primitive_passes:FusePass",
-    "tir-fuse-reduction-epilogue": "weft.passes.schedule.primitive_passes:FuseReductionEpiloguePass",
     "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
-    "tir-loop-partition": "weft.passes.schedule.primitive_passes:LoopPartitionPass",
     "tir-lower-atomic-reductions": "weft.passes.tir.tir_lower_atomic_reductions:LowerAtomicReductionsPass",
     "tir-lower-blocks": "weft.passes.tir.tir_lower_blocks:LowerBlocksPass",
     "tir-lower-loops": "weft.passes.tir.tir_lower_loops:LowerLoopsPass",
@@ -73,40 +59,19 @@ PASSES: Mapping[str, str] = {
     "tir-lower-thread-reductions": "weft.passes.tir.tir_lower_thread_reductions:LowerThreadReductionsPass",
     "tir-lower-tiles": "weft.passes.tir.tir_lower_tiles:LowerTilesPass",
     "tir-lower-vectorized": "weft.passes.tir.tir_lower_vectorized:LowerVectorizedPass",
-    "tir-merge": "weft.passes.schedule.primitive_passes:MergePass",
     "tir-outline-kernels": "weft.passes.tir.tir_outline_kernels:OutlineKernelsPass",
-    "tir-pad-einsum": "weft.passes.schedule.primitive_passes:PadEinsumPass",
-    "tir-parallel": "weft.passes.schedule.primitive_passes:ParallelPass",
     "tir-partition-blocks": "weft.passes.tir.tir_partition_blocks:PartitionBlocksPass",
     "tir-partition-loops": "weft.passes.tir.tir_partition_loops:PartitionLoopsPass",
     "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
-    "tir-read-at": "weft.passes.schedule.primitive_passes:ReadAtPass",
-    "tir-recode": "weft.passes.schedule.primitive_passes:RecodePass",
-    "tir-reindex": "weft.passes.schedule.primitive_passes:ReindexPass",
-    "tir-reindex-cache-read": "weft.passes.schedule.primitive_passes:ReindexCacheReadPass",
-    "tir-reindex-cache-write": "weft.passes.schedule.primitive_passes:ReindexCacheWritePass",
-    "tir-reorder": "weft.passes.schedule.primitive_passes:ReorderPass",
-    "tir-reorder-block-iter-var": "weft.passes.schedule.primitive_passes:ReorderBlockIterVarPass",
-    "tir-reverse-compute-at": "weft.passes.schedule.primitive_passes:ReverseComputeAtPass",
-    "tir-reverse-compute-inline": "weft.passes.schedule.primitive_passes:ReverseComputeInlinePass",
-    "tir-rfactor": "weft.passes.schedule.primitive_passes:RfactorPass",
-    "tir-rolling-buffer": "weft.passes.schedule.primitive_passes:RollingBufferPass",
-    "tir-set-scope": "weft.passes.schedule.primitive_passes:SetScopePass",
-    "tir-split": "weft.passes.schedule.primitive_passes:SplitPass",
-    "tir-storage-align": "weft.passes.schedule.primitive_passes:StorageAlignPass",
-    "tir-tensorize": "weft.passes.schedule.primitive_passes:TensorizePass",
-    "tir-tile": "weft.passes.schedule.primitive_passes:TilePass",
-    "tir-transform-block-layout": "weft.passes.schedule.primitive_passes:TransformBlockLayoutPass",
-    "tir-transform-layout": "weft.passes.schedule.primitive_passes:TransformLayoutPass",
-    "tir-unannotate": "weft.passes.schedule.primitive_passes:UnannotatePass",
-    "tir-unroll": "weft.passes.schedule.primitive_passes:UnrollPass",
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-vectorize-serial": "weft.passes.tir.tir_vectorize_serial:VectorizeSerialPass",
-    "tir-vectorize": "weft.passes.schedule.primitive_passes:VectorizePass",
-    "tir-write-at": "weft.passes.schedule.primitive_passes:WriteAtPass",
     "verify-level": "weft.passes.verify_level:VerifyLevelPass",
+    **{
+        step.pass_name: f"weft.passes.schedule.primitive_passes:{step.class_name}Pass"
+        for step in PRIMITIVE_STEPS.values()
+    },
 }
 
 TARGETS: Mapping[str, str] = {
@@ -131,7 +96,7 @@ def load(place: str) -> Any:
 
 
 def _factories(table: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
-    return {name: partial(load, place) for name, place in table.items()}
+    return {name: partial(load, place) for name, place in sorted(table.items())}
 
 
 WEFT_UNIVERSE = Universe(

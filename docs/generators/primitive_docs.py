@@ -11,8 +11,8 @@ import inspect
 from dataclasses import fields
 
 from weft.dialects import sched
-from weft.dialects.sched_steps import QUERY_STEPS, SAMPLING_STEPS
-from weft.passes.schedule.primitive_passes import pass_name, primitive_pass
+from weft.dialects.sched_steps import PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
+from weft.passes.schedule.primitive_passes import primitive_pass
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
 from weft.passes.schedule.sampling import SAMPLERS
 from weft.schedule.schedule import Schedule
@@ -69,7 +69,7 @@ def _pass_text(name: str) -> str:
         return ""
     options = [f.name for f in fields(primitive_pass(name))]
     shown = [f"[{option}=]" if option == "func" else f"{option}=" for option in options]
-    return f"`{pass_name(name)}{{{' '.join(shown)}}}`"
+    return f"`{PRIMITIVE_STEPS[name].pass_name}{{{' '.join(shown)}}}`"
 
 
 def _query_text(name: str) -> str:

@@ -121,18 +121,13 @@ def primitive_pass(name: str) -> type[ModulePass]:
         bases=(PrimitivePass,),
         frozen=True,
         namespace={
-            "name": pass_name(name),
+            "name": PRIMITIVE_STEPS[name].pass_name,
             "primitive": name,
             "__doc__": f"The schedule primitive `{name}` as a pass.\n\n{cls.__doc__}",
             "__module__": __name__,
         },
     )
     return generated
-
-
-def pass_name(name: str) -> str:
-    """`compute_at` -> `tir-compute-at`."""
-    return "tir-" + name.replace("_", "-")
 
 
 def __getattr__(attribute: str) -> type[ModulePass]:

@@ -16,7 +16,7 @@ from weft.dialects import sched
 from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
-from weft.passes.schedule.primitive_passes import pass_name, primitive_pass
+from weft.passes.schedule.primitive_passes import primitive_pass
 from weft.passes.schedule.registry import PRIMITIVES, primitive_class
 
 MATMUL = PROGRAMS["matmul_relu"].text
@@ -261,7 +261,7 @@ def test_four_faces_of_a_primitive(name: str):
     assert [field.name for field in fields(primitive)] == [parameter.name for parameter in step.parameters]
     assert callable(getattr(Schedule, name))
     made = primitive_pass(name)
-    assert made.name == pass_name(name) == f"tir-{name.replace('_', '-')}"
+    assert made.name == step.pass_name == f"tir-{name.replace('_', '-')}"
     assert "Requirements:" in (made.__doc__ or "")
 
 

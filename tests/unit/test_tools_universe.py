@@ -12,8 +12,8 @@ from xdsl.targets import get_all_targets
 from xdsl.transforms import get_all_passes
 from xdsl.utils.target import Target
 
+from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
-from weft.passes.schedule.primitive_passes import pass_name
 from weft.passes.schedule.registry import PRIMITIVES
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +59,7 @@ def classes_in(folder: str) -> set[str]:
 def test_every_pass_and_target_is_in_the_tables() -> None:
     generated = {place for place in PASSES.values() if place.startswith("weft.passes.schedule.primitive_passes:")}
     assert len(generated) == len(PRIMITIVES)
-    assert {pass_name(primitive) for primitive in PRIMITIVES} <= set(PASSES)
+    assert {step.pass_name for step in PRIMITIVE_STEPS.values()} <= set(PASSES)
     assert (
         classes_in("passes") | classes_in("schedule") | classes_in("autoschedule") == set(PASSES.values()) - generated
     )
