@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from weft.analysis.structure import find_block, functions
-from weft.passes.schedule.padding import DecomposePadding
+from weft.passes.schedule.decompose_padding import DecomposePadding
 from weft.schedule.neutral_options import step_methods
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
 from weft.schedule.steps import Steps

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.passes.lower_tir_to_low import lower_tir_to_low
-from weft.passes.schedule.thread_binding import Bind
+from weft.passes.schedule.bind import Bind
 from weft.support.errors import ScheduleError, WeftError
 
 AXES = ("blockIdx.x", "threadIdx.x", "blockIdx.y", "threadIdx.y", "vthread")
