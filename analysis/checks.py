@@ -10,20 +10,22 @@ checks it when it runs).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
+from itertools import product
+from math import prod
+from typing import Final, NoReturn
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.accesses import Access, Context, accesses, range_of
+from weft.analysis.accesses import Access, Context, accesses, is_loop_value, is_symbol, range_of
 from weft.analysis.coverage import Domain, instance_of_both, missed_instance, repeated_instance
 from weft.analysis.dependence import buffer_name, evaluate, instances_where, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
 from weft.analysis.privacy import read_is_covered, uncovered_element
-from weft.analysis.replay import is_outside, run_one, runs_twice
+from weft.analysis.replay import Box, is_outside, is_uncovered, run_one, runs_twice
 from weft.analysis.replay_search import is_missed, is_never_written
 from weft.analysis.sets import NotProved, Point
 from weft.analysis.structure import (
@@ -37,12 +39,13 @@ from weft.analysis.structure import (
     stored_buffer,
 )
 from weft.analysis.threads import axis_of, block_conflict, kernel_around, nested_binding
-from weft.dialects.effects import opaque_op
+from weft.dialects.effects import is_same_elements, opaque_op, underlying
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
+from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError
 
@@ -70,6 +73,7 @@ def check_function(function: FuncOp) -> None:
         if isinstance(op, BlockOp):
             check_outputs(op)
             check_coverage(op)
+            check_regions(op, found)
     check_reads(found)
     for op in operations_in(function):
         if isinstance(op, ForOp) and op.kind.data in (LoopKind.PARALLEL, LoopKind.VECTORIZED, LoopKind.THREAD_BINDING):
@@ -136,6 +140,78 @@ def check_outputs(block: BlockOp) -> None:
                         f'block "{block.label}": reduce iterator %{variable.name_hint} is in index {dimension} of the '
                         f"output {buffer_name(buffer)}; an iterator that picks the output element is spatial",
                     )
+
+
+def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
+    """The regions of a buffer that a block states cover each of its accesses to that buffer, besides the
+    loads of its init. What is not known to be accessed (through pointers, by data) is taken to be as stated."""
+    regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp) and is_same_elements(op.buffer)]
+    context = Context.around(regions[0]) if regions else None
+    for access in found:
+        if context is None or block not in access.blocks or not is_exact(access):
+            continue
+        if not isinstance(access.op, memref.LoadOp | memref.StoreOp):
+            continue
+        kind = WritesOp if access.is_write else ReadsOp
+        stated = [op for op in regions if isinstance(op, kind) and underlying(op.buffer) is access.buffer]
+        if not stated or (access.init_of is block and not access.is_write):
+            continue
+        corners = [[context.resolve(v) for v in op.corner_operands] for op in stated]
+        boxes: list[Box] = [
+            ([Index.of_expr(e, operands) for e in op.corner.data.results], op.box_sizes)
+            for op, operands in zip(stated, corners, strict=True)
+        ]
+        if all(is_loop_value(v) or is_symbol(v) for corner, _ in boxes for low in corner for v in low.values()):
+            point = _uncovered_point(access, boxes)
+            if point is not None:
+                _report_uncovered(block, stated[0], access, boxes, point)
+
+
+_MOST_SIDES: Final = 64
+"""How many ways of lying beside the boxes that a block states of one buffer are tried."""
+
+
+def _uncovered_point(access: Access, boxes: Sequence[Box]) -> Point | None:
+    """An instance of an access that lies beside each of the boxes, in some dimension of each."""
+    sides: list[list[Index]] = []
+    for corner, sizes in boxes:
+        beside: list[Index] = []
+        for index, low, size in zip(access.indices or (), corner, sizes, strict=True):
+            least, most = (index - low).range(range_of)
+            beside += [low - index - 1] if least is None or least < 0 else []
+            beside += [index - low - size] if most is None or most >= size else []
+        sides.append(beside)
+    if prod(map(len, sides)) > _MOST_SIDES:
+        return None
+    for beyond in product(*sides):
+        try:
+            point = instances_where(access, *beyond).find_point()
+        except NotProved:
+            continue
+        if point is not None and is_uncovered(access, boxes, point):
+            return point
+    return None
+
+
+def _report_uncovered(
+    block: BlockOp, region: AccessRegionOp, access: Access, boxes: Sequence[Box], point: Point
+) -> NoReturn:
+    def number(index: Index) -> int:
+        return evaluate(index, lambda v: point.get(v, 0))
+
+    name, verb = buffer_name(access.buffer), "writes" if access.is_write else "reads"
+    element = ", ".join(str(number(index)) for index in access.indices or ())
+    stated = " and ".join(
+        f"{name}[{', '.join(f'{number(low)}:{number(low) + size}' for low, size in zip(*box, strict=True))}]"
+        for box in boxes
+    )
+    loops = [(loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in access.loops]
+    when = ", ".join(f"{hint}={point.get(value, 0)}" for value, hint in loops)
+    raise CompileError.at(
+        region,
+        f'block "{block.label}" {verb} {name}[{element}] in iteration ({when}), where its {region.name} states '
+        f"{stated}; legal: regions that cover every access, or none, and they are inferred",
+    )
 
 
 def check_coverage(block: BlockOp) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from xdsl.dialects import affine, arith, func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
@@ -354,6 +354,24 @@ def is_outside(access: Access, dimension: int, extent: int, point: Point) -> boo
         return instance.runs(access.op) and (index < 0 or (extent != DYNAMIC_INDEX and index >= extent))
 
     return tried(question, True)
+
+
+Box: TypeAlias = tuple[Sequence[Index], Sequence[int]]
+"""The corner of a region of a buffer, and its sizes."""
+
+
+def is_uncovered(access: Access, boxes: Sequence[Box], point: Point) -> bool:
+    """Whether an access runs at a point and touches an element there that none of the boxes has."""
+
+    def question() -> bool:
+        instance = instance_at(point, "", access.loops)
+        element = instance.element(access)[1]
+        return instance.runs(access.op) and not any(
+            all(0 <= at - instance.number(low) < size for at, low, size in zip(element, corner, sizes, strict=True))
+            for corner, sizes in boxes
+        )
+
+    return tried(question)
 
 
 def leaves_region(access: Access, dimension: int, first: Index, size: int, point: Point) -> bool:

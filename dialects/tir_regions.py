@@ -87,7 +87,9 @@ class AccessRegionOp(IRDLOperation):
 class ReadsOp(AccessRegionOp):
     """What an instance of the block may read: `tir.reads %A[%vi, %vk * 4] sizes [1, 4] : memref<128x128xf32>`.
 
-    Read regions are inferred where no op gives them, and verified against the body where one does.
+    The regions read of a buffer are inferred where no op gives them. Where ops do, they cover every load of that buffer
+    in the body, together and besides those in the init of the block: the check of programs refuses what provably leaves
+    out an element, and accepts as stated what pointers and data decide.
     """
 
     name = "tir.reads"
@@ -95,7 +97,7 @@ class ReadsOp(AccessRegionOp):
 
 @irdl_op_definition
 class WritesOp(AccessRegionOp):
-    """What an instance of the block may write, as `tir.reads`."""
+    """What an instance of the block may write, as `tir.reads`; stores in the init count."""
 
     name = "tir.writes"
 

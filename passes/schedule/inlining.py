@@ -21,6 +21,7 @@ from weft.analysis.privacy import uncovered_element
 from weft.analysis.replay_search import is_never_written
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
+    ancestors,
     buffers_loaded,
     buffers_written,
     child_blocks,
@@ -105,6 +106,7 @@ class ComputeInlinePlan(Plan):
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         buffer = self.store.memref
         for load in self.loads:
+            erase_outgrown_regions(rewriter, load, self.block)
             lift(values_used_by(self.block), Place.before_op(load))
             point = InsertPoint.before(load)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
@@ -195,6 +197,15 @@ def erase_regions(rewriter: PatternRewriter, buffer: SSAValue) -> None:
             rewriter.erase(user)
 
 
+def erase_outgrown_regions(rewriter: PatternRewriter, place: Operation, moved: BlockOp) -> None:
+    """Erase what the blocks around `place` state about buffers that `moved` accesses too, as its body comes there."""
+    touched = {*buffers_loaded(moved), *buffers_written(moved)}
+    for around in ancestors(place):
+        if isinstance(around, BlockOp):
+            for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
+                rewriter.erase(op)
+
+
 def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
     """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
     out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
@@ -266,6 +277,7 @@ class ReverseComputeInlinePlan(Plan):
 
     def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
+        erase_outgrown_regions(rewriter, store, self.consumer)
         lift(values_used_by(self.consumer), Place.before_op(store))
         before = store.prev_op
         point = InsertPoint.before(store)

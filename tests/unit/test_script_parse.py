@@ -138,7 +138,7 @@ def test_regions() -> None:
     text = text_of(
         program(
             in_block(
-                "T.reads(A[vi * 4 : vi * 4 + 4, 0:16], [B[vi]])\nT.writes(C)\nC[vi, vj] = A[vi, vj]",
+                "T.reads(A[vi * 4 : vi * 4 + 4, 0:16], [B[vi]])\nT.writes(C)\nC[vi, vj] = A[vi * 4, vj]",
                 loops="i, j in T.grid(4, 16)",
             )
         )
