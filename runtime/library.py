@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.runtime.call import Caller
+from weft.runtime.signature import Signature
 from weft.runtime.timing import BenchmarkResult, TimeEvaluator
-from weft.support.argument_types import checked_methods, shown
+from weft.support.argument_types import checked_argument, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from weft.backends.llvm.jit import JitModule
     from weft.dialects import sched
     from weft.runtime.export.program import Program
-    from weft.runtime.signature import Signature
 
 
 class UnknownFunctionError(CompileError, KeyError):
@@ -140,10 +140,11 @@ class Library:
         stopwatch: Stopwatch | None = None,
         c_sources: Sequence[str] = (),
     ) -> None:
-        from weft.backends.llvm.compile import DEFAULT_OPTIONS
+        from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions
         from weft.backends.llvm.jit import jit
         from weft.backends.names import symbol_name
 
+        checked_argument(type(self).__name__, "options", CodegenOptions | None, options)
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
         self.target = target

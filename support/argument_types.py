@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
@@ -28,6 +28,7 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = 16
 _COMMON: Final[dict[str, object]] = {
     "Callable": Callable,
     "Collection": Collection,
+    "Iterable": Iterable,
     "Mapping": Mapping,
     "Path": Path,
     "Sequence": Sequence,
@@ -109,15 +110,18 @@ def _checked_argument(subject: str, parameter: inspect.Parameter, hint: object, 
     if parameter.kind is parameter.VAR_POSITIONAL:
         one = parameter.replace(kind=parameter.POSITIONAL_ONLY)
         return tuple(_checked_argument(subject, one, hint, part) for part in cast("tuple[object, ...]", value))
+    return checked_argument(subject, parameter.name, hint, value)
+
+
+def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
+    """One argument, checked as `checked` does: for classes that a module imports when it needs them only."""
     try:
         return _converted(value, hint)
     except _WrongTypeError:
         given = f"{shown(value)} of type {type(value).__name__}"
-        raise TypeError(f"{subject}: argument '{parameter.name}' must be {_hint_text(hint)}, got {given}") from None
+        raise TypeError(f"{subject}: argument '{name}' must be {_hint_text(hint)}, got {given}") from None
     except OverflowError as error:
-        raise ValueError(
-            f"{subject}: argument '{parameter.name}' takes integers of at most 64 bits, got {error}"
-        ) from None
+        raise ValueError(f"{subject}: argument '{name}' takes integers of at most 64 bits, got {error}") from None
 
 
 def _hint_text(hint: object) -> str:
@@ -132,7 +136,7 @@ def _hint_text(hint: object) -> str:
         return "a function"
     if origin is not None and issubclass(origin, Mapping) and arguments:
         return f"a mapping from {arguments[0]} to {arguments[1]}"
-    if origin is not None and issubclass(origin, Collection):
+    if origin is not None and _is_sequence(origin):
         return f"a sequence of {arguments[0]}" if arguments else "a sequence"
     return str(getattr(cast("object", origin or hint), "__name__", "such values, nested"))
 
@@ -169,7 +173,7 @@ def _converted(value: object, hint: object) -> Any:
             for one, wanted in zip(part, get_args(hint), strict=False):
                 _converted(one, _UNCHECKED if wanted is Any else wanted)
         return value
-    if origin is tuple or (origin is not None and origin is not Callable and issubclass(origin, Collection)):
+    if origin is not None and _is_sequence(origin):
         return _converted_sequence(value, origin, get_args(hint))
     if origin is type:
         return _require(value, isinstance(value, type) and issubclass(value, get_args(hint)[0]))
@@ -202,6 +206,11 @@ def _converted_to_any(value: object, hints: Sequence[object]) -> Any:
         except _WrongTypeError:
             continue
     raise _WrongTypeError
+
+
+def _is_sequence(origin: Any) -> bool:
+    """Whether values of a generic class are read as sequences; iterators are not, as that would use them up."""
+    return origin is Iterable or (origin is not Callable and issubclass(origin, Collection))
 
 
 def _converted_sequence(value: object, origin: type, hints: Sequence[object]) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from weft.support.argument_types import checked, checked_methods
+from weft.support.argument_types import checked, checked_argument, checked_methods
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.gpu_machine import GPU_KINDS
 
@@ -45,6 +45,9 @@ class TargetKind:
     """What runs on the low level before `load`."""
 
     def __post_init__(self) -> None:
+        from xdsl.passes import ModulePass
+
+        checked_argument("TargetKind", "passes", tuple[ModulePass, ...], self.passes)
         if not self.name.replace("_", "").isalnum():
             raise CompileError(f"a target kind is named by letters, digits and _, got '{self.name}'")
         for scope, size in self.scopes.items():

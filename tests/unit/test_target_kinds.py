@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -108,3 +109,26 @@ def test_constructors_check_the_contents_of_mappings() -> None:
         weft.Library({"ll": 5}, [], weft.Target("llvm"))  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="Library: argument 'target' must be Target, got 'llvm' of type str"):
         weft.Library({"ll": ""}, [], "llvm")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"signatures": 5}, "'signatures' must be a sequence of Signature, got 5 of type int"),
+        ({"signatures": [5]}, r"'signatures' must be a sequence of Signature, got \[5\] of type list"),
+        ({"signatures": [], "options": 3}, "'options' must be CodegenOptions or None, got 3 of type int"),
+    ],
+)
+def test_libraries_check_what_they_take(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=f"Library: argument {message}"):
+        weft.Library({"ll": ""}, target=weft.Target("llvm"), **keywords)
+
+
+@pytest.mark.parametrize(("passes", "given"), [(5, "5 of type int"), (("cse",), r"\('cse',\) of type tuple")])
+def test_target_kinds_check_their_passes(passes: Any, given: str) -> None:
+    with pytest.raises(TypeError, match=f"TargetKind: argument 'passes' must be a sequence of ModulePass, got {given}"):
+        weft.TargetKind("npu", print, passes=passes)
+
+
+def test_libraries_take_signatures_of_any_iterable() -> None:
+    assert list(weft.Library({"ll": ""}, iter(()), weft.Target("llvm"))) == []
