@@ -145,16 +145,18 @@ def check_outputs(block: BlockOp) -> None:
 def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
     """The regions of a buffer that a block states cover each of its accesses to that buffer, besides the
     loads of its init. What is not known to be accessed (through pointers, by data) is taken to be as stated."""
-    regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp) and is_same_elements(op.buffer)]
-    context = Context.around(regions[0]) if regions else None
+    regions = [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]
+    if not regions:
+        return
+    context = Context.around(regions[0])
     for access in found:
-        if context is None or block not in access.blocks or not is_exact(access):
-            continue
-        if not isinstance(access.op, memref.LoadOp | memref.StoreOp):
+        if block not in access.blocks or not isinstance(access.op, memref.LoadOp | memref.StoreOp):
             continue
         kind = WritesOp if access.is_write else ReadsOp
         stated = [op for op in regions if isinstance(op, kind) and underlying(op.buffer) is access.buffer]
-        if not stated or (access.init_of is block and not access.is_write):
+        if not stated or (access.init_of is block and not access.is_write) or not is_exact(access):
+            continue
+        if not all(is_same_elements(op.buffer) for op in stated):
             continue
         corners = [[context.resolve(v) for v in op.corner_operands] for op in stated]
         boxes: list[Box] = [
