@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final, TypeAlias, TypeGuard
 
 from xdsl.dialects import affine, arith, func, memref, scf, tensor, vector
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import (
@@ -122,6 +122,7 @@ _UPSTREAM: Final[Mapping[type[Operation], Kinds]] = {
     **dict.fromkeys((affine.StoreOp, affine.VectorStoreOp), frozenset((WRITE,))),
 }
 """Effects on the buffers among their operands of upstream ops without traits."""
+_DIVISIONS: Final = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 _stated: dict[str, Kinds] = {}
 """Effects that were stated of ops of other dialects, by name."""
 
@@ -343,6 +344,19 @@ def only_computes(op: Operation) -> bool:
     return not (effects.writes or effects.allocates or effects.synchronizes or effects.is_opaque)
 
 
+def may_trap(op: Operation) -> bool:
+    """Whether `op` may fail where it would not have run."""
+    if isinstance(op, func.CallOp):
+        return True
+    if not op.name.startswith(_DIVISIONS):
+        return False
+    divisor = op.operands[1]
+    constant = divisor.owner
+    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
+        return not op.name.startswith("arith.divf")
+    return constant.value.value.data in (0, -1)
+
+
 def touches_memory(op: Operation) -> bool:
     """Whether `op` itself does more than compute results, allocate and state facts."""
     if _silent(type(op)):
@@ -479,6 +493,7 @@ __all__ = [
     "is_opaque",
     "is_pure",
     "is_same_elements",
+    "may_trap",
     "only_computes",
     "op_name",
     "opaque_advice",

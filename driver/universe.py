@@ -50,6 +50,7 @@ PASSES: Mapping[str, str] = {
     "tir-distribute-virtual-threads": "weft.passes.tir.tir_distribute_virtual_threads:DistributeVirtualThreadsPass",
     "tir-factor-thread-reductions": "weft.passes.tir.tir_factor_thread_reductions:FactorThreadReductionsPass",
     "tir-flatten": "weft.passes.tir.tir_flatten:FlattenPass",
+    "tir-hoist-checks": "weft.passes.tir.tir_hoist_checks:HoistChecksPass",
     "tir-hoist-prefetches": "weft.passes.tir.tir_hoist_prefetches:HoistPrefetchesPass",
     "tir-insert-barriers": "weft.passes.tir.tir_insert_barriers:InsertBarriersPass",
     "tir-lower-atomic-reductions": "weft.passes.tir.tir_lower_atomic_reductions:LowerAtomicReductionsPass",

@@ -21,6 +21,7 @@ from weft.passes.tir.tir_compact_buffers import CompactBuffersPass
 from weft.passes.tir.tir_distribute_virtual_threads import DistributeVirtualThreadsPass
 from weft.passes.tir.tir_factor_thread_reductions import FactorThreadReductionsPass
 from weft.passes.tir.tir_flatten import FlattenPass
+from weft.passes.tir.tir_hoist_checks import HoistChecksPass
 from weft.passes.tir.tir_hoist_prefetches import HoistPrefetchesPass
 from weft.passes.tir.tir_insert_barriers import InsertBarriersPass
 from weft.passes.tir.tir_lower_atomic_reductions import LowerAtomicReductionsPass
@@ -71,6 +72,8 @@ def tir_to_low(target: str = "llvm", *, bounds: bool = False) -> tuple[ModulePas
         *(() if registered is None else (CheckScopesPass(kind),)),
         # Before vectorization: a condition that is hoisted out of the loop needs no mask.
         PartitionLoopsPass(),
+        # After partitioning, which removes conditions around the checks; before vectorization: lanes do not log.
+        *((HoistChecksPass(),) if bounds else ()),
         # Before vectorization: the stride of an access along a loop is a coefficient of its flat index.
         FlattenPass(keep=() if registered is None else tuple(registered.scopes)),
         # After flattening, which shows which accesses are contiguous. C compilers vectorize by themselves.

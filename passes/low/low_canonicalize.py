@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from weft.dialects.effects import Effects, effects_of, is_pure, only_computes
+from weft.dialects.effects import Effects, effects_of, is_pure, may_trap, only_computes
 from weft.dialects.low import PARAMS, ParallelForOp
 from weft.dialects.low_kernel import KERNEL
 from weft.dialects.traversal import operations_in
 
 _ALLOCATIONS = frozenset((memref.AllocaOp, memref.AllocOp))
 _NESTS = frozenset((scf.ForOp, scf.IfOp, ParallelForOp))
-_DIVISIONS = ("arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv")
 
 
 @dataclass(frozen=True)
@@ -111,19 +110,6 @@ def _share(block: Block, outer: dict[object, Operation], constants: _Constants) 
                     _share(inner, inside, constants)
 
 
-def _may_trap(op: Operation) -> bool:
-    """Whether `op` may fail where it would not have run."""
-    if isinstance(op, CallOp):
-        return True
-    if not op.name.startswith(_DIVISIONS):
-        return False
-    divisor = op.operands[1]
-    constant = divisor.owner
-    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
-        return not op.name.startswith("arith.divf")
-    return constant.value.value.data in (0, -1)
-
-
 def _hoist_invariants(loop: scf.ForOp) -> None:
     """Move what does not change in `loop` before it; inner loops have been treated."""
     inside: set[SSAValue] = set(loop.body.block.args)
@@ -131,7 +117,7 @@ def _hoist_invariants(loop: scf.ForOp) -> None:
     if parent is None:
         return
     for op in list(loop.body.block.ops):
-        if is_pure(op) and not any(operand in inside for operand in op.operands) and not _may_trap(op):
+        if is_pure(op) and not any(operand in inside for operand in op.operands) and not may_trap(op):
             op.detach()
             parent.insert_op_before(op, loop)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -132,6 +133,91 @@ def test_guarded_program_means_the_same():
     i[4] = ROWS + 3
     Interpreter(lowered).call("gather", log, a, i, out)
     assert log.tolist() == [[1, ROWS + 3, ROWS]]
+
+
+ROWS_OF_A_BAG = """
+func.func @bag(%W: memref<?x?xf32>, %I: memref<6x4xi32>, %F: memref<6xi32>, %J: memref<8xi32>, %B: memref<6x?xf32>,
+               %S: memref<8x?xf32>) {
+  %none = arith.constant 0 : i32
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %W, %c1 : memref<?x?xf32>
+  tir.assume_shape %B[%n] : memref<6x?xf32>
+  tir.assume_shape %S[%n] : memref<8x?xf32>
+  tir.for %b in 6 {
+    tir.for %l in 4 {
+      tir.for %d in %n {
+        tir.block "B" iters(%vb: spatial<6>, %vl: spatial<4>, %vd: spatial<%n>) = [%b, %l, %d] {
+          %f = memref.load %F[%vb] : memref<6xi32>
+          %chosen = arith.cmpi ne, %f, %none : i32
+          scf.if %chosen {
+            %x = memref.load %I[%vb, %vl] : memref<6x4xi32>
+            %p = arith.index_cast %x : i32 to index
+            %y = memref.load %J[%p] : memref<8xi32>
+            %q = arith.index_cast %y : i32 to index
+            %w = memref.load %W[%q, %vd] : memref<?x?xf32>
+            %s = memref.load %B[%vb, %vd] : memref<6x?xf32>
+            %t = arith.addf %s, %w : f32
+            memref.store %t, %B[%vb, %vd] : memref<6x?xf32>
+            memref.store %w, %S[%q, %vd] : memref<8x?xf32>
+          }
+        }
+      }
+    }
+  }
+  func.return
+}
+"""
+
+
+def bag_in_numpy(w: Any, i: Any, f: Any, j: Any, b: Any, s: Any) -> list[list[int]]:
+    """Add to `b` and fill `s`; returns the log of reads of J, reads of W and writes of S."""
+    log = np.zeros((3, 3), np.int64)
+
+    def inside(row: int, index: int, extent: int) -> bool:
+        if not 0 <= index < extent:
+            log[row] = np.maximum(log[row], [1, index, extent])
+        return 0 <= index < extent
+
+    for row, step, column in np.ndindex(*i.shape, b.shape[1]):
+        if f[row]:
+            p = i[row, step]
+            q = j[p] if inside(0, p, len(j)) else 0
+            value = w[q, column] if inside(1, q, len(w)) else 0
+            b[row, column] += value
+            if inside(2, q, len(s)):
+                s[q, column] = value
+    return log.tolist()
+
+
+@pytest.mark.parametrize("target", ["interpreter", "llvm", pytest.param("c", marks=NEEDS_CC)])
+def test_checks_that_leave_loops(target: str):
+    """A failure is logged where the access runs, and only there; what is inside its buffer is read and written."""
+    module = weft.parse(ROWS_OF_A_BAG)
+    lowered = module.clone()
+    LowerTirToLowPass(bounds=True).apply(Context(), lowered)
+    run = Interpreter(lowered) if target == "interpreter" else weft.build(module, target, checked=True)["bag"]
+    rng = np.random.default_rng(5)
+    for columns, chosen, bad_i, bad_j in itertools.product((0, 5), (0, 1), (3, 8), (3, 8, 9)):
+        w, j = rng.random((9, columns), np.float32), rng.integers(0, 8, 8).astype(np.int32)
+        i, f = rng.integers(0, 7, (6, 4)).astype(np.int32), np.ones(6, np.int32)
+        f[3], i[3, 1], i[3, 2], j[7] = chosen, bad_i, 7, bad_j
+        expected = [np.zeros((6, columns), np.float32), np.zeros((8, columns), np.float32)]
+        found = [np.zeros_like(array) for array in expected]
+        rows = bag_in_numpy(w, i, f, j, *expected)
+        first = next((row for row in rows if row[0]), None)
+        if isinstance(run, Interpreter):
+            log = np.zeros((3, 3), np.int64)
+            run.call("bag", log, w, i, f, j, *found)
+            assert log.tolist() == rows
+        elif first is None:
+            run(w, i, f, j, *found)
+        else:
+            name = ("reads J", "reads W", "writes S")[rows.index(first)]
+            message = rf'bag: block "B" {name} out of bounds at .*: index 0 is {first[1]}, the extent is {first[2]}$'
+            with pytest.raises(IndexError, match=message):
+                run(w, i, f, j, *found)
+        np.testing.assert_array_equal(found[0], expected[0])
+        np.testing.assert_array_equal(found[1], expected[1])
 
 
 @NEEDS_CC

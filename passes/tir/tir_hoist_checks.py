@@ -1,0 +1,170 @@
+"""tir-hoist-checks: hoist the log of bounds checks out of loops in which they do not change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import memref, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from weft.analysis.index import Index
+from weft.analysis.structure import buffers_stored_by
+from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
+from weft.dialects.low import BOUNDS_LOG
+from weft.dialects.tir import ForOp
+from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.tir.nest import (
+    compare_before,
+    erase_if_unused,
+    insert_before,
+    is_defined_inside,
+    range_of,
+    tir_functions,
+)
+
+
+@dataclass(frozen=True)
+class HoistChecksPass(ModulePass):
+    """Log failures of bounds checks that do not change in a loop once, before the loop.
+
+    ```mlir
+    tir.for %j in 64 {
+      %p = memref.load %I[%i] : memref<8xindex>
+      %inside = arith.cmpi ult, %p, %c16 : index
+      %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { LOG(%p), ZERO }
+      USE(%a, %j)
+    }
+    // becomes
+    %p = memref.load %I[%i] : memref<8xindex>
+    %inside = arith.cmpi ult, %p, %c16 : index
+    scf.if %inside { } else { LOG(%p) }
+    tir.for %j in 64 { %a = scf.if %inside -> (f32) { LOAD(%p, %j) } else { ZERO }; USE(%a, %j) }
+    ```
+    Without the stores to the log the loop vectorizes, and compilers move the condition that is left out of it. Only
+    guards of `tir-check-bounds` are hoisted, with the computations and loads that they need, out of as many loops as
+    possible; with its access, where that does not change either. The log holds maxima, so that logging once is the
+    same as in each iteration. Conditions around a guard stay around its log, and a condition on the extent is added
+    where the loop may have no iterations: an access that does not run is not reported.
+
+    A load is hoisted when nothing in the loop writes its buffer. Requires loops without blocks (`tir-lower-blocks`).
+    """
+
+    name = "tir-hoist-checks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in tir_functions(op):
+            if BOUNDS_LOG not in function.attributes:
+                continue
+            for loop in operations_in(function, inner_first=True):
+                if isinstance(loop, ForOp) and loop.extent != 0 and opaque_op(loop) is None:
+                    _Hoist(loop, function.args[0]).run()
+
+
+class _Hoist:
+    """Hoists checks out of one loop."""
+
+    def __init__(self, loop: ForOp, log: SSAValue) -> None:
+        self.loop = loop
+        self.log = log
+        self.written = {buffer for op in operations_in(loop) for buffer in buffers_stored_by(op)} - {log}
+
+    def run(self) -> None:
+        used: set[SSAValue] = set()
+        """What the checks depend on."""
+        candidates: list[Operation] = []
+        for op in reversed(list(self.loop.body.block.ops)):
+            inside = operations_in(op)
+            if (isinstance(op, scf.IfOp) and any(map(self._logs, inside))) or any(r in used for r in op.results):
+                candidates.append(op)
+                used.update(operand for inner in inside for operand in inner.operands)
+        runs = False
+        for op in reversed(candidates):
+            moves = self._moves(op)
+            before = [op] if moves else self._split(op) if isinstance(op, scf.IfOp) else []
+            if not before:
+                continue
+            if not runs:
+                _require_iterations(self.loop)
+                runs = True
+            if moves:
+                op.detach()
+            if self.loop.parent is not None:
+                self.loop.parent.insert_ops_before(before, self.loop)
+
+    def _logs(self, op: Operation) -> bool:
+        return isinstance(op, memref.StoreOp) and op.memref is self.log
+
+    def _is_invariant(self, value: SSAValue) -> bool:
+        return not is_defined_inside(value, self.loop)
+
+    def _repeats(self, op: Operation) -> bool:
+        """Whether `op`, without regions, does the same each time, if its operands are the same."""
+        if isinstance(op, memref.LoadOp):
+            return underlying(op.memref) not in self.written
+        return self._logs(op) or isinstance(op, scf.YieldOp) or (is_pure(op) and not may_trap(op))
+
+    def _moves(self, op: Operation) -> bool:
+        """Whether all of `op` can run before the loop."""
+        return all(
+            (self._repeats(inner) or isinstance(inner, scf.IfOp))
+            and all(self._is_invariant(v) or is_defined_inside(v, op) for v in inner.operands)
+            for inner in operations_in(op)
+        )
+
+    def _split(self, guard: scf.IfOp) -> list[Operation]:
+        """What logs in `guard` and can run before the loop, with the conditions around it; `guard` loses it."""
+        known: dict[SSAValue, SSAValue] = {}
+        split: list[tuple[Operation, Operation]] = []
+
+        def part(region: Region) -> Region:
+            """The part of `region` that can run before the loop, without results."""
+            copies = Block()
+            for op in [op for block in region.blocks for op in block.ops]:
+                if not all(self._is_invariant(v) or v in known for v in op.operands):
+                    continue
+                if isinstance(op, scf.IfOp):
+                    condition = known.get(op.cond, op.cond)
+                    copies.add_op(scf.IfOp(condition, [], part(op.true_region), part(op.false_region)))
+                elif not isinstance(op, scf.YieldOp) and self._repeats(op):
+                    copies.add_op(copy := copy_of(op, known))
+                    split.append((op, copy))
+            copies.add_op(scf.YieldOp())
+            return Region(copies)
+
+        if not self._is_invariant(guard.cond):
+            return []
+        copy = scf.IfOp(guard.cond, [], part(guard.true_region), part(guard.false_region))
+        stores = [op for op, _ in split if self._logs(op)]
+        logging = [op.parent_op() for op in stores]
+        for op in stores:
+            op.detach()
+            op.erase()
+        erase_if_unused(op for op, _ in reversed(split) if op not in stores)
+        erase_if_unused(op for _, op in reversed(split))
+        for op in logging:
+            if isinstance(op, scf.IfOp) and not op.results:
+                _drop_empty(op.false_region)
+        return [copy] if stores else []
+
+
+def _require_iterations(loop: ForOp) -> None:
+    """Put `loop` under a condition that it has iterations, unless that is known."""
+    extent = Index.of(loop.extent)
+    low, _ = extent.range(range_of)
+    if low is not None and low >= 1:
+        return
+    end = scf.YieldOp()
+    insert_before(loop, [scf.IfOp(compare_before("sgt", extent, Index({}), loop), [], Region(Block([end])))])
+    loop.detach()
+    insert_before(end, [loop])
+
+
+def _drop_empty(region: Region) -> None:
+    """Erase the block of a region that does nothing."""
+    for block in list(region.blocks):
+        if isinstance(block.first_op, scf.YieldOp):
+            region.detach_block(block)
+            block.erase()
