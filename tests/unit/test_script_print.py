@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import first_tier
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import weft
@@ -441,10 +442,11 @@ def test_programs_of_the_filecheck_tests() -> None:
             pytest.fail(f"{name}: {failure}")
 
 
+@pytest.mark.parametrize("count", first_tier([20, 60], 20))
 @pytest.mark.parametrize("kind", ["plain", "symbolic", "triangular"])
-def test_random_programs(kind: str) -> None:
+def test_random_programs(kind: str, count: int) -> None:
     checked = 0
-    for seed in range(60):
+    for seed in range(count):
         program = random_tir.RandomProgram(seed, symbolic=kind == "symbolic", triangular=kind == "triangular")
         try:
             module = weft.parse(program.text)
@@ -452,10 +454,10 @@ def test_random_programs(kind: str) -> None:
             continue
         check_roundtrip(module)
         checked += 1
-    assert checked > 5
+    assert checked > count // 12
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", first_tier(range(30), *range(10)))
 def test_random_schedules_of_tensor_expressions(seed: int) -> None:
     program = make_program(family_of(seed), seed)
     check_roundtrip(program.module)
