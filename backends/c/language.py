@@ -34,7 +34,7 @@ def _bitcast(source: str, target: str) -> str:
 _ALLOC: Final = """\
 // Room for so many elements; ends the program when there is none.
 static void *weft_alloc(size_t count, size_t size) {
-  void *room = malloc(count > 0 ? count * size : 1);
+  void *room = count > (size_t)-1 / size ? NULL : malloc(count > 0 ? count * size : 1);
   if (room == NULL) {
     fprintf(stderr, "weft: out of memory: %zu elements of %zu bytes\\n", count, size);
     abort();
