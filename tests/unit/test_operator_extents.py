@@ -84,7 +84,7 @@ def test_quotients() -> None:
     assert quotient(12, 5) is None
     assert quotient(12, 0) is None
     assert str(quotient(N * 4 * M, M * 2)) == "(n * 2)"
-    assert str(quotient(N * 4 + M * 2, 2)) == "((n * 2) + m)"
+    assert str(quotient(N * 4 + M * 2, 2)) == "(m + (n * 2))"
     assert quotient(N * 4, M) is None
     assert quotient(N + 1, N + 1) == 1
     assert quotient(N + 2, N + 1) is None
