@@ -34,6 +34,8 @@ _CACHE_LINE_BYTES: Final = 64
 """What one prefetch fetches."""
 _PIECE_BYTES: Final = 16
 """Into what LLVM cuts vectors that an x86 stores past the caches, if they are aligned to it; if not, into scalars."""
+PAGE_BYTES: Final = 4096
+"""The most that a local buffer is aligned to."""
 MAX_STACK_BYTES: Final = 256 << 10
 """What the local buffers of one function may take; threads other than the first often have 8 MiB, some only 512 KiB."""
 
@@ -225,8 +227,11 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
             f"the local buffers of @{emitter.name} take {emitter.stack_bytes} bytes, more than the "
             f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
         )
+    aligned = _alignment(op)
+    if aligned > PAGE_BYTES or aligned & (aligned - 1):
+        raise CompileError.at(op, f"local buffers are aligned to powers of two up to {PAGE_BYTES} bytes, got {aligned}")
     name = emitter.name_of(result, "local")
-    emitter.entry.append(f"  {name} = alloca [{length} x {type_.memory}], align {_alignment(op)}")
+    emitter.entry.append(f"  {name} = alloca [{length} x {type_.memory}], align {aligned}")
 
 
 def _alignment(op: Operation) -> int:
