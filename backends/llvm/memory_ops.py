@@ -228,8 +228,8 @@ def emit_alloca(emitter: FunctionEmitter, op: Operation) -> None:
             f"{MAX_STACK_BYTES} that fit the stack: give large ones the scope 'global'",
         )
     aligned = _alignment(op)
-    if aligned > PAGE_BYTES or aligned & (aligned - 1):
-        raise CompileError.at(op, f"local buffers are aligned to powers of two up to {PAGE_BYTES} bytes, got {aligned}")
+    if aligned > PAGE_BYTES:
+        raise CompileError.at(op, f"local buffers are aligned to {PAGE_BYTES} bytes at most, got {aligned}")
     name = emitter.name_of(result, "local")
     emitter.entry.append(f"  {name} = alloca [{length} x {type_.memory}], align {aligned}")
 
