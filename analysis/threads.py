@@ -190,10 +190,14 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
     has of its own, only what one writes and the other one reads counts. Raises `NotProved`.
     """
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
-    axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops if loop.extent != 1}
+    axes = {loop: axis if loop is bound else axis_of(loop) for loop in loops}
     over_blocks = [loop for loop, axis in axes.items() if axis in BLOCK_AXES]
     outside = [op for op in ancestors(kernel) if isinstance(op, ForOp)]
-    pairs = [p for p in combinations(over_blocks, 2) if axes[p[0]] == axes[p[1]] and not p[0].is_ancestor(p[1])]
+    pairs = [
+        (one, other)
+        for one, other in combinations(over_blocks, 2)
+        if axes[one] == axes[other] and not one.is_ancestor(other) and (one.extent, other.extent) != (1, 1)
+    ]
     found = {loop: accesses(loop) for pair in pairs for loop in pair}
     for one, other in pairs:
         for first, second in product(found[one], found[other]):

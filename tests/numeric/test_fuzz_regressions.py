@@ -16,6 +16,7 @@ from weft.passes.schedule.replay import apply_schedule
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.verify_level import verify_level
 from weft.runtime.library import Library
+from weft.support.errors import ScheduleError
 
 
 def parsed(text: str) -> tuple[ModuleOp, sched.FuncOp]:
@@ -927,3 +928,33 @@ sched.func @trace {
     scheduled = module.clone()
     apply_schedule(scheduled, steps)
     assert compare_modules(module, scheduled) is None
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_loops_that_run_once_grow_before_values_pass_between_blocks(first: int) -> None:
+    """A loop of extent 1 runs as often as the others on its axis, in all blocks of threads; it was left out."""
+    module, steps = parsed("""
+func.func @main(%A: memref<5xf32>, %T: memref<5xf32>, %B: memref<5xf32>) {
+  tir.for %o in 1 {
+    tir.for %i in 5 { tir.block "P" iters(%v: spatial<5>) = [%i] {
+      %a = memref.load %A[%v] : memref<5xf32>
+      memref.store %a, %T[%v] : memref<5xf32>
+    } }
+    tir.for %i in 5 { tir.for %j in 1 { tir.block "C" iters(%v: spatial<5>, %w: spatial<1>) = [%i, %j] {
+      %a = memref.load %T[%v] : memref<5xf32>
+      memref.store %a, %B[%v] : memref<5xf32>
+    } } }
+  }
+  func.return
+}
+sched.func @trace {
+  %p = sched.get_block "P" : block
+  %c = sched.get_block "C" : block
+  %o, %i = sched.get_loops %p : loop, loop
+  %o1, %i1, %j = sched.get_loops %c : loop, loop, loop
+  sched.bind %o {thread_axis = "vthread"}
+  sched.bind FIRST {thread_axis = "blockIdx.x"}
+  sched.bind SECOND {thread_axis = "blockIdx.x"}
+}""".replace("FIRST", ("%i", "%j")[first]).replace("SECOND", ("%j", "%i")[first]))
+    with pytest.raises(ScheduleError, match="bind: requirement 10"):
+        apply_schedule(module, steps)
