@@ -1,7 +1,8 @@
-"""Write what weft generates from every IR file of the repository: `python tests/generated_texts.py FOLDER`.
+"""Write what weft generates from every IR file of the repository: `python tests/generated_texts.py FOLDER [PART]`.
 
 One file a chunk of `tests/filecheck` and `examples`, with the text (or the error) of each run of `RUNS`. Run it before
-and after a change that must not change what is generated, and compare the folders with `diff -r`.
+and after a change that must not change what is generated, and compare the folders with `diff -r`. With PART, only of
+the files whose name contains it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def main() -> None:
     drivers = [WeftOptMain(args=arguments) for arguments in RUNS]
     sys.stderr = StringIO()
     for name, text in chunks():
+        if len(sys.argv) > 2 and sys.argv[2] not in name:
+            continue
         told: list[str] = []
         for arguments, driver in zip(RUNS, drivers, strict=True):
             output, sys.stderr = StringIO(), StringIO()
