@@ -49,7 +49,7 @@ typecheck: setup types
 	$(BIN)/basedpyright
 
 lit: setup
-	$(BIN)/lit -j2 -sv tests/filecheck
+	$(BIN)/lit -j2 -sv tests/filecheck tests/schedule
 
 pytest: setup
 	$(BIN)/python -m pytest -n auto
@@ -72,7 +72,7 @@ host-cpus: $(addprefix host-cpu-,$(HOST_CPUS))
 
 host-cpu-%: setup
 	WEFT_HOST_CPU=$* $(BIN)/python -m pytest -n auto -m '' $(CPU_TESTS)
-	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/schedule tests/filecheck/tir
+	WEFT_HOST_CPU=$* $(BIN)/lit -j2 -sv tests/filecheck/llvm tests/filecheck/low tests/filecheck/default-schedule tests/filecheck/tir tests/schedule
 
 wheel: setup
 	$(BIN)/python -m build --no-isolation --outdir dist

@@ -1,6 +1,6 @@
 """Write what weft generates from every IR file of the repository: `python tests/generated_texts.py FOLDER [PART]`.
 
-One file a chunk of `tests/filecheck` and `examples`, with the text (or the error) of each run of `RUNS`. Run it before
+One file a chunk of `tests` and `examples`, with the text (or the error) of each run of `RUNS`. Run it before
 and after a change that must not change what is generated, and compare the folders with `diff -r`. With PART, only of
 the files whose name contains it.
 """
@@ -33,7 +33,7 @@ RUNS = (
 def chunks() -> list[tuple[str, str]]:
     """The name and the text of every chunk."""
     found: list[tuple[str, str]] = []
-    for path in sorted([*(ROOT / "tests" / "filecheck").rglob("*.mlir"), *(ROOT / "examples").rglob("*.mlir")]):
+    for path in sorted(path for folder in ("tests", "examples") for path in (ROOT / folder).rglob("*.mlir")):
         name = str(path.relative_to(ROOT)).replace("/", "-")
         parts = re.split(r"^// -----.*\n?", path.read_text(), flags=re.MULTILINE)
         found += [(f"{name}-{at}", part) for at, part in enumerate(parts) if part.strip()]

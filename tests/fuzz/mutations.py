@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"-?\d|0x")
 def sources() -> tuple[str, ...]:
     """The chunks of the IR files of the repository, without comments."""
     chunks: list[str] = []
-    for path in sorted([*(ROOT / "tests" / "filecheck").rglob("*.mlir"), *(ROOT / "examples").glob("*.mlir")]):
+    for path in sorted([*(ROOT / "tests").rglob("*.mlir"), *(ROOT / "examples").glob("*.mlir")]):
         for chunk in re.split(r"^// -----.*\n?", path.read_text(), flags=re.MULTILINE):
             text = "".join(line for line in chunk.splitlines(keepends=True) if not line.lstrip().startswith("//"))
             if text.strip() and len(text) < 8000:

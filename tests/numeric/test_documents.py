@@ -275,7 +275,10 @@ ELSEWHERE = {
     "002: 3.1, conv2d": ("examples/te_conv2d.py", "tests/numeric/test_te_examples.py"),
     "002: 3.2, bmm_relu to its target": ("examples/te_bmm_relu.py", "tests/numeric/test_te_examples.py"),
     "002: 3.2, bmm_relu as script": ("examples/script_bmm_relu.py", "tests/numeric/test_script_programs.py"),
-    "002: 6.2, blockize and tensorize": ("examples/tensorize_tmm16.py", "tests/numeric/test_schedule_tensorize.py"),
+    "002: 6.2, blockize and tensorize": (
+        "examples/tensorize_tmm16.py",
+        "tests/schedule/tensorize/test_tensorize_numeric.py",
+    ),
 }
 """Cells that other tests run: example, test."""
 

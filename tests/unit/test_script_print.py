@@ -419,7 +419,9 @@ def test_ir_of_any_shape(name: str) -> None:
 def filecheck_programs() -> list[tuple[str, ModuleOp]]:
     """The programs of the FileCheck tests that are functions of block loops."""
     found: list[tuple[str, ModuleOp]] = []
-    files = [path for folder in ("tir", "schedule", "te") for path in (TESTS / "filecheck" / folder).glob("*.mlir")]
+    files = [
+        path for folder in ("filecheck/tir", "schedule", "filecheck/te") for path in (TESTS / folder).rglob("*.mlir")
+    ]
     for path in sorted(files):
         for position, text in enumerate(path.read_text().split("// -----")):
             try:

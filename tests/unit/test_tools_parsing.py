@@ -26,7 +26,7 @@ WORDS = (
 
 def programs() -> list[str]:
     found = [(ROOT / "examples" / "mm_relu.mlir").read_text()]
-    for file in sorted((ROOT / "tests" / "filecheck").rglob("*.mlir")):
+    for file in sorted((ROOT / "tests").rglob("*.mlir")):
         found.extend(file.read_text().split("// -----"))
     return found
 

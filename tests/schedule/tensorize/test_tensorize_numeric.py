@@ -111,7 +111,7 @@ def test_in_parallel_loops_and_afterwards() -> None:
 
 @pytest.mark.skipif(not any(map(c_sources.shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
 def test_the_micro_kernel_of_the_course() -> None:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+    sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
     try:
         from tensorize_tmm16 import tensorized
     finally:
