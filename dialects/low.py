@@ -157,7 +157,7 @@ def verify_signature(function: FuncOp) -> None:
             raise VerifyException(f"no parameter of {name} has an extent named {symbol}")
     for param, type_ in zip(params, inputs, strict=False):
         subject = f"parameter '{param.label.data}' of {name}"
-        if isinstance(param.type, MemRefType) != isinstance(type_, MemRefType):
+        if _element_or_scalar(param.type) != _element_or_scalar(type_):
             raise VerifyException(f"{subject} is {param.type} to callers and {type_} here")
         unknown = [symbol.data for symbol in param.symbols if symbol.data not in symbols]
         if unknown:
@@ -168,6 +168,10 @@ def verify_signature(function: FuncOp) -> None:
                 f"{subject} has {wanted} extents and strides that vary, {len(param.symbols)} are named"
             )
     facts_of(function)
+
+
+def _element_or_scalar(type_: Attribute) -> tuple[bool, Attribute]:
+    return (True, type_.element_type) if isinstance(type_, MemRefType) else (False, type_)
 
 
 def stride_symbols(function: FuncOp) -> frozenset[str]:

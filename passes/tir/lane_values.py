@@ -45,8 +45,9 @@ def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float])
 
 @lru_cache(maxsize=1024)
 def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
-    """Lanes of indices, of which a program has the same few over and over."""
-    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), lanes)
+    """Lanes of indices modulo 2^64, of which a program has the same few over and over."""
+    wrapped = [(lane + (1 << 63)) % (1 << 64) - (1 << 63) for lane in lanes]
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
 
 
 class LaneValues:

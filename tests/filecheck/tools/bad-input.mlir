@@ -54,6 +54,20 @@ func.func @kind(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", f32
 
 // -----
 
+// expected-error@+1 {{parameter 'n' of @scalar is f16 to callers and index here}}
+func.func @scalar(%n: index) attributes {low.params = [#low.param<"n", f16, read, []>], low.symbols = []} {
+  func.return
+}
+
+// -----
+
+// expected-error@+1 {{parameter 'A' of @element is memref<4xf16> to callers and memref<4xf32> here}}
+func.func @element(%A: memref<4xf32>) attributes {low.params = [#low.param<"A", memref<4xf16>, read, []>], low.symbols = []} {
+  func.return
+}
+
+// -----
+
 // expected-error@+1 {{low.params of @list lists #low.param, got [1 : i64]}}
 func.func @list(%A: memref<4xf32>) attributes {low.params = [1]} {
   func.return
