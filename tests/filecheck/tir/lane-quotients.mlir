@@ -25,3 +25,24 @@ func.func @rows(%A: memref<12x12xi64>, %B: memref<9x16xi64>) {
 // CHECK:         arith.subi %[[reached]], %{{.*}} : vector<8xindex>
 // CHECK-NEXT:    low.select %[[past]]
 // CHECK:         low.gather %A
+
+
+
+// Lanes wrap around at 64 bits, as sums and products of indices do.
+// CHECK-LABEL: @lanes_wrap
+// CHECK: arith.constant dense<[0, -9223372036854775808, 0, -9223372036854775808]> : vector<4xindex>
+func.func @lanes_wrap(%C: memref<24xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %n = arith.constant 18 : index
+  tir.for %v in 4 vectorized {
+    tir.for %i in 5 {
+      %x = affine.apply affine_map<(d0, d1) -> (d0 * -9223372036854775808 + d1)> (%v, %i)
+      %inside = arith.cmpi slt, %x, %n : index
+      scf.if %inside {
+        %0 = affine.apply affine_map<(d0, d1) -> (d0 * 5 + d1)> (%v, %i)
+        memref.store %zero, %C[%0] : memref<24xf32>
+      }
+    }
+  }
+  func.return
+}
