@@ -48,6 +48,10 @@ def is_signed(type_: IntegerType) -> bool:
     return type_.signedness.data is Signedness.SIGNED
 
 
+_MOST_ELEMENTS = 1 << 16
+"""They become vectors, and code generators take time and memory for each element."""
+
+
 def _verify_reading(op: Operation, reading: IntegerType, element: Attribute) -> None:
     """Integers of 8 or 16 bits are read as signed or unsigned ones of as many bits."""
     if reading.signedness.data is Signedness.SIGNLESS or reading.width.data not in _WIDTHS:
@@ -132,6 +136,8 @@ def _verify_box(op: Operation, pointer: SSAValue, count: int) -> Attribute:
     """A pointer to so many elements, and their type."""
     if not isinstance(pointer.owner, AccessPtrOp):
         raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
+    if count > _MOST_ELEMENTS:
+        raise VerifyException(f"{op.name} works on at most {_MOST_ELEMENTS:,} elements of a buffer, got {count:,}")
     sizes = pointer.owner.box_sizes
     if sizes is not None and prod(sizes) != count:
         raise VerifyException(f"{op.name} works on {count} elements, got a box of {list(sizes)}")

@@ -145,7 +145,7 @@ class _Builder:
 
     def erase(self) -> None:
         """Erase the op, and pointers that nobody takes any more."""
-        operands = list(self.op.operands)
+        operands = list(dict.fromkeys(self.op.operands))
         self.op.detach()
         self.op.erase()
         for value in operands:

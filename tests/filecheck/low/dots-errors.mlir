@@ -114,3 +114,13 @@ func.func @moved(%A: memref<64xi8>, %B: memref<64xi16>, %i: index) {
   low.tile_interleave %a, %i to %b {lanes = 4 : i64, rows = 4 : i64}
   func.return
 }
+
+// -----
+
+func.func @vast(%A: memref<?xi8>, %C: memref<?xi32>, %i: index) {
+  %a = low.access_ptr %A[%i] read : memref<?xi8>
+  %c = low.access_ptr %C[%i] readwrite : memref<?xi32>
+  // expected-error@+1 {{low.tile_dot works on at most 65,536 elements of a buffer, got 36,893,488,147,419,103,228}}
+  low.tile_dot %a as si8, %a as si8 onto %c {lanes = 9223372036854775807 : i64, steps = 4 : i64}
+  func.return
+}

@@ -75,3 +75,14 @@ func.func @interleave(%X: memref<?xi8>, %Y: memref<?xi8>, %i: index, %n: index, 
 // CHECK-NEXT:    %[[END:.*]] = vector.shuffle %{{.*}}, %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7]
 // CHECK-NEXT:    %[[ALL:.*]] = vector.shuffle %[[TOP]], %[[END]] [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]
 // CHECK-NEXT:    vector.store %[[ALL]], %Y[%j] : memref<?xi8>, vector<16xi8>
+
+// One pointer as both operands goes once.
+func.func @square(%A: memref<?xi8>, %C: memref<?xi32>, %i: index) {
+  %a = low.access_ptr %A[%i] read : memref<?xi8>
+  %c = low.access_ptr %C[%i] readwrite : memref<?xi32>
+  low.tile_dot %a as si8, %a as si8 onto %c {lanes = 1 : i64, steps = 4 : i64}
+  func.return
+}
+// CHECK-LABEL: @square
+// CHECK-NOT:     low.access_ptr
+// CHECK:         func.return
