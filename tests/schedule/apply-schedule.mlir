@@ -8,24 +8,24 @@
 
 // CHECK-NOT: sched.func
 // CHECK: %B = memref.alloc() : memref<10x12xf32, "shared">
-// CHECK-NEXT: tir.for %i0 in 3 parallel {
-// CHECK-NEXT: tir.for %i1 in 4 {
-// CHECK-NEXT: tir.for %ax0 in 12 {
-// CHECK-NEXT: tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %ax0] where [%i0 * 4 + %i1] < [10] {
-// CHECK: tir.for %j{{.*}} in 12 {
-// CHECK-NEXT: tir.block "C" iters({{.*}}) = [%i0 * 4 + %i1, %j{{.*}}] where [%i0 * 4 + %i1] < [10] {
+// CHECK-NEXT: tir.for %[[I0:\w+]] in 3 parallel {
+// CHECK-NEXT: tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: tir.for %[[AX0:\w+]] in 12 {
+// CHECK-NEXT: tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[AX0]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
+// CHECK: tir.for %[[J:\w+]]{{.*}} in 12 {
+// CHECK-NEXT: tir.block "C" iters({{.*}}) = [%[[I0]] * 4 + %[[I1]], %[[J]]{{.*}}] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // CHECK-NOT: sched.func
 
 // SECOND: %B = memref.alloc() : memref<10x12xf32, "shared">
-// SECOND-NEXT: tir.for %i in 10 {
+// SECOND-NEXT: tir.for %[[I:\w+]] in 10 {
 // SECOND: sched.func @first
 // SECOND-NOT: sched.func
 
 // UNKNOWN: error: unknown schedule 'third' (known: 'first', 'second')
 
-// REFUSED: error: split(%j, [2, 2]): requirement 3, the factors cover the extent
+// REFUSED: error: split(%[[J:\w+]], [2, 2]): requirement 3, the factors cover the extent
 // REFUSED-NEXT: factors [2, 2] have product 4, but the loop runs 12 times: iteration 4 would be lost
-// REFUSED-NEXT: at {{.*}}apply-schedule.mlir:[[# @LINE + 15]]:5: tir.for %j in 12 {
+// REFUSED-NEXT: at {{.*}}apply-schedule.mlir:[[# @LINE + 15]]:5: tir.for %[[J]] in 12 {
 // REFUSED-NEXT: ^^^^^^^
 // REFUSED-NEXT: legal: factors whose product is at least 12, or a 0 to infer one
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {

@@ -26,14 +26,14 @@ sched.func @schedule {
   sched.vectorize %v
 }
 // CHECK-LABEL: @fused
-// CHECK:         [[P:%[0-9]+]] = arith.muli %m, %n : index
+// CHECK:         [[P:%[0-9]+]] = arith.muli %[[M:\w+]], %[[N:\w+]] : index
 // CHECK-NEXT:    [[O:%[0-9]+]] = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> ([[P]])
-// CHECK-NEXT:    tir.for %i_j_fused0 in [[O]] parallel {
-// CHECK-NEXT:      tir.for %i_j_fused1 in 4 vectorized {
-// CHECK-NEXT:        [[F:%[0-9]+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%i_j_fused0, %i_j_fused1)
-// CHECK-NEXT:        [[R:%[0-9]+]] = arith.remsi [[F]], %n : index
-// CHECK-NEXT:        [[Q:%[0-9]+]] = arith.divsi [[F]], %n : index
-// CHECK-NEXT:        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = {{\[}}[[Q]], [[R]]] where [%i_j_fused0 * 4 + %i_j_fused1] < {{\[}}[[P]]] {
+// CHECK-NEXT:    tir.for %[[I_J_FUSED0:\w+]] in [[O]] parallel {
+// CHECK-NEXT:      tir.for %[[I_J_FUSED1:\w+]] in 4 vectorized {
+// CHECK-NEXT:        [[F:%[0-9]+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[I_J_FUSED0]], %[[I_J_FUSED1]])
+// CHECK-NEXT:        [[R:%[0-9]+]] = arith.remsi [[F]], %[[N]] : index
+// CHECK-NEXT:        [[Q:%[0-9]+]] = arith.divsi [[F]], %[[N]] : index
+// CHECK-NEXT:        tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = {{\[}}[[Q]], [[R]]] where [%[[I_J_FUSED0]] * 4 + %[[I_J_FUSED1]]] < {{\[}}[[P]]] {
 
 // -----
 
@@ -64,11 +64,11 @@ sched.func @schedule {
   sched.reorder %k, %f
 }
 // CHECK-LABEL: @reordered
-// CHECK:         tir.for %k in 8 {
-// CHECK-NEXT:      tir.for %i_j_fused in %{{[0-9]+}} {
-// CHECK-NEXT:        [[R:%[0-9]+]] = arith.remsi %i_j_fused, %n : index
-// CHECK-NEXT:        [[Q:%[0-9]+]] = arith.divsi %i_j_fused, %n : index
-// CHECK-NEXT:        tir.block "B" {{.*}} = {{\[}}[[Q]], [[R]], %k] {
+// CHECK:         tir.for %[[K:\w+]] in 8 {
+// CHECK-NEXT:      tir.for %[[I_J_FUSED:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT:        [[R:%[0-9]+]] = arith.remsi %[[I_J_FUSED]], %[[N:\w+]] : index
+// CHECK-NEXT:        [[Q:%[0-9]+]] = arith.divsi %[[I_J_FUSED]], %[[N]] : index
+// CHECK-NEXT:        tir.block "B" {{.*}} = {{\[}}[[Q]], [[R]], %[[K]]] {
 
 // -----
 
@@ -94,7 +94,7 @@ sched.func @schedule {
 // CHECK-LABEL: @negative
 // CHECK:         [[N:%[0-9]+]] = arith.maxsi %n, %{{.*}} : index
 // CHECK:         arith.muli %m, [[N]] : index
-// CHECK:         arith.remsi %i_j_fused, [[N]] : index
+// CHECK:         arith.remsi %[[I_J_FUSED:\w+]], [[N]] : index
 
 // -----
 
@@ -128,5 +128,5 @@ sched.func @schedule {
   %j0, %j1 = sched.split %j {factors = [0, 64]} : loop, loop
 }
 // CHECK-LABEL: @facts
-// CHECK:         tir.block "B" iters(%v: spatial<%n>) = [%i0 * 8 + %i1] {
-// CHECK:         tir.block "C" iters(%{{.*}}: spatial<%n>) = [%{{.*}} * 64 + %{{.*}}] where [%{{.*}} * 64 + %{{.*}}] < [%n] {
+// CHECK:         tir.block "B" iters(%[[V:\w+]]: spatial<%[[N:\w+]]>) = [%[[I0:\w+]] * 8 + %[[I1:\w+]]] {
+// CHECK:         tir.block "C" iters(%{{.*}}: spatial<%[[N]]>) = [%{{.*}} * 64 + %{{.*}}] where [%{{.*}} * 64 + %{{.*}}] < [%[[N]]] {

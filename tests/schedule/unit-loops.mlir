@@ -32,15 +32,15 @@ sched.func @steps {
   %copy = sched.cache_read %c {index = 0, scope = "local"} : block
   sched.compute_at %copy, %k {preserve_unit_loops = true}
 }
-// CHECK:          tir.for %i0 in 4 {
-// CHECK-NEXT:        tir.for %i1 in 1 {
-// CHECK-NEXT:          tir.for %j in 38 {
-// CHECK-NEXT:            tir.for %ax0 in 1 {
-// CHECK-NEXT:              tir.for %ax1 in 3 {
-// CHECK-NEXT:                tir.block "P" iters(%vi: spatial<4>, %vj: spatial<40>) = [%i0, %j + %ax1] {
-// CHECK:                 tir.for %k in 3 {
-// CHECK-NEXT:              tir.for %ax0 in 1 {
-// CHECK-NEXT:                tir.for %ax1 in 1 {
-// CHECK-NEXT:                  tir.block "P_local" iters(%v0: spatial<4>, %v1: spatial<40>) = [%i0, %j + %k] {
-// CHECK-NEXT:                    %{{.*}} = memref.load %P[%v0, %v1] : memref<4x40xf32>
-// CHECK:                   tir.block "C" iters(%vi: spatial<4>, %vj: spatial<38>, %vk: reduce<3>) = [%i0, %j, %k] {
+// CHECK:          tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT:        tir.for %[[I1:\w+]] in 1 {
+// CHECK-NEXT:          tir.for %[[J:\w+]] in 38 {
+// CHECK-NEXT:            tir.for %[[AX0:\w+]] in 1 {
+// CHECK-NEXT:              tir.for %[[AX1:\w+]] in 3 {
+// CHECK-NEXT:                tir.block "P" iters(%[[VI:\w+]]: spatial<4>, %[[VJ:\w+]]: spatial<40>) = [%[[I0]], %[[J]] + %[[AX1]]] {
+// CHECK:                 tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT:              tir.for %[[AX0]] in 1 {
+// CHECK-NEXT:                tir.for %[[AX1]] in 1 {
+// CHECK-NEXT:                  tir.block "P_local" iters(%[[V0:\w+]]: spatial<4>, %[[V1:\w+]]: spatial<40>) = [%[[I0]], %[[J]] + %[[K]]] {
+// CHECK-NEXT:                    %{{.*}} = memref.load %P[%[[V0]], %[[V1]]] : memref<4x40xf32>
+// CHECK:                   tir.block "C" iters(%[[VI]]: spatial<4>, %[[VJ]]: spatial<38>, %[[VK:\w+]]: reduce<3>) = [%[[I0]], %[[J]], %[[K]]] {

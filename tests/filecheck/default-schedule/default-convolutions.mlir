@@ -128,9 +128,9 @@ func.func @filters_in_lanes(%X: memref<1x24x61x25xf32>, %W: memref<32x24x3x3xf32
 // CHECK:           tir.for %{{.*}} in 30 {
 // CHECK-NEXT:        tir.for %{{.*}} in 3 {
 // CHECK:               tir.block "Y_init"
-// CHECK:               tir.for %c in 24 {
-// CHECK-NEXT:            tir.for %r in 3 {
-// CHECK-NEXT:              tir.for %s in 3 unrolled {
+// CHECK:               tir.for %[[C:\w+]] in 24 {
+// CHECK-NEXT:            tir.for %[[R:\w+]] in 3 {
+// CHECK-NEXT:              tir.for %[[S:\w+]] in 3 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 8 unrolled {
 // CHECK-NEXT:                  tir.for %{{.*}} in 2 unrolled {
 // CHECK-NEXT:                    tir.for %{{.*}} in 16 vectorized {
@@ -209,9 +209,9 @@ func.func @in_place(%X: memref<1x3x64x64xf32>, %W: memref<16x3x3x3xf32>, %Y: mem
 // CHECK:           tir.for %[[channels:.*]] in 4 {
 // CHECK-NEXT:        tir.for %[[row:.*]] in 8 {
 // CHECK:               tir.block "Y_init"
-// CHECK:               tir.for %rc in 3 {
-// CHECK-NEXT:            tir.for %rh in 3 unrolled {
-// CHECK-NEXT:              tir.for %rw in 3 unrolled {
+// CHECK:               tir.for %[[RC:\w+]] in 3 {
+// CHECK-NEXT:            tir.for %[[RH:\w+]] in 3 unrolled {
+// CHECK-NEXT:              tir.for %[[RW:\w+]] in 3 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 4 unrolled {
 // CHECK-NEXT:                  tir.for %{{.*}} in 4 unrolled {
 // CHECK-NEXT:                    tir.for %{{.*}} in 16 vectorized {
@@ -288,9 +288,9 @@ func.func @depthwise(%X: memref<1x8x64x64xf32>, %W: memref<8x1x3x3xf32>, %Y: mem
 // CHECK-NEXT:      tir.for %{{.*}} in 16 {
 // CHECK-NEXT:        tir.for %{{.*}} in 4 {
 // CHECK:               tir.block "Y_init"
-// CHECK:               tir.for %rw in 3 unrolled {
-// CHECK-NEXT:            tir.for %rc in 1 unrolled {
-// CHECK-NEXT:            tir.for %rh in 3 unrolled {
+// CHECK:               tir.for %[[RW:\w+]] in 3 unrolled {
+// CHECK-NEXT:            tir.for %[[RC:\w+]] in 1 unrolled {
+// CHECK-NEXT:            tir.for %[[RH:\w+]] in 3 unrolled {
 // CHECK-NEXT:              tir.for %{{.*}} in 4 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 1 unrolled {
 // CHECK-NEXT:                tir.for %{{.*}} in 16 vectorized {

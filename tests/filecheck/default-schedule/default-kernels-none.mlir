@@ -1,7 +1,7 @@
 // RUN: weft-opt %s -p 'default-schedule{target=opencl only_trace=true}' | filecheck %s
 // RUN: not weft-opt %s -p 'default-schedule{target=opencl},lower-tir-to-low{target=opencl}' 2>&1 | filecheck %s --check-prefix=UNBOUND
 
-// UNBOUND: error: loop %i of block "P" is bound to no thread axis
+// UNBOUND: error: loop %[[I:\w+]] of block "P" is bound to no thread axis
 // Each result needs the one before: nothing is independent, and nothing is guessed.
 // CHECK-LABEL: func.func @prefix(
 // CHECK-NOT: sched.func

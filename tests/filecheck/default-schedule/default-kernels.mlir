@@ -4,13 +4,13 @@
 // Elementwise: one loop over all elements, a thread for each.
 // CHECK-LABEL: sched.func @default_elements {
 // CHECK: sched.compute_inline
-// CHECK: [[loop:%.*]] = sched.fuse %i0, %i1 : loop
+// CHECK: [[loop:%.*]] = sched.fuse %[[I0:\w+]], %[[I1:\w+]] : loop
 // CHECK-NEXT: [[b:%.*]], [[t:%.*]] = sched.split [[loop]] {factors = [0, 256]} : loop, loop
 // CHECK-NEXT: sched.bind [[b]] {thread_axis = "blockIdx.x"}
 // CHECK-NEXT: sched.bind [[t]] {thread_axis = "threadIdx.x"}
 // CHECK-NEXT: }
 // KERNELS-LABEL: func.func @elements(
-// KERNELS: low.launch @elements_kernel blocks(%c2, %c1, %c1) threads(%c256, %c1, %c1)
+// KERNELS: low.launch @elements_kernel blocks(%[[C2:\w+]], %[[C1:\w+]], %[[C1]]) threads(%[[C256:\w+]], %[[C1]], %[[C1]])
 // KERNELS-NOT: low.launch
 func.func @elements(%A: memref<6x50xf32>, %B: memref<6x50xf32>, %relu: memref<6x50xf32>) {
   %zero = arith.constant 0.000000e+00 : f32
@@ -41,12 +41,12 @@ func.func @elements(%A: memref<6x50xf32>, %B: memref<6x50xf32>, %relu: memref<6x
 
 // Nests over the same rows: one kernel, a block of threads for each row.
 // CHECK-LABEL: sched.func @default_rows {
-// CHECK: [[row:%.*]] = sched.merge %i0, %i0_1, %i0_2, %i0_3 : loop
+// CHECK: [[row:%.*]] = sched.merge %[[I0:\w+]], %[[I0_1:\w+]], %[[I0_2:\w+]], %[[I0_3:\w+]] : loop
 // CHECK-COUNT-4: {factors = [0, 256]} : loop, loop
 // CHECK: {thread_axis = "blockIdx.x"}
 // CHECK-NEXT: }
 // KERNELS-LABEL: func.func @rows(
-// KERNELS: low.launch @rows_kernel blocks(%c6, %c1, %c1) threads(%c256, %c1, %c1)
+// KERNELS: low.launch @rows_kernel blocks(%[[C6:\w+]], %[[C1:\w+]], %[[C1]]) threads(%[[C256:\w+]], %[[C1]], %[[C1]])
 // KERNELS-NOT: low.launch
 // KERNELS: func.func @rows_kernel(
 // KERNELS: memref<{{.*}}xf32, "shared">
@@ -113,9 +113,9 @@ func.func @rows(%A: memref<6x300xf32>, %s: memref<6x300xf32>) {
 
 // Sums of rows of any length: the threads of a block reduce together.
 // CHECK-LABEL: sched.func @default_sums {
-// CHECK: %k0, %k1 = sched.split %k {factors = [0, 256]} : loop, loop
-// CHECK-NEXT: sched.bind %k1 {thread_axis = "threadIdx.x"}
-// CHECK-NEXT: sched.bind %i {thread_axis = "blockIdx.x"}
+// CHECK: %[[K0:\w+]], %[[K1:\w+]] = sched.split %[[K:\w+]] {factors = [0, 256]} : loop, loop
+// CHECK-NEXT: sched.bind %[[K1]] {thread_axis = "threadIdx.x"}
+// CHECK-NEXT: sched.bind %[[I:\w+]] {thread_axis = "blockIdx.x"}
 // CHECK-NEXT: }
 // KERNELS-LABEL: func.func @sums_kernel(
 // KERNELS: low.shuffle down
@@ -146,14 +146,14 @@ func.func @sums(%A: memref<?x?xf32>, %S: memref<?xf32>) {
 
 // A product: tiles of both factors in shared memory, what comes behind it on the way out.
 // CHECK-LABEL: sched.func @default_product {
-// CHECK: sched.cache_write %p {index = 0, scope = "local"} : block
+// CHECK: sched.cache_write %[[P:\w+]] {index = 0, scope = "local"} : block
 // CHECK: sched.reverse_compute_inline
-// CHECK: sched.split %i {factors = [0, 16, 4]} : loop, loop, loop
-// CHECK: sched.bind %i0 {thread_axis = "blockIdx.y"}
-// CHECK-NEXT: sched.bind %j0 {thread_axis = "blockIdx.x"}
-// CHECK: sched.cache_read %p {index = 0, scope = "shared"} : block
-// CHECK: sched.cache_read %p {index = 1, scope = "shared"} : block
-// CHECK: sched.decompose_reduction %p, %k0 : block
+// CHECK: sched.split %[[I:\w+]] {factors = [0, 16, 4]} : loop, loop, loop
+// CHECK: sched.bind %[[I0:\w+]] {thread_axis = "blockIdx.y"}
+// CHECK-NEXT: sched.bind %[[J0:\w+]] {thread_axis = "blockIdx.x"}
+// CHECK: sched.cache_read %[[P]] {index = 0, scope = "shared"} : block
+// CHECK: sched.cache_read %[[P]] {index = 1, scope = "shared"} : block
+// CHECK: sched.decompose_reduction %[[P]], %[[K0:\w+]] : block
 // KERNELS-LABEL: func.func @product(
 // KERNELS: low.launch @product_kernel
 // KERNELS-NOT: low.launch
@@ -201,9 +201,9 @@ func.func @product(%M: memref<?x?xf32>, %N: memref<?x?xf32>, %R: memref<?x?xf32>
 // Columns: neighbouring threads read neighbouring elements, and each reduces alone, in a register.
 // CHECK-LABEL: sched.func @default_columns {
 // CHECK-NOT: sched.reorder
-// CHECK: sched.cache_write %s {index = 0, scope = "local"} : block
-// CHECK: sched.split %i {factors = [0, 256]} : loop, loop
-// CHECK: sched.decompose_reduction %s, %k : block
+// CHECK: sched.cache_write %[[S:\w+]] {index = 0, scope = "local"} : block
+// CHECK: sched.split %[[I:\w+]] {factors = [0, 256]} : loop, loop
+// CHECK: sched.decompose_reduction %[[S]], %[[K:\w+]] : block
 // KERNELS-LABEL: func.func @columns(
 // KERNELS: func.func @columns_kernel(
 // KERNELS-NOT: low.shuffle

@@ -32,22 +32,22 @@ func.func @add_relu(%A: memref<65536x8xf32>, %B: memref<65536x8xf32>, %D: memref
 }
 // CHECK-LABEL: @add_relu
 // CHECK-NOT:     memref.alloc
-// CHECK:         tir.for %i_j_fused0 in 32768 parallel {
-// CHECK-NEXT:      tir.for %i_j_fused1 in 16 vectorized {
+// CHECK:         tir.for %[[I_J_FUSED0:\w+]] in 32768 parallel {
+// CHECK-NEXT:      tir.for %[[I_J_FUSED1:\w+]] in 16 vectorized {
 // CHECK-NEXT:        tir.block "D"
 // CHECK-NOT:     tir.block
 
-// TRACE:         tir.for %j in 8 {
+// TRACE:         tir.for %[[J:\w+]] in 8 {
 // TRACE:         sched.func @default_add_relu {
-// TRACE-NEXT:      %c = sched.get_block "C" in @add_relu : block
-// TRACE-NEXT:      sched.compute_inline %c
+// TRACE-NEXT:      %[[C:\w+]] = sched.get_block "C" in @add_relu : block
+// TRACE-NEXT:      sched.compute_inline %[[C]]
 // TRACE:           sched.fuse
 // TRACE:           sched.vectorize
 // TRACE:           sched.parallel
 
 // AVX2-LABEL:    @add_relu
-// AVX2:          tir.for %i_j_fused0 in 65536 {
-// AVX2-NEXT:       tir.for %i_j_fused1 in 8 vectorized {
+// AVX2:          tir.for %[[I_J_FUSED0:\w+]] in 65536 {
+// AVX2-NEXT:       tir.for %[[I_J_FUSED1:\w+]] in 8 vectorized {
 
 // KERNELS-LABEL: @add_relu
 // KERNELS-NOT:   vectorized
@@ -83,16 +83,16 @@ func.func @mean(%A: memref<4096x512xf32>, %O: memref<4096xf32>) {
   func.return
 }
 // CHECK-LABEL: @mean
-// CHECK:         tir.for %i_m in 4096 parallel {
+// CHECK:         tir.for %[[I_M:\w+]] in 4096 parallel {
 // CHECK-NEXT:      tir.block "S_init"
-// CHECK:           tir.for %k0 in 8 {
-// CHECK-NEXT:        tir.for %k1 in 64 vectorized attributes {reassociate = true} {
+// CHECK:           tir.for %[[K0:\w+]] in 8 {
+// CHECK-NEXT:        tir.for %[[K1:\w+]] in 64 vectorized attributes {reassociate = true} {
 // CHECK-NEXT:          tir.block "S_update"
 // CHECK:           tir.block "O"
 
 // AVX2-LABEL:    @mean
-// AVX2:          tir.for %i_m in 4096 {
-// AVX2:            tir.for %k1 in 32 vectorized attributes {reassociate = true} {
+// AVX2:          tir.for %[[I_M:\w+]] in 4096 {
+// AVX2:            tir.for %[[K1:\w+]] in 32 vectorized attributes {reassociate = true} {
 
 // -----
 
@@ -127,12 +127,12 @@ func.func @shares(%A: memref<4096x512xf32>, %O: memref<4096x512xf32>) {
   func.return
 }
 // CHECK-LABEL: @shares
-// CHECK:         tir.for %i0_m in 2048 parallel {
-// CHECK-NEXT:      tir.for %i1 in 2 {
+// CHECK:         tir.for %[[I0_M:\w+]] in 2048 parallel {
+// CHECK-NEXT:      tir.for %[[I1:\w+]] in 2 {
 // CHECK-NEXT:        tir.block "S_init"
 // CHECK:             tir.block "S_update"
-// CHECK:           tir.for %i1 in 2 {
-// CHECK-NEXT:        tir.for %j0
+// CHECK:           tir.for %[[I1]] in 2 {
+// CHECK-NEXT:        tir.for %[[J0:\w+]]
 // CHECK:               tir.block "O"
 
 // -----
@@ -157,14 +157,14 @@ func.func @columns(%A: memref<512x256xi32>, %S: memref<256xi32>) {
   func.return
 }
 // CHECK-LABEL: @columns
-// CHECK:         tir.for %j0 in 2 parallel {
+// CHECK:         tir.for %[[J0:\w+]] in 2 parallel {
 // CHECK-NEXT:      tir.for %{{.*}} in 8 {
 // CHECK-NEXT:        tir.for %{{.*}} in 16 vectorized {
 // CHECK-NEXT:          tir.block "S_init"
-// CHECK:           tir.for %k0 in 128 {
-// CHECK-NEXT:        tir.for %j1 in 8 {
-// CHECK-NEXT:          tir.for %k1 in 4 unrolled {
-// CHECK-NEXT:            tir.for %j2 in 16 vectorized {
+// CHECK:           tir.for %[[K0:\w+]] in 128 {
+// CHECK-NEXT:        tir.for %[[J1:\w+]] in 8 {
+// CHECK-NEXT:          tir.for %[[K1:\w+]] in 4 unrolled {
+// CHECK-NEXT:            tir.for %[[J2:\w+]] in 16 vectorized {
 // CHECK-NEXT:              tir.block "S_update"
 
 // -----
@@ -192,11 +192,11 @@ func.func @windows(%A: memref<64x258xf32>, %M: memref<64x256xf32>) {
   func.return
 }
 // CHECK-LABEL: @windows
-// CHECK:         tir.for %i in 64 {{(parallel )?}}{
-// CHECK-NEXT:      tir.for %j0 in 4 {
+// CHECK:         tir.for %[[I:\w+]] in 64 {{(parallel )?}}{
+// CHECK-NEXT:      tir.for %[[J0:\w+]] in 4 {
 // CHECK:             tir.block "M_init"
-// CHECK:           tir.for %k in 3 {
-// CHECK-NEXT:        tir.for %j1 in 64 vectorized {
+// CHECK:           tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT:        tir.for %[[J1:\w+]] in 64 vectorized {
 // CHECK-NEXT:          tir.block "M_update"
 
 // -----
@@ -215,10 +215,10 @@ func.func @transpose(%A: memref<512x512xf64>, %T: memref<512x512xf64>) {
   func.return
 }
 // CHECK-LABEL: @transpose
-// CHECK:         tir.for %i0 in 64 parallel {
-// CHECK-NEXT:      tir.for %j0 in 64 {
-// CHECK-NEXT:        tir.for %i1 in 8 {
-// CHECK-NEXT:          tir.for %j1 in 8 vectorized {
+// CHECK:         tir.for %[[I0:\w+]] in 64 parallel {
+// CHECK-NEXT:      tir.for %[[J0:\w+]] in 64 {
+// CHECK-NEXT:        tir.for %[[I1:\w+]] in 8 {
+// CHECK-NEXT:          tir.for %[[J1:\w+]] in 8 vectorized {
 
 // -----
 
@@ -274,10 +274,10 @@ func.func @one(%A: memref<1xf32>, %B: memref<1xf32>) {
   func.return
 }
 // CHECK-LABEL: @scheduled
-// CHECK-NEXT:    tir.for %i in 1024 unrolled {
+// CHECK-NEXT:    tir.for %[[I:\w+]] in 1024 unrolled {
 // CHECK-NEXT:      tir.block "B"
 // CHECK-LABEL: @one
-// CHECK-NEXT:    tir.for %i in 1 {
+// CHECK-NEXT:    tir.for %[[I:\w+]] in 1 {
 // CHECK-NEXT:      tir.block "B"
 // TRACE-NOT:     sched.func @default_scheduled
 // TRACE-NOT:     sched.func @default_one

@@ -4,8 +4,8 @@
 // in the kernel; what other blocks read stays outside. A space that was named is kept.
 // CHECK-LABEL: func.func @spaces(
 // CHECK-NEXT: %All = memref.alloc() : memref<32xf32>
-// CHECK-NEXT: tir.for %b in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "own, block, named, all"} {
-// CHECK-NEXT: tir.for %t in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.for %[[B:\w+]] in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "own, block, named, all"} {
+// CHECK-NEXT: tir.for %[[T:\w+]] in 8 thread_binding<"threadIdx.x"> {
 // CHECK-NEXT: %Own = memref.alloc() : memref<32xf32, "local">
 // CHECK-NEXT: %Block = memref.alloc() : memref<32xf32, "shared">
 // CHECK-NEXT: %Named = memref.alloc() : memref<32xf32, "shared">

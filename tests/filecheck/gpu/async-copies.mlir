@@ -4,12 +4,12 @@
 // iteration and the offset count alike.
 // CHECK-LABEL: func.func @widths(
 // CHECK: low.async_copy %A[%{{[0-9]+}}] to %S[%{{[0-9]+}}] bytes 16 : memref<4096xf32>, memref<1024xf32, "shared">
-// CHECK: [[EIGHT:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 * 8))> (%t)
-// CHECK: [[PLUS:%[0-9]+]] = affine.apply affine_map<(d0) -> (((d0 * 8) + 4))> (%t)
+// CHECK: [[EIGHT:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 * 8))> (%[[T:\w+]])
+// CHECK: [[PLUS:%[0-9]+]] = affine.apply affine_map<(d0) -> (((d0 * 8) + 4))> (%[[T]])
 // CHECK: low.async_copy %A{{.}}[[EIGHT]]] to %S{{.*}} bytes 16
 // CHECK-NEXT: low.async_copy %A{{.}}[[PLUS]]] to %S{{.*}} bytes 16
-// CHECK: [[ODD:%[0-9]+]] = affine.apply affine_map<(d0) -> (((d0 * 3) + 1))> (%t)
-// CHECK-NEXT: low.async_copy %A{{.}}[[ODD]]] to %S[%t] bytes 4
+// CHECK: [[ODD:%[0-9]+]] = affine.apply affine_map<(d0) -> (((d0 * 3) + 1))> (%[[T]])
+// CHECK-NEXT: low.async_copy %A{{.}}[[ODD]]] to %S[%[[T]]] bytes 4
 // CHECK-NEXT: low.async_commit
 // CHECK-NOT: memref.load %A
 // CHECK-NOT: vector.load %A

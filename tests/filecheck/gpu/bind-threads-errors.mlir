@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'tir-bind-threads{target=cuda}' 2>&1 | filecheck %s
 
-// CHECK: error: loop %j of block "B" is bound to no thread axis: target cuda runs the work of bound loops only (bind loops of the nest to "blockIdx.x" and "threadIdx.x")
+// CHECK: error: loop %[[J:\w+]] of block "B" is bound to no thread axis: target cuda runs the work of bound loops only (bind loops of the nest to "blockIdx.x" and "threadIdx.x")
 func.func @unbound(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %j in 16 {
@@ -42,7 +42,7 @@ func.func @extents(%A: memref<?xf32>, %B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: loop %t is bound to threadIdx.x, but its extent is not a constant
+// CHECK: error: loop %[[T:\w+]] is bound to threadIdx.x, but its extent is not a constant
 func.func @dynamic(%B: memref<?xf32>) {
   %one = arith.constant 1.0 : f32
   %c0 = arith.constant 0 : index

@@ -3,10 +3,10 @@
 // One loop an axis, blocks outside of threads, and x innermost. The shorter nest gets a guard.
 // CHECK-LABEL: func.func @two_nests(
 // CHECK-SAME: attributes {tir.threads_in_step} {
-// CHECK: tir.for %i in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
-// CHECK-NEXT: tir.for %s in 8 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.block "S" iters(%vi: spatial<32>) = [%i * 8 + %s] {
-// CHECK: tir.block "B" iters(%vi: spatial<4>, %vj: spatial<6>) = [%i, %s] where [%s] < [6] {
+// CHECK: tir.for %[[I:\w+]] in 4 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
+// CHECK-NEXT: tir.for %[[S:\w+]] in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "S" iters(%[[VI:\w+]]: spatial<32>) = [%[[I]] * 8 + %[[S]]] {
+// CHECK: tir.block "B" iters(%[[VI]]: spatial<4>, %[[VJ:\w+]]: spatial<6>) = [%[[I]], %[[S]]] where [%[[S]]] < [6] {
 // CHECK-NOT: tir.for
 // CHECK: func.return
 func.func @two_nests(%A: memref<32xf32>, %B: memref<4x6xf32>) {
@@ -33,11 +33,11 @@ func.func @two_nests(%A: memref<32xf32>, %B: memref<4x6xf32>) {
 
 // The order of the axes is the target's, not that of the loops; host loops stay around; virtual threads are unrolled.
 // CHECK-LABEL: func.func @axes(
-// CHECK: tir.for %h in 2 {
-// CHECK-NEXT: tir.for %b in 3 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
-// CHECK-NEXT: tir.for %y in 2 thread_binding<"threadIdx.y"> {
-// CHECK-NEXT: tir.for %x in 4 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.for %v in 2 unrolled attributes {tir.virtual_threads} {
+// CHECK: tir.for %[[H:\w+]] in 2 {
+// CHECK-NEXT: tir.for %[[B:\w+]] in 3 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
+// CHECK-NEXT: tir.for %[[Y:\w+]] in 2 thread_binding<"threadIdx.y"> {
+// CHECK-NEXT: tir.for %[[X:\w+]] in 4 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.for %[[V:\w+]] in 2 unrolled attributes {tir.virtual_threads} {
 // CHECK-NEXT: tir.block "B"
 func.func @axes(%B: memref<96xf32>) {
   %one = arith.constant 1.0 : f32
@@ -61,11 +61,11 @@ func.func @axes(%B: memref<96xf32>) {
 
 // What stands in no loop over the threads runs in the first of them; a kernel without blocks has one.
 // CHECK-LABEL: func.func @first_thread(
-// CHECK: tir.for %block in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "N, B"} {
-// CHECK-NEXT: tir.for %z in 3 thread_binding<"threadIdx.z"> {
-// CHECK-NEXT: tir.for %t in 4 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.block "N" iters(%vi: spatial<3>) = [%z] where [%t] < [1] {
-// CHECK: tir.block "B" iters(%vi: spatial<3>, %vj: spatial<4>) = [%z, %t] {
+// CHECK: tir.for %[[BLOCK:\w+]] in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "N, B"} {
+// CHECK-NEXT: tir.for %[[Z:\w+]] in 3 thread_binding<"threadIdx.z"> {
+// CHECK-NEXT: tir.for %[[T:\w+]] in 4 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "N" iters(%[[VI:\w+]]: spatial<3>) = [%[[Z]]] where [%[[T]]] < [1] {
+// CHECK: tir.block "B" iters(%[[VI]]: spatial<3>, %[[VJ:\w+]]: spatial<4>) = [%[[Z]], %[[T]]] {
 func.func @first_thread(%N: memref<3xf32>, %B: memref<3x4xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %z in 3 thread_binding<"threadIdx.z"> {
@@ -84,8 +84,8 @@ func.func @first_thread(%N: memref<3xf32>, %B: memref<3x4xf32>) {
 // Host loops of one iteration are no loops: a block in them is a kernel of one thread, as it is without them.
 // CHECK-LABEL: func.func @one_iteration(
 // CHECK-NOT: tir.for %i
-// CHECK: tir.for %block in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
-// CHECK-NEXT: tir.block "B" iters(%vi: spatial<1>, %vj: spatial<1>) = [{{.*}}] {
+// CHECK: tir.for %[[BLOCK:\w+]] in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "B"} {
+// CHECK-NEXT: tir.block "B" iters(%[[VI:\w+]]: spatial<1>, %[[VJ:\w+]]: spatial<1>) = [{{.*}}] {
 // CHECK: func.return
 func.func @one_iteration(%B: memref<1x1xf32>) {
   %zero = arith.constant 0.0 : f32

@@ -1,7 +1,7 @@
 // RUN: not weft-opt %s -p apply-schedule 2>&1 | filecheck %s
 
 // A buffer of another scope belongs to the iteration: the inner loop would leave out what the threads do not share.
-// CHECK: bind(%ax0, 'threadIdx.x'): requirement 4, an axis is bound once
+// CHECK: bind(%[[AX0:\w+]], 'threadIdx.x'): requirement 4, an axis is bound once
 func.func @local(%A: memref<66xf32>, %B: memref<64xf32>) {
   tir.for %i in 64 {
     tir.block "B" iters(%vi: spatial<64>) = [%i] {

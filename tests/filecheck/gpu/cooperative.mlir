@@ -1,10 +1,10 @@
 // RUN: weft-opt %s -p apply-schedule | filecheck %s
 // Shared memory is computed for all threads of a block, and its loops may be bound to the same threads again.
 
-// CHECK: tir.for %i1 in 16 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.for %ax00 in 2 {
-// CHECK-NEXT: tir.for %ax01 in 16 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.block "A_shared" iters(%v0: spatial<66>) = [%i0 * 16 + %ax00 * 16 + %ax01] where [%ax00 * 16 + %ax01] < [18] {
+// CHECK: tir.for %[[I1:\w+]] in 16 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.for %[[AX00:\w+]] in 2 {
+// CHECK-NEXT: tir.for %[[AX01:\w+]] in 16 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "A_shared" iters(%[[V0:\w+]]: spatial<66>) = [%[[I0:\w+]] * 16 + %[[AX00]] * 16 + %[[AX01]]] where [%[[AX00]] * 16 + %[[AX01]]] < [18] {
 func.func @window(%A: memref<66xf32>, %B: memref<64xf32>) {
   tir.for %i in 64 {
     tir.block "B" iters(%vi: spatial<64>) = [%i] {

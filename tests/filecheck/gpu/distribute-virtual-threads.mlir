@@ -4,22 +4,22 @@
 // CHECK-LABEL: func.func @shares(
 // CHECK: %L = memref.alloc() : memref<2x1xf32, "local">
 // CHECK-NEXT: %S = memref.alloc() : memref<8xf32, "shared">
-// CHECK-NEXT: tir.for %v in 2 unrolled attributes {tir.virtual_threads} {
-// CHECK-NEXT: memref.store %zero, %L[%v, %c0] : memref<2x1xf32, "local">
+// CHECK-NEXT: tir.for %[[V:\w+]] in 2 unrolled attributes {tir.virtual_threads} {
+// CHECK-NEXT: memref.store %[[ZERO:\w+]], %L[%[[V]], %[[C0:\w+]]] : memref<2x1xf32, "local">
 // CHECK-NEXT: }
-// CHECK-NEXT: tir.for %k in 4 {
-// CHECK-NEXT: memref.load %A[%k, %t]
-// CHECK-NEXT: memref.store %a, %S[%t]
-// CHECK-NEXT: tir.for %v in 2 unrolled attributes {tir.virtual_threads} {
-// CHECK-NEXT: memref.load %L[%v, %c0]
-// CHECK-NEXT: memref.load %S[%t]
+// CHECK-NEXT: tir.for %[[K:\w+]] in 4 {
+// CHECK-NEXT: memref.load %A[%[[K]], %[[T:\w+]]]
+// CHECK-NEXT: memref.store %[[A:\w+]], %S[%[[T]]]
+// CHECK-NEXT: tir.for %[[V]] in 2 unrolled attributes {tir.virtual_threads} {
+// CHECK-NEXT: memref.load %L[%[[V]], %[[C0]]]
+// CHECK-NEXT: memref.load %S[%[[T]]]
 // CHECK-NEXT: arith.addf
-// CHECK-NEXT: memref.store %{{.*}}, %L[%v, %c0]
+// CHECK-NEXT: memref.store %{{.*}}, %L[%[[V]], %[[C0]]]
 // CHECK-NEXT: }
 // CHECK-NEXT: }
-// CHECK-NEXT: tir.for %v in 2 unrolled attributes {tir.virtual_threads} {
-// CHECK-NEXT: memref.load %L[%v, %c0]
-// CHECK-NEXT: memref.store %l, %B[%v, %t]
+// CHECK-NEXT: tir.for %[[V]] in 2 unrolled attributes {tir.virtual_threads} {
+// CHECK-NEXT: memref.load %L[%[[V]], %[[C0]]]
+// CHECK-NEXT: memref.store %[[L:\w+]], %B[%[[V]], %[[T]]]
 func.func @shares(%A: memref<4x8xf32>, %B: memref<2x8xf32>) attributes {tir.threads_in_step} {
   %zero = arith.constant 0.0 : f32
   %c0 = arith.constant 0 : index
@@ -49,12 +49,12 @@ func.func @shares(%A: memref<4x8xf32>, %B: memref<2x8xf32>) attributes {tir.thre
 
 // What is put into shared memory depends on the virtual thread: each does its own.
 // CHECK-LABEL: func.func @differs(
-// CHECK: tir.for %t in 8 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.for %v in 2 unrolled attributes {tir.virtual_threads} {
+// CHECK: tir.for %[[T:\w+]] in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.for %[[V:\w+]] in 2 unrolled attributes {tir.virtual_threads} {
 // CHECK-NEXT: %S = memref.alloc() : memref<8xf32, "shared">
-// CHECK-NEXT: memref.load %A[%v, %t]
-// CHECK-NEXT: memref.store %a, %S[%t]
-// CHECK-NEXT: memref.load %S[%t]
+// CHECK-NEXT: memref.load %A[%[[V]], %[[T]]]
+// CHECK-NEXT: memref.store %[[A:\w+]], %S[%[[T]]]
+// CHECK-NEXT: memref.load %S[%[[T]]]
 func.func @differs(%A: memref<2x8xf32>, %B: memref<2x8xf32>) attributes {tir.threads_in_step} {
   tir.for %block in 1 thread_binding<"blockIdx.x"> attributes {tir.source = "S, B"} {
     tir.for %t in 8 thread_binding<"threadIdx.x"> {

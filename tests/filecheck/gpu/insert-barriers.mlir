@@ -2,8 +2,8 @@
 
 // Between a write and a read by another thread, and between iterations that use the memory again.
 // CHECK-LABEL: func.func @rotate(
-// CHECK: tir.for %k in 8 {
-// CHECK: memref.store %a, %S[%t]
+// CHECK: tir.for %[[K:\w+]] in 8 {
+// CHECK: memref.store %[[A:\w+]], %S[%[[T:\w+]]]
 // CHECK-NOT: memref.load
 // CHECK: low.barrier
 // CHECK-NEXT: memref.load %S
@@ -54,10 +54,10 @@ func.func @own(%A: memref<64xf32>, %B: memref<64xf32>) attributes {tir.threads_i
 // A barrier stands as far out as the accesses allow: before the loop and the condition, not in them. Threads of device
 // memory are kept in order, too.
 // CHECK-LABEL: func.func @outside(
-// CHECK: memref.store %a, %B[%t]
+// CHECK: memref.store %[[A:\w+]], %B[%[[T:\w+]]]
 // CHECK-NEXT: low.barrier
 // CHECK-NEXT: scf.if
-// CHECK-NEXT: tir.for %k in 4 {
+// CHECK-NEXT: tir.for %[[K:\w+]] in 4 {
 // CHECK-NOT: low.barrier
 // CHECK: func.return
 func.func @outside(%A: memref<4xf32>, %B: memref<4xf32>, %C: memref<4x4xf32>) attributes {tir.threads_in_step} {

@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics -p tir-lower-atomic-reductions | filecheck %s
 
-// CHECK: error: block "S" combines by atomic operations, which are on one element at a time, in the vectorized loop %i
+// CHECK: error: block "S" combines by atomic operations, which are on one element at a time, in the vectorized loop %[[I:\w+]]
 func.func @lanes(%A: memref<8x64xf32>, %S: memref<8xf32>) {
   tir.for %z in 64 thread_binding<"blockIdx.z"> { tir.for %i in 8 vectorized {
     tir.block "S" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %z] {
@@ -15,7 +15,7 @@ func.func @lanes(%A: memref<8x64xf32>, %S: memref<8xf32>) {
 
 // -----
 
-// CHECK: error: block "S" is reduced over %z, which is bound to blockIdx.z, but its parts cannot be combined: block "S" needs the old value of %S for more than to combine into it
+// CHECK: error: block "S" is reduced over %[[Z:\w+]], which is bound to blockIdx.z, but its parts cannot be combined: block "S" needs the old value of %S for more than to combine into it
 func.func @prefix(%A: memref<64xf32>, %S: memref<1xf32>, %P: memref<64xf32>) {
   %c0 = arith.constant 0 : index
   tir.for %z in 64 thread_binding<"blockIdx.z"> {
@@ -33,7 +33,7 @@ func.func @prefix(%A: memref<64xf32>, %S: memref<1xf32>, %P: memref<64xf32>) {
 
 // -----
 
-// CHECK: error: block "S" is reduced over %z, which is bound to blockIdx.z, but its parts cannot be combined: block "S" takes the one or the other of several values at once
+// CHECK: error: block "S" is reduced over %[[Z:\w+]], which is bound to blockIdx.z, but its parts cannot be combined: block "S" takes the one or the other of several values at once
 func.func @argmax(%A: memref<64xf32>, %S: memref<1xf32>) {
   %c0 = arith.constant 0 : index
   tir.for %z in 64 thread_binding<"blockIdx.z"> {

@@ -5,9 +5,9 @@
 
 // A sum over blocks of threads; the init is a kernel of its own.
 // CHECK-LABEL: func.func @sum(
-// CHECK: tir.block "S" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %z * 16 + %k] {
-// CHECK-NEXT: %a = memref.load %A[%vi, %vk] : memref<8x64xf32>
-// CHECK-NEXT: %s = low.atomic add %a, %S[%vi] : f32, memref<8xf32>
+// CHECK: tir.block "S" iters(%[[VI:\w+]]: spatial<8>, %[[VK:\w+]]: reduce<64>) = [%[[I:\w+]], %[[Z:\w+]] * 16 + %[[K:\w+]]] {
+// CHECK-NEXT: %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<8x64xf32>
+// CHECK-NEXT: %[[S:\w+]] = low.atomic add %[[A]], %S[%[[VI]]] : f32, memref<8xf32>
 // CHECK-NEXT: }
 // CHECK-NOT: low.barrier
 // CUDA-LABEL: sum_kernel_1(const float *__restrict__ A, float *__restrict__ S) {
@@ -41,8 +41,8 @@ func.func @sum(%A: memref<8x64xf32>, %S: memref<8xf32>) {
 // Threads whose accumulator starts elsewhere do so too, with a minimum and bits at once, the old value on the right.
 // Blocks outside of a loop over threads run in one of them.
 // CHECK-LABEL: func.func @bits(
-// CHECK: %m = low.atomic min %a, %M[%vi] : i32, memref<4xi32>
-// CHECK-NEXT: %o = low.atomic or %a, %O[%vi] : i32, memref<4xi32>
+// CHECK: %[[M:\w+]] = low.atomic min %[[A:\w+]], %M[%[[VI:\w+]]] : i32, memref<4xi32>
+// CHECK-NEXT: %[[O:\w+]] = low.atomic or %[[A]], %O[%[[VI]]] : i32, memref<4xi32>
 // CHECK-NEXT: }
 // CUDA-LABEL: bits_kernel(
 // CUDA: atomicMin(M + b, a);
@@ -70,7 +70,7 @@ func.func @bits(%A: memref<4x32xi32>, %M: memref<4xi32>, %O: memref<4xi32>) {
 
 // Floats: the greater one is NaN when either is. Threads that reduce together need no atomic operation.
 // CHECK-LABEL: func.func @largest(
-// CHECK: low.atomic max %a, %S[%vi] : f32, memref<8xf32>
+// CHECK: low.atomic max %[[A:\w+]], %S[%[[VI:\w+]]] : f32, memref<8xf32>
 // CHECK: tir.init {
 // CHECK-NOT: low.atomic
 // CUDA: const int best = (int)__float_as_int(weft_maximum_f32(old, value));

@@ -5,17 +5,17 @@
 // CHECK-LABEL: func.func @wmma(
 // CHECK: %A = memref.alloc() : memref<2x2x16xf16, "local">
 // CHECK-NEXT: %C = memref.alloc() : memref<2x2x8xf32, "local">
-// CHECK: tir.for %w in 2 thread_binding<"threadIdx.y"> {
-// CHECK-NEXT: tir.for %lane in 32 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.for %j in 2 {
-// CHECK: %p = low.access_ptr %S[%{{.*}}, %{{.*}}] sizes [16, 16] read : memref<32x32xf16, "shared">
-// CHECK-NEXT: %rows = low.stride %S {dimension = 0 : i64} : memref<32x32xf16, "shared">
-// CHECK: %[[A:.*]] = low.access_ptr %A[%w, %j, %{{.*}}] sizes [1, 1, 16] write : memref<2x2x16xf16, "local">
-// CHECK-NEXT: low.wmma_load <wmma, a, row, [16, 16, 16], f16> %p, %rows to %[[A]]
+// CHECK: tir.for %[[W:\w+]] in 2 thread_binding<"threadIdx.y"> {
+// CHECK-NEXT: tir.for %[[LANE:\w+]] in 32 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.for %[[J:\w+]] in 2 {
+// CHECK: %[[P:\w+]] = low.access_ptr %S[%{{.*}}, %{{.*}}] sizes [16, 16] read : memref<32x32xf16, "shared">
+// CHECK-NEXT: %[[ROWS:\w+]] = low.stride %S {dimension = 0 : i64} : memref<32x32xf16, "shared">
+// CHECK: %[[A:.*]] = low.access_ptr %A[%[[W]], %[[J]], %{{.*}}] sizes [1, 1, 16] write : memref<2x2x16xf16, "local">
+// CHECK-NEXT: low.wmma_load <wmma, a, row, [16, 16, 16], f16> %[[P]], %[[ROWS]] to %[[A]]
 // CHECK: %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
-// CHECK-NEXT: tir.for %r in 8 unrolled {
-// CHECK-NEXT: memref.store %[[ZERO]], %C[%w, %j, %r] : memref<2x2x8xf32, "local">
-// CHECK: low.wmma_store <wmma, c, row, [16, 16, 16], f32> %{{.*}} to %d, %d_rows
+// CHECK-NEXT: tir.for %[[R:\w+]] in 8 unrolled {
+// CHECK-NEXT: memref.store %[[ZERO]], %C[%[[W]], %[[J]], %[[R]]] : memref<2x2x8xf32, "local">
+// CHECK: low.wmma_store <wmma, c, row, [16, 16, 16], f32> %{{.*}} to %[[D:\w+]], %[[D_ROWS:\w+]]
 // CHECK-NOT: low.tile
 func.func @wmma(%S: memref<32x32xf16, "shared">, %D: memref<32x32xf32>) {
   %A = memref.alloc() : memref<32x32xf16, "wmma.matrix_a">
@@ -57,9 +57,9 @@ func.func @wmma(%S: memref<32x32xf16, "shared">, %D: memref<32x32xf32>) {
 // mma: each thread names a row for ldmatrix and stores its elements, two neighbours at a time. A tile of 16 columns is
 // two instructions.
 // CHECK-LABEL: func.func @mma(
-// CHECK: tir.for %lane in 32 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))> (%lane)
-// CHECK-NEXT: %[[COLUMN:.*]] = affine.apply affine_map<(d0) -> (((d0 floordiv 16) * 8))> (%lane)
+// CHECK: tir.for %[[LANE:\w+]] in 32 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))> (%[[LANE]])
+// CHECK-NEXT: %[[COLUMN:.*]] = affine.apply affine_map<(d0) -> (((d0 floordiv 16) * 8))> (%[[LANE]])
 // CHECK: %[[S:.*]] = low.access_ptr %S[%[[ROW]], %[[COLUMN]]] sizes [1, 8] read : memref<16x16xf16, "shared">
 // CHECK: low.ldmatrix %[[S]] to %{{.*}} {count = 4 : i64, transposed = true, element = f16}
 // CHECK: low.access_ptr %B[%{{.*}}] sizes [1, 1, 4] read

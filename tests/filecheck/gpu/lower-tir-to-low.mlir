@@ -2,14 +2,14 @@
 
 // Grids from dynamic shapes; full blocks of threads run without a condition.
 // CHECK-LABEL: func.func @add(%A: memref<?xf32>, %C: memref<?xf32>, %n: index)
-// CHECK: [[SUM:%[0-9]+]] = arith.addi %n, %c63 : index
-// CHECK-NEXT: [[GRID:%[0-9]+]] = arith.divui [[SUM]], %c64 : index
-// CHECK-NEXT: low.launch @add_kernel blocks([[GRID]], %c1, %c1) threads(%c64, %c1, %c1) (%A, %C, %n) : memref<?xf32>, memref<?xf32>, index
+// CHECK: [[SUM:%[0-9]+]] = arith.addi %n, %[[C63:\w+]] : index
+// CHECK-NEXT: [[GRID:%[0-9]+]] = arith.divui [[SUM]], %[[C64:\w+]] : index
+// CHECK-NEXT: low.launch @add_kernel blocks([[GRID]], %[[C1:\w+]], %[[C1]]) threads(%[[C64]], %[[C1]], %[[C1]]) (%A, %C, %n) : memref<?xf32>, memref<?xf32>, index
 // CHECK: func.func @add_kernel(%A: memref<?xf32>, %C: memref<?xf32>, %n: index) attributes {low.kernel = #low.kernel<[64, 1, 1], source = "C">, low.arg_access = [#low<access read>, #low<access write>, #low<access read>], low.symbols = ["n"]} {
-// CHECK: [[FULL:%[0-9]+]] = arith.divui %n, %c64 : index
-// CHECK-NEXT: %i0 = low.thread_id "blockIdx.x" : index
-// CHECK: %i1 = low.thread_id "threadIdx.x" extent 64 : index
-// CHECK: [[IN:%[0-9]+]] = arith.cmpi slt, %i0, [[FULL]] : index
+// CHECK: [[FULL:%[0-9]+]] = arith.divui %n, %[[C64:\w+]] : index
+// CHECK-NEXT: %[[I0:\w+]] = low.thread_id "blockIdx.x" : index
+// CHECK: %[[I1:\w+]] = low.thread_id "threadIdx.x" extent 64 : index
+// CHECK: [[IN:%[0-9]+]] = arith.cmpi slt, %[[I0]], [[FULL]] : index
 // CHECK-NEXT: scf.if [[IN]] {
 // CHECK-NEXT: memref.load %A
 // CHECK-NEXT: arith.addf
@@ -39,11 +39,11 @@ func.func @add(%A: memref<?xf32>, %C: memref<?xf32>) {
 
 // Two nests over the threads become one kernel with a barrier between them; what the block uses alone is shared.
 // CHECK-LABEL: func.func @reverse(
-// CHECK: low.launch @reverse_kernel blocks(%c4, %c1, %c1) threads(%c8, %c1, %c1) (%A, %B)
+// CHECK: low.launch @reverse_kernel blocks(%[[C4:\w+]], %[[C1:\w+]], %[[C1]]) threads(%[[C8:\w+]], %[[C1]], %[[C1]]) (%A, %B)
 // CHECK: func.func @reverse_kernel(
 // CHECK-SAME: source = "S, B"
 // CHECK: %S = memref.alloca() {alignment = 16 : i64} : memref<8xf32, "shared">
-// CHECK: memref.store %{{.*}}, %S[%s]
+// CHECK: memref.store %{{.*}}, %S[%[[S:\w+]]]
 // CHECK-NEXT: low.barrier
 // CHECK-NEXT: memref.load %S
 func.func @reverse(%A: memref<32xf32>, %B: memref<32xf32>) {
@@ -72,8 +72,8 @@ func.func @reverse(%A: memref<32xf32>, %B: memref<32xf32>) {
 // A temporary of one thread is in its registers; between two kernels it is memory of the device.
 // CHECK-LABEL: func.func @temporaries(
 // CHECK: %U = memref.alloc() {alignment = 64 : i64} : memref<32xf32>
-// CHECK-NEXT: low.launch @temporaries_kernel blocks(%c1, %c1, %c1) threads(%c32, %c1, %c1) (%A, %U)
-// CHECK-NEXT: low.launch @temporaries_kernel_1 blocks(%c1, %c1, %c1) threads(%c32, %c1, %c1) (%U, %B)
+// CHECK-NEXT: low.launch @temporaries_kernel blocks(%[[C1:\w+]], %[[C1]], %[[C1]]) threads(%[[C32:\w+]], %[[C1]], %[[C1]]) (%A, %U)
+// CHECK-NEXT: low.launch @temporaries_kernel_1 blocks(%[[C1]], %[[C1]], %[[C1]]) threads(%[[C32]], %[[C1]], %[[C1]]) (%U, %B)
 // CHECK-NEXT: memref.dealloc %U
 // CHECK: func.func @temporaries_kernel(
 // CHECK: memref.alloca() {alignment = 16 : i64} : memref<1xf32, "local">
@@ -107,8 +107,8 @@ func.func @temporaries(%A: memref<32xf32>, %B: memref<32xf32>) {
 
 // A loop around kernels is a loop of the host.
 // CHECK-LABEL: func.func @steps(
-// CHECK: scf.for %s = %c0 to %c3 step %c1 {
-// CHECK-NEXT: low.launch @steps_kernel blocks(%c1, %c1, %c1) threads(%c16, %c1, %c1) (%A, %s) : memref<48xf32>, index
+// CHECK: scf.for %[[S:\w+]] = %[[C0:\w+]] to %[[C3:\w+]] step %[[C1:\w+]] {
+// CHECK-NEXT: low.launch @steps_kernel blocks(%[[C1]], %[[C1]], %[[C1]]) threads(%[[C16:\w+]], %[[C1]], %[[C1]]) (%A, %[[S]]) : memref<48xf32>, index
 func.func @steps(%A: memref<48xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %s in 3 {
@@ -126,9 +126,9 @@ func.func @steps(%A: memref<48xf32>) {
 
 // What no loop over threads is around runs in the first one.
 // CHECK-LABEL: func.func @once_kernel(
-// CHECK: [[FIRST:%[0-9]+]] = arith.cmpi slt, %t, %{{[a-z0-9]+}} : index
+// CHECK: [[FIRST:%[0-9]+]] = arith.cmpi slt, %[[T:\w+]], %{{[a-z0-9]+}} : index
 // CHECK-NEXT: scf.if [[FIRST]] {
-// CHECK-NEXT: memref.store %one, %C
+// CHECK-NEXT: memref.store %[[ONE:\w+]], %C
 func.func @once(%B: memref<16xf32>, %C: memref<4xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %b in 4 thread_binding<"blockIdx.x"> {

@@ -25,7 +25,7 @@ func.func @all_blocks(%B: memref<16xf32>, %C: memref<4xf32>) {
 
 // -----
 
-// CHECK: error: %S lies in a kernel, in "shared" memory, and needs a static size, got %n
+// CHECK: error: %S lies in a kernel, in "shared" memory, and needs a static size, got %[[N:\w+]]
 func.func @dynamic_shared(%A: memref<?xf32>, %B: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %n = memref.dim %A, %c0 : memref<?xf32>
@@ -69,7 +69,7 @@ func.func @space(%B: memref<16xf32>) {
 // -----
 
 // The sum starts in the same kernel: what threads would start from is not known.
-// CHECK: error: block "B" is reduced over %t, which is bound to threadIdx.x, but its parts cannot be combined: iteration ({{.*}}) of block "B" writes B[0]; iteration ({{.*}}) of block "I" writes B[0] in the same kernel, whose blocks of threads do not wait for each other
+// CHECK: error: block "B" is reduced over %[[T:\w+]], which is bound to threadIdx.x, but its parts cannot be combined: iteration ({{.*}}) of block "B" writes B[0]; iteration ({{.*}}) of block "I" writes B[0] in the same kernel, whose blocks of threads do not wait for each other
 func.func @no_init(%A: memref<4x32xf32>, %B: memref<4xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %b in 4 thread_binding<"blockIdx.x"> {

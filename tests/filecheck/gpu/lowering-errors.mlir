@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics -p 'lower-tir-to-low{target=opencl}' 2>&1 | filecheck %s
 
-// CHECK: error: loop %i of block "B" is bound to no thread axis: target opencl runs the work of bound loops only
+// CHECK: error: loop %[[I:\w+]] of block "B" is bound to no thread axis: target opencl runs the work of bound loops only
 func.func @unbound(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 16 {
@@ -11,7 +11,7 @@ func.func @unbound(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: loop %i of block "B" is bound to no thread axis
+// CHECK: error: loop %[[I:\w+]] of block "B" is bound to no thread axis
 func.func @parallel(%B: memref<16xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 16 parallel {
@@ -32,7 +32,7 @@ func.func @host(%B: memref<16xf32>) attributes {tir.function} {
 
 // -----
 
-// CHECK: error: loop %t is bound to threadIdx.x, but its extent is not a constant
+// CHECK: error: loop %[[T:\w+]] is bound to threadIdx.x, but its extent is not a constant
 func.func @dynamic(%B: memref<?xf32>) {
   %one = arith.constant 1.0 : f32
   %c0 = arith.constant 0 : index
@@ -86,7 +86,7 @@ func.func @shared(%B: memref<16xf32>) {
 
 // -----
 
-// CHECK: error: block "B" is reduced over %b, which is bound to blockIdx.x, but its parts cannot be combined: block "B" combines by arith.mulf, for which there is no atomic operation
+// CHECK: error: block "B" is reduced over %[[B:\w+]], which is bound to blockIdx.x, but its parts cannot be combined: block "B" combines by arith.mulf, for which there is no atomic operation
 func.func @reduced(%A: memref<16xf32>, %B: memref<1xf32>) {
   %c0 = arith.constant 0 : index
   tir.for %t in 1 thread_binding<"threadIdx.x"> {

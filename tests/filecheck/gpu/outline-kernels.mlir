@@ -4,14 +4,14 @@
 // then extents; computations are repeated. Temporaries stand at the top.
 // CHECK-LABEL: func.func @f(
 // CHECK-NOT: tir.threads_in_step
-// CHECK: low.launch @f_kernel blocks(%g, %c1, %{{c1_[0-9]+}}) threads(%c8, %{{c1_[0-9]+}}, %{{c1_[0-9]+}}) (%A, %B, %n) : memref<?xf32>, memref<?xf32>, index
-// CHECK: low.launch @f_kernel_1 blocks(%{{.*}}) threads(%c4, %c2, %{{c1_[0-9]+}})
+// CHECK: low.launch @f_kernel blocks(%[[G:\w+]], %[[C1:\w+]], %{{c1_[0-9]+}}) threads(%[[C8:\w+]], %{{c1_[0-9]+}}, %{{c1_[0-9]+}}) (%A, %B, %n) : memref<?xf32>, memref<?xf32>, index
+// CHECK: low.launch @f_kernel_1 blocks(%{{.*}}) threads(%[[C4:\w+]], %[[C2:\w+]], %{{c1_[0-9]+}})
 // CHECK-SAME: (%B, %scale) : memref<?xf32>, f32
 // CHECK-NEXT: func.return
 // CHECK: func.func @f_kernel(%A: memref<?xf32>, %B: memref<?xf32>, %n: index) attributes {low.kernel = #low.kernel<[8, 1, 1], source = "S, B">, low.arg_access = [#low<access read>, #low<access write>, #low<access read>], low.symbols = ["n"]} {
 // CHECK-NEXT: %S = memref.alloca() {alignment = 16 : i64} : memref<8xf32, "shared">
-// CHECK-NEXT: %b = low.thread_id "blockIdx.x" : index
-// CHECK-NEXT: %t = low.thread_id "threadIdx.x" extent 8 : index
+// CHECK-NEXT: %[[B:\w+]] = low.thread_id "blockIdx.x" : index
+// CHECK-NEXT: %[[T:\w+]] = low.thread_id "threadIdx.x" extent 8 : index
 // CHECK-NEXT: affine.apply affine_map<(d0) -> ((d0 + -1))> (%n)
 // CHECK: func.return
 // CHECK: func.func @f_kernel_1(%B: memref<?xf32>, %scale: f32) attributes {low.kernel = #low.kernel<[4, 2, 1], source = "C">, low.arg_access = [#low<access readwrite>, #low<access read>], low.symbols = []} {

@@ -2,16 +2,16 @@
 
 // Full blocks of threads run without the condition; the others as before, in the same memory.
 // CHECK-LABEL: func.func @tail(
-// CHECK: tir.for %t in 8 thread_binding<"threadIdx.x"> {
+// CHECK: tir.for %[[T:\w+]] in 8 thread_binding<"threadIdx.x"> {
 // CHECK-NEXT: %S = memref.alloc() : memref<8xf32, "shared">
-// CHECK: [[FULL:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 floordiv 8))> (%n)
-// CHECK-NEXT: [[IS_FULL:%[0-9]+]] = arith.cmpi slt, %b, [[FULL]] : index
+// CHECK: [[FULL:%[0-9]+]] = affine.apply affine_map<(d0) -> ((d0 floordiv 8))> (%[[N:\w+]])
+// CHECK-NEXT: [[IS_FULL:%[0-9]+]] = arith.cmpi slt, %[[B:\w+]], [[FULL]] : index
 // CHECK-NEXT: scf.if [[IS_FULL]] {
 // CHECK-NOT: scf.if
 // CHECK: memref.load %S
 // CHECK-NOT: scf.if
 // CHECK: } else {
-// CHECK: scf.if %inside {
+// CHECK: scf.if %[[INSIDE:\w+]] {
 // CHECK: memref.load %S
 func.func @tail(%A: memref<?xf32>, %B: memref<?xf32>) attributes {tir.threads_in_step} {
   %c0 = arith.constant 0 : index
@@ -37,7 +37,7 @@ func.func @tail(%A: memref<?xf32>, %B: memref<?xf32>) attributes {tir.threads_in
 
 // A condition on the thread alone tells no block from another: nothing is split.
 // CHECK-LABEL: func.func @threads_only(
-// CHECK: scf.if %inside {
+// CHECK: scf.if %[[INSIDE:\w+]] {
 // CHECK-NOT: else
 // CHECK: func.return
 func.func @threads_only(%B: memref<?x8xf32>) attributes {tir.threads_in_step} {

@@ -15,7 +15,7 @@ func.func @one(%A: memref<64xf32>, %B: memref<64xf32>) {
 
 // -----
 
-// CHECK: error: loop %k cannot be pipelined: its body is not one part that fetches, a barrier, and one part that uses
+// CHECK: error: loop %[[K:\w+]] cannot be pipelined: its body is not one part that fetches, a barrier, and one part that uses
 func.func @no_fetch(%A: memref<64xf32>, %B: memref<64xf32>) {
   tir.for %t in 8 thread_binding<"threadIdx.x"> {
     tir.for %k in 8 attributes {pipeline_stages = 2 : i64} {
@@ -30,7 +30,7 @@ func.func @no_fetch(%A: memref<64xf32>, %B: memref<64xf32>) {
 
 // -----
 
-// CHECK: error: loop %k cannot be pipelined: it is not serial
+// CHECK: error: loop %[[K:\w+]] cannot be pipelined: it is not serial
 func.func @unrolled(%A: memref<64xf32>, %B: memref<64xf32>) {
   tir.for %t in 8 thread_binding<"threadIdx.x"> {
     tir.for %k in 8 unrolled attributes {pipeline_stages = 2 : i64} {
@@ -46,7 +46,7 @@ func.func @unrolled(%A: memref<64xf32>, %B: memref<64xf32>) {
 // -----
 
 // What the loop fetches is what it wrote before: it cannot be fetched earlier.
-// CHECK: error: loop %k cannot be pipelined: it fetches from %B, which it writes
+// CHECK: error: loop %[[K:\w+]] cannot be pipelined: it fetches from %B, which it writes
 func.func @feedback(%B: memref<64xf32>) {
   %S = memref.alloc() : memref<64xf32, "shared">
   tir.for %b in 1 thread_binding<"blockIdx.x"> {

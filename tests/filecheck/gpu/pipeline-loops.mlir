@@ -8,7 +8,7 @@
 // CHECK: low.async_commit
 // CHECK: low.async_copy
 // CHECK: low.async_commit
-// CHECK: scf.for %k =
+// CHECK: scf.for %[[K:\w+]] =
 // CHECK: low.async_wait 1
 // CHECK-NEXT: low.barrier
 // CHECK-NEXT: arith.cmpi slt
@@ -20,7 +20,7 @@
 // CHECK: func.return
 // PLAIN: memref.alloca() {alignment = 16 : i64} : memref<32xf32, "shared">
 // PLAIN-NOT: low.async
-// PLAIN: scf.for %k
+// PLAIN: scf.for %[[K:\w+]]
 // PLAIN: low.barrier
 // PLAIN: low.barrier
 // PLAIN-NEXT: }

@@ -2,12 +2,12 @@
 
 // Pointers to what is fetched early get the stage of their iteration, and ask for the distance of rows one dimension on.
 // CHECK: %S = memref.alloc() {tir.async} : memref<2x16x16xf16, "shared">
-// CHECK: tir.for %k in 4 {
+// CHECK: tir.for %[[K:\w+]] in 4 {
 // CHECK: low.async_wait 0
 // CHECK-NEXT: low.barrier
-// CHECK: %[[STAGE:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 2))> (%k)
-// CHECK-NEXT: %s = low.access_ptr %S[%[[STAGE]], %c0, %c0] sizes [1, 16, 16] read : memref<2x16x16xf16, "shared">
-// CHECK-NEXT: %rows = low.stride %S {dimension = 1 : i64} : memref<2x16x16xf16, "shared">
+// CHECK: %[[STAGE:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 2))> (%[[K]])
+// CHECK-NEXT: %[[S:\w+]] = low.access_ptr %S[%[[STAGE]], %[[C0:\w+]], %[[C0]]] sizes [1, 16, 16] read : memref<2x16x16xf16, "shared">
+// CHECK-NEXT: %[[ROWS:\w+]] = low.stride %S {dimension = 1 : i64} : memref<2x16x16xf16, "shared">
 // CHECK: low.tile_load
 // CHECK-NOT: low.barrier
 func.func @loaded(%A: memref<4x16x16xf16>) attributes {tir.threads_in_step} {

@@ -5,11 +5,11 @@
 // CHECK-LABEL: func.func @turns(
 // CHECK: %arena = memref.alloca() {alignment = 16 : i64} : memref<96xf32, "shared">
 // CHECK-NOT: memref.alloca
-// CHECK: memref.store %a, %arena[%t] : memref<96xf32, "shared">
-// CHECK: %s = memref.load %arena[%u] : memref<96xf32, "shared">
-// CHECK: memref.store %s, %arena[%t] : memref<96xf32, "shared">
-// CHECK: [[at:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 32))> (%t)
-// CHECK-NEXT: memref.store %s, %arena[[[at]]] : memref<96xf32, "shared">
+// CHECK: memref.store %[[A:\w+]], %arena[%[[T:\w+]]] : memref<96xf32, "shared">
+// CHECK: %[[S:\w+]] = memref.load %arena[%[[U:\w+]]] : memref<96xf32, "shared">
+// CHECK: memref.store %[[S]], %arena[%[[T]]] : memref<96xf32, "shared">
+// CHECK: [[at:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 32))> (%[[T]])
+// CHECK-NEXT: memref.store %[[S]], %arena[[[at]]] : memref<96xf32, "shared">
 func.func @turns(%A: memref<64xf32>) attributes {tir.threads_in_step} {
   tir.for %b in 1 thread_binding<"blockIdx.x"> { tir.for %t in 32 thread_binding<"threadIdx.x"> {
     %S = memref.alloca() {alignment = 16 : i64} : memref<96xf32, "shared">

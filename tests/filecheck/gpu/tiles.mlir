@@ -3,10 +3,10 @@
 
 // Tiles at tir level: each with the distance of its rows.
 // CHECK-LABEL: func.func @tiles(
-// CHECK: low.tile_load <wmma, a, col, [16, 16, 16], f16> %s, %s_rows to %f, %f_rows
-// CHECK: low.tile_fill <wmma, c, row, [16, 16, 16], f32> %c, %c_rows with 0.000000e+00 : f32
-// CHECK: low.tile_mma %f, %f_rows by %g, %g_rows onto %c, %c_rows {a = #low.fragment<wmma, a, col, [16, 16, 16], f16>, b = #low.fragment<wmma, b, row, [16, 16, 16], f16>}
-// CHECK: low.tile_store <wmma, c, row, [16, 16, 16], f32> %c, %c_rows to %d, %d_rows
+// CHECK: low.tile_load <wmma, a, col, [16, 16, 16], f16> %[[S:\w+]], %[[S_ROWS:\w+]] to %[[F:\w+]], %[[F_ROWS:\w+]]
+// CHECK: low.tile_fill <wmma, c, row, [16, 16, 16], f32> %[[C:\w+]], %[[C_ROWS:\w+]] with 0.000000e+00 : f32
+// CHECK: low.tile_mma %[[F]], %[[F_ROWS]] by %[[G:\w+]], %[[G_ROWS:\w+]] onto %[[C]], %[[C_ROWS]] {a = #low.fragment<wmma, a, col, [16, 16, 16], f16>, b = #low.fragment<wmma, b, row, [16, 16, 16], f16>}
+// CHECK: low.tile_store <wmma, c, row, [16, 16, 16], f32> %[[C]], %[[C_ROWS]] to %[[D:\w+]], %[[D_ROWS:\w+]]
 func.func @tiles(%D: memref<64x64xf32>) {
   %c0 = arith.constant 0 : index
   %S = memref.alloc() : memref<64x32xf16, "shared">
@@ -34,11 +34,11 @@ func.func @tiles(%D: memref<64x64xf32>) {
 
 // What the threads of a warp do.
 // CHECK-LABEL: func.func @threads(
-// CHECK: low.wmma_load <wmma, a, row, [16, 16, 16], bf16> %s, %c32 to %a
-// CHECK: low.wmma_mma %a by %b onto %c {a = #low.fragment<wmma, a, row, [16, 16, 16], bf16>, b = #low.fragment<wmma, b, col, [16, 16, 16], bf16>}
-// CHECK: low.wmma_store <wmma, c, row, [16, 16, 16], f32> %c to %d, %c16
-// CHECK: low.ldmatrix %s to %a {count = 4 : i64, transposed = true, element = bf16}
-// CHECK: low.mma_sync %a by %b onto %c {element = bf16}
+// CHECK: low.wmma_load <wmma, a, row, [16, 16, 16], bf16> %[[S:\w+]], %[[C32:\w+]] to %[[A:\w+]]
+// CHECK: low.wmma_mma %[[A]] by %[[B:\w+]] onto %[[C:\w+]] {a = #low.fragment<wmma, a, row, [16, 16, 16], bf16>, b = #low.fragment<wmma, b, col, [16, 16, 16], bf16>}
+// CHECK: low.wmma_store <wmma, c, row, [16, 16, 16], f32> %[[C]] to %[[D:\w+]], %[[C16:\w+]]
+// CHECK: low.ldmatrix %[[S]] to %[[A]] {count = 4 : i64, transposed = true, element = bf16}
+// CHECK: low.mma_sync %[[A]] by %[[B]] onto %[[C]] {element = bf16}
 func.func @threads(%D: memref<?xf32>) attributes {low.kernel = #low.kernel<[32, 1, 1], source = "C">} {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index

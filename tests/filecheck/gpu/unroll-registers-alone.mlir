@@ -3,19 +3,19 @@
 // Loops that pick an element of a small buffer; not those over shared memory, of dynamic extent, or that make too many
 // copies of a body.
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.for %i in 8 unrolled {
-// CHECK-NEXT: memref.store %zero, %Small
-// CHECK: tir.for %j in 8 {
-// CHECK-NEXT: memref.store %zero, %Shared
-// CHECK: tir.for %k in 512 {
-// CHECK-NEXT: memref.store %zero, %Large
-// CHECK: tir.for %d in %m {
-// CHECK-NEXT: memref.store %zero, %Small
-// CHECK: tir.for %p in 2 {
-// CHECK-NEXT: tir.for %q in 1024 unrolled {
-// CHECK: tir.for %r in 4 {
-// CHECK-NEXT: tir.for %s in 8 unrolled {
-// CHECK-NEXT: memref.load %Small[%s]
+// CHECK: tir.for %[[I:\w+]] in 8 unrolled {
+// CHECK-NEXT: memref.store %[[ZERO:\w+]], %Small
+// CHECK: tir.for %[[J:\w+]] in 8 {
+// CHECK-NEXT: memref.store %[[ZERO]], %Shared
+// CHECK: tir.for %[[K:\w+]] in 512 {
+// CHECK-NEXT: memref.store %[[ZERO]], %Large
+// CHECK: tir.for %[[D:\w+]] in %m {
+// CHECK-NEXT: memref.store %[[ZERO]], %Small
+// CHECK: tir.for %[[P:\w+]] in 2 {
+// CHECK-NEXT: tir.for %[[Q:\w+]] in 1024 unrolled {
+// CHECK: tir.for %[[R:\w+]] in 4 {
+// CHECK-NEXT: tir.for %[[S:\w+]] in 8 unrolled {
+// CHECK-NEXT: memref.load %Small[%[[S]]]
 func.func @f(%B: memref<32xf32>, %m: index)
     attributes {tir.threads_in_step, low.params = [#low.param<"B", memref<32xf32>, write, []>, #low.param<"m", index, read, []>], low.symbols = []} {
   %zero = arith.constant 0.0 : f32

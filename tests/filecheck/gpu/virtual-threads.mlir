@@ -4,18 +4,18 @@
 // CHECK-LABEL: func.func @f_kernel(
 // CHECK-DAG: %L = memref.alloca() {alignment = 16 : i64} : memref<2xf32, "local">
 // CHECK-DAG: %S = memref.alloca() {alignment = 16 : i64} : memref<8xf32, "shared">
-// CHECK: scf.for %v =
-// CHECK-NEXT: memref.store %zero, %L[%v]
+// CHECK: scf.for %[[V:\w+]] =
+// CHECK-NEXT: memref.store %[[ZERO:\w+]], %L[%[[V]]]
 // CHECK-NEXT: } {low.unroll}
-// CHECK-NEXT: scf.for %k =
-// CHECK: memref.store %{{.*}}, %S[%t]
+// CHECK-NEXT: scf.for %[[K:\w+]] =
+// CHECK: memref.store %{{.*}}, %S[%[[T:\w+]]]
 // CHECK: low.barrier
-// CHECK-NEXT: scf.for %v =
+// CHECK-NEXT: scf.for %[[V]] =
 // CHECK: memref.load %S
 // CHECK: } {low.unroll}
 // CHECK-NEXT: low.barrier
 // CHECK-NEXT: }
-// CHECK-NEXT: scf.for %v =
+// CHECK-NEXT: scf.for %[[V]] =
 func.func @f(%A: memref<32xf32>, %B: memref<16xf32>) {
   %zero = arith.constant 0.0 : f32
   %S = memref.alloc() : memref<32xf32, "shared">

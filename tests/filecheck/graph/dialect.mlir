@@ -5,27 +5,27 @@
 
 // CHECK-LABEL: func.func @operators(%x: tensor<?x4xf32, #graph.dims<n>>, %b: tensor<4xf32>)
 func.func @operators(%x: tensor<?x4xf32, #graph.dims<n>>, %b: tensor<4xf32>) -> tensor<4x?xf32, #graph.dims<n>> {
-  // CHECK-NEXT: %w = graph.constant dense<[[1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00]]> : tensor<2x2xf32>
+  // CHECK-NEXT: %[[W:\w+]] = graph.constant dense<[[1.000000e+00, 2.000000e+00], [3.000000e+00, 4.000000e+00]]> : tensor<2x2xf32>
   %w = graph.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
-  // CHECK-NEXT: %h = graph.constant dense<[1.000000e+00, -2.000000e+00]> : tensor<2xf32>
+  // CHECK-NEXT: %[[H:\w+]] = graph.constant dense<[1.000000e+00, -2.000000e+00]> : tensor<2xf32>
   %h = graph.constant dense<"0x0000803F000000C0"> : tensor<2xf32>
-  // CHECK-NEXT: %s = graph.add %x, %b : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[S:\w+]] = graph.add %x, %b : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32, #graph.dims<n>>
   %s = graph.add %x, %b : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32>
-  // CHECK-NEXT: %d = graph.subtract %s, %x : {{.*}} -> tensor<?x4xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[D:\w+]] = graph.subtract %[[S]], %x : {{.*}} -> tensor<?x4xf32, #graph.dims<n>>
   %d = graph.subtract %s, %x : tensor<?x4xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>>
-  // CHECK-NEXT: %m = graph.multiply %d, %x {note = "kept"} :
+  // CHECK-NEXT: %[[M:\w+]] = graph.multiply %[[D]], %x {note = "kept"} :
   %m = graph.multiply %d, %x {note = "kept"} : tensor<?x4xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>>
-  // CHECK-NEXT: %q = graph.divide %m, %b : {{.*}} -> tensor<?x4xf32>
+  // CHECK-NEXT: %[[Q:\w+]] = graph.divide %[[M]], %b : {{.*}} -> tensor<?x4xf32>
   %q = graph.divide %m, %b : tensor<?x4xf32, #graph.dims<n>>, tensor<4xf32> -> tensor<?x4xf32>
-  // CHECK-NEXT: %t = graph.permute_dims %m : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[T:\w+]] = graph.permute_dims %[[M]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
   %t = graph.permute_dims %m : tensor<?x4xf32, #graph.dims<n>>
-  // CHECK-NEXT: %p = graph.permute_dims %m {axes = array<i64: -1, 0>} : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[P:\w+]] = graph.permute_dims %[[M]] {axes = array<i64: -1, 0>} : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
   %p = graph.permute_dims %m {axes = array<i64: -1, 0>} : tensor<?x4xf32, #graph.dims<n>>
-  // CHECK-NEXT: %mx = graph.maximum %t, %p : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[MX:\w+]] = graph.maximum %[[T]], %[[P]] : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
   %mx = graph.maximum %t, %p : tensor<4x?xf32, #graph.dims<n>>, tensor<4x?xf32, #graph.dims<n>>
-  // CHECK-NEXT: %mn = graph.minimum %mx, %p : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[MN:\w+]] = graph.minimum %[[MX]], %[[P]] : {{.*}} -> tensor<4x?xf32, #graph.dims<n>>
   %mn = graph.minimum %mx, %p : tensor<4x?xf32, #graph.dims<n>>, tensor<4x?xf32, #graph.dims<n>>
-  // CHECK-NEXT: %r = graph.relu %mn : tensor<4x?xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+  // CHECK-NEXT: %[[R:\w+]] = graph.relu %[[MN]] : tensor<4x?xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
   %r = graph.relu %mn : tensor<4x?xf32, #graph.dims<n>>
   func.return %r : tensor<4x?xf32, #graph.dims<n>>
 }
@@ -46,17 +46,17 @@ func.func @matmul(%a: tensor<5x1x2x3xf32>, %b: tensor<?x3x4xf32, #graph.dims<b>>
 
 // CHECK-LABEL: func.func @calls
 func.func @calls(%x: tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
-  // CHECK-NEXT: %y, %z = graph.dataflow -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  // CHECK-NEXT: %[[Y:\w+]], %[[Z:\w+]] = graph.dataflow -> (tensor<2x4xf32>, tensor<2x4xf32>) {
   %y, %z = graph.dataflow -> (tensor<2x4xf32>, tensor<2x4xf32>) {
-    // CHECK-NEXT: %c = graph.call_tir @copy(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
+    // CHECK-NEXT: %[[C:\w+]] = graph.call_tir @copy(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
     %c = graph.call_tir @copy(%x) : (tensor<2x4xf32>) -> tensor<2x4xf32>
-    // CHECK-NEXT: %a, %b = graph.call_dps "env.split"(%c) : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    // CHECK-NEXT: %a, %b = graph.call_dps "env.split"(%[[C]]) : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
     %a, %b = graph.call_dps "env.split"(%c) : (tensor<2x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
-    // CHECK-NEXT: %t = graph.make_tuple %a, %b : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
+    // CHECK-NEXT: %[[T:\w+]] = graph.make_tuple %a, %b : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
     %t = graph.make_tuple %a, %b : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
-    // CHECK-NEXT: %g = graph.tuple_get %t[1] : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
+    // CHECK-NEXT: %[[G:\w+]] = graph.tuple_get %[[T]][1] : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
     %g = graph.tuple_get %t[1] : tuple<tensor<2x4xf32>, tensor<2x4xf32>>
-    // CHECK-NEXT: graph.output %a, %g : tensor<2x4xf32>, tensor<2x4xf32>
+    // CHECK-NEXT: graph.output %a, %[[G]] : tensor<2x4xf32>, tensor<2x4xf32>
     graph.output %a, %g : tensor<2x4xf32>, tensor<2x4xf32>
   }
   // CHECK: graph.dataflow -> tensor<2x4xf32> attributes {note = 1 : i64} {

@@ -3,21 +3,21 @@
 // What the operands tell replaces what was left open, down to the function's own type.
 // CHECK-LABEL: func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>)
 func.func @refine(%x: tensor<?x4xf32, #graph.dims<n>>) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
-  // CHECK-NEXT: %y, %g = graph.dataflow -> (tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>)
+  // CHECK-NEXT: %[[Y:\w+]], %[[G:\w+]] = graph.dataflow -> (tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>)
   %y, %g = graph.dataflow -> (tensor<?x?xf32>, tensor<?x?xf32>) {
     // CHECK-NEXT: graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x4xf32, #graph.dims<n>>
     %r = graph.relu %x : tensor<?x4xf32, #graph.dims<n>> -> tensor<?x?xf32>
-    // CHECK-NEXT: graph.permute_dims %r : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
+    // CHECK-NEXT: graph.permute_dims %[[R:\w+]] : tensor<?x4xf32, #graph.dims<n>> -> tensor<4x?xf32, #graph.dims<n>>
     %t = graph.permute_dims %r : tensor<?x?xf32> -> tensor<?x?xf32>
-    // CHECK-NEXT: graph.matmul %t, %r : tensor<4x?xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>> -> tensor<4x4xf32>
+    // CHECK-NEXT: graph.matmul %[[T:\w+]], %[[R]] : tensor<4x?xf32, #graph.dims<n>>, tensor<?x4xf32, #graph.dims<n>> -> tensor<4x4xf32>
     %m = graph.matmul %t, %r : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
-    // CHECK-NEXT: graph.make_tuple %r, %m : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
+    // CHECK-NEXT: graph.make_tuple %[[R]], %[[M:\w+]] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
     %p = graph.make_tuple %r, %m : tuple<tensor<?x?xf32>, tensor<?x?xf32>>
-    // CHECK-NEXT: graph.tuple_get %p[1] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
+    // CHECK-NEXT: graph.tuple_get %[[P:\w+]][1] : tuple<tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>>
     %q = graph.tuple_get %p[1] : tuple<tensor<?x?xf32>, tensor<?x?xf32>>
     graph.output %r, %q : tensor<?x?xf32>, tensor<?x?xf32>
   }
-  // CHECK: func.return %y, %g : tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>
+  // CHECK: func.return %[[Y]], %[[G]] : tensor<?x4xf32, #graph.dims<n>>, tensor<4x4xf32>
   func.return %y, %g : tensor<?x?xf32>, tensor<?x?xf32>
 }
 

@@ -16,9 +16,9 @@ func.func @share(%x: tensor<?x4xf32, #graph.dims<n>>, %y: tensor<?x4xf32, #graph
   func.return
 }
 // CHECK: func.func private @relu(%source: tensor<?x4xf32>) -> tensor<?x4xf32> {
-// CHECK:   %n = tensor.dim %source, {{.*}} : tensor<?x4xf32>
-// CHECK:   %relu = te.compute "relu" (%i0 in %n, %i1) : tensor<?x4xf32> {
-// CHECK:     tensor.extract %source[%i0, %i1] : tensor<?x4xf32>
+// CHECK:   %[[N:\w+]] = tensor.dim %source, {{.*}} : tensor<?x4xf32>
+// CHECK:   %[[RELU:\w+]] = te.compute "relu" (%[[I0:\w+]] in %[[N]], %[[I1:\w+]]) : tensor<?x4xf32> {
+// CHECK:     tensor.extract %source[%[[I0]], %[[I1]]] : tensor<?x4xf32>
 // CHECK:     arith.maximumf
 // CHECK: func.func private @relu_1(%source: tensor<4x4xf32>)
 // CHECK-NOT: @relu_2
@@ -41,11 +41,11 @@ func.func private @maximum()
 // An extent of 1 is read at 0; a shared name ties the operands; a batch broadcasts.
 // CHECK-LABEL: func.func private @add(%lhs: tensor<?x1xf64>, %rhs: tensor<3x?x5xf64>) -> tensor<3x?x5xf64>
 // CHECK:   [[ZERO:%.*]] = arith.constant 0 : index
-// CHECK:   %n = tensor.dim %lhs, %{{.*}} : tensor<?x1xf64>
-// CHECK:   te.assume_shape %rhs[%n] : tensor<3x?x5xf64>
-// CHECK:   te.compute "add" (%i0, %i1 in %n, %i2) : tensor<3x?x5xf64>
-// CHECK:     tensor.extract %lhs[%i1, [[ZERO]]]
-// CHECK:     tensor.extract %rhs[%i0, %i1, %i2]
+// CHECK:   %[[N:\w+]] = tensor.dim %lhs, %{{.*}} : tensor<?x1xf64>
+// CHECK:   te.assume_shape %rhs[%[[N]]] : tensor<3x?x5xf64>
+// CHECK:   te.compute "add" (%[[I0:\w+]], %[[I1:\w+]] in %[[N]], %[[I2:\w+]]) : tensor<3x?x5xf64>
+// CHECK:     tensor.extract %lhs[%[[I1]], [[ZERO]]]
+// CHECK:     tensor.extract %rhs[%[[I0]], %[[I1]], %[[I2]]]
 func.func @broadcast(%x: tensor<?x1xf64, #graph.dims<n>>, %y: tensor<3x?x5xf64, #graph.dims<n>>) {
   %a = graph.add %x, %y : tensor<?x1xf64, #graph.dims<n>>, tensor<3x?x5xf64, #graph.dims<n>>
   func.return
@@ -55,10 +55,10 @@ func.func @broadcast(%x: tensor<?x1xf64, #graph.dims<n>>, %y: tensor<3x?x5xf64, 
 
 // f16 accumulates in f32.
 // CHECK-LABEL: func.func private @matmul(%lhs: tensor<2x3xf16>, %rhs: tensor<3xf16>) -> tensor<2xf16>
-// CHECK:   te.compute "matmul" (%i) : tensor<2xf16> {
-// CHECK:     te.reduce sum (%k in 3) : f32 {
-// CHECK:       tensor.extract %lhs[%i, %k]
-// CHECK:       tensor.extract %rhs[%k]
+// CHECK:   te.compute "matmul" (%[[I:\w+]]) : tensor<2xf16> {
+// CHECK:     te.reduce sum (%[[K:\w+]] in 3) : f32 {
+// CHECK:       tensor.extract %lhs[%[[I]], %[[K]]]
+// CHECK:       tensor.extract %rhs[%[[K]]]
 // CHECK:       arith.extf
 // CHECK:     arith.truncf
 func.func @half(%x: tensor<2x3xf16>, %y: tensor<3xf16>) {

@@ -3,11 +3,11 @@
 
 // The composite leaves functions over buffers only.
 // CHECK-LABEL: func.func @main(%x: memref<?x4xf32>, %w: memref<4x3xf32>, %r: memref<?x3xf32>)
-// CHECK:         %h = memref.alloc(%d0) : memref<?x3xf32>
+// CHECK:         %h = memref.alloc(%[[D0:\w+]]) : memref<?x3xf32>
 // CHECK:         func.call @matmul(%x, %w, %h)
 // CHECK-NEXT:    func.call @relu(%h, %r)
 // CHECK:       func.func private @matmul(%lhs: memref<?x4xf32>, %rhs: memref<4x3xf32>, %matmul: memref<?x3xf32>)
-// CHECK:         tir.block "matmul" iters(%vi: spatial<%{{.*}}>, %vj: spatial<3>, %vk: reduce<4>)
+// CHECK:         tir.block "matmul" iters(%[[VI:\w+]]: spatial<%{{.*}}>, %[[VJ:\w+]]: spatial<3>, %[[VK:\w+]]: reduce<4>)
 // CHECK:       func.func private @relu
 // CHECK-NOT:   tensor
 func.func @main(%x: tensor<?x4xf32>, %w: tensor<4x3xf32>) -> tensor<?x?xf32> {

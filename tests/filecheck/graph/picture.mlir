@@ -14,13 +14,13 @@
 // DOT:      subgraph cluster_0 {
 // DOT-NEXT:   label="@main"
 // DOT-NEXT:   n0_0 [label="x\nf32[n, 4]", tooltip="%x : tensor<?x4xf32, #graph.dims<n>>", style="rounded,filled"
-// DOT-NEXT:   n0_1 [label="k\nf32[4]", tooltip="graph.constant\n%k : tensor<4xf32>", style="rounded,filled", {{.*}}fontsize=9
+// DOT-NEXT:   n0_1 [label="k\nf32[4]", tooltip="graph.constant\n%[[K:\w+]] : tensor<4xf32>", style="rounded,filled", {{.*}}fontsize=9
 // DOT-NEXT:   n0_8 [label="subtract\nd: f32[n, 4]"
 // DOT-NEXT:   n0_9 [label="output 0\nd: f32[n, 4]"{{.*}}penwidth=2]
 // DOT-NEXT:   n0_10 [label="output 1\nk: f32[4]"{{.*}}penwidth=2]
 // DOT-NEXT:   subgraph cluster_0_0 {
 // DOT-NEXT:     label="dataflow"
-// DOT-NEXT:     n0_2 [label="call_tir @copy\nc: f32[n, 4]", tooltip="graph.call_tir @copy\n%c : tensor<?x4xf32, #graph.dims<n>>"
+// DOT-NEXT:     n0_2 [label="call_tir @copy\nc: f32[n, 4]", tooltip="graph.call_tir @copy\n%[[C:\w+]] : tensor<?x4xf32, #graph.dims<n>>"
 // DOT-NEXT:     n0_3 [label="call_dps \"a<b> &amp; \\N\"\na: f32[n, 4]\nb: f32[n, 4]"
 // DOT-NEXT:     n0_4 [label="make_tuple\nt: (f32[n, 4], f32[n, 4])"
 // DOT-NEXT:     n0_5 [label="tuple_get\nposition = 1\ng: f32[n, 4]"
@@ -32,13 +32,13 @@
 // DOT-NEXT:   }
 // DOT-NEXT:   n0_0 -> n0_2 [tooltip="%x : tensor<?x4xf32, #graph.dims<n>>\nx to call_tir @copy, operand 0"]
 // DOT-NEXT:   n0_2 -> n0_3
-// DOT-NEXT:   n0_3 -> n0_4 [tooltip="%a : {{.*}} to make_tuple, operand 0"]
-// DOT-NEXT:   n0_3 -> n0_4 [tooltip="%b : {{.*}} to make_tuple, operand 1"]
+// DOT-NEXT:   n0_3 -> n0_4 [tooltip="%[[A:\w+]] : {{.*}} to make_tuple, operand 0"]
+// DOT-NEXT:   n0_3 -> n0_4 [tooltip="%[[B:\w+]] : {{.*}} to make_tuple, operand 1"]
 // DOT-NEXT:   n0_4 -> n0_5
 // DOT-NEXT:   n0_5 -> n0_6
 // DOT-NEXT:   n0_6 -> n0_7
-// DOT-NEXT:   n0_7 -> n0_8 [tooltip="%z : {{.*}} to subtract, operand 0"]
-// DOT-NEXT:   n0_1 -> n0_8 [tooltip="%k : tensor<4xf32>\nk to subtract, operand 1"]
+// DOT-NEXT:   n0_7 -> n0_8 [tooltip="%[[Z:\w+]] : {{.*}} to subtract, operand 0"]
+// DOT-NEXT:   n0_1 -> n0_8 [tooltip="%[[K]] : tensor<4xf32>\nk to subtract, operand 1"]
 // DOT-NEXT:   n0_8 -> n0_9
 // DOT-NEXT:   n0_1 -> n0_10
 // DOT-NEXT: }

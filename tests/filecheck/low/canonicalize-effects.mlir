@@ -22,11 +22,11 @@ func.func @calls(%x: f32, %A: memref<8xf32>, %B: memref<8xf32>) attributes {low.
   func.return
 }
 // CHECK-LABEL: func.func @calls
-// CHECK:         scf.for %i = %c0 to %c8 step %c1 {
+// CHECK:         scf.for %[[I:\w+]] = %[[C0:\w+]] to %[[C8:\w+]] step %[[C1:\w+]] {
 // CHECK-NEXT:      %[[p:[a-z]+]] = func.call @pure(%x) : (f32) -> f32
-// CHECK-NEXT:      %lost = func.call @any(%x) : (f32) -> f32
-// CHECK-NEXT:      %r = func.call @any(%x) : (f32) -> f32
-// CHECK-NEXT:      %s = arith.addf %[[p]], %[[p]] : f32
-// CHECK-NEXT:      memref.store %s, %A[%i] : memref<8xf32>
-// CHECK-NEXT:      memref.store %r, %B[%i] : memref<8xf32>
+// CHECK-NEXT:      %[[LOST:\w+]] = func.call @any(%x) : (f32) -> f32
+// CHECK-NEXT:      %[[R:\w+]] = func.call @any(%x) : (f32) -> f32
+// CHECK-NEXT:      %[[S:\w+]] = arith.addf %[[p]], %[[p]] : f32
+// CHECK-NEXT:      memref.store %[[S]], %A[%[[I]]] : memref<8xf32>
+// CHECK-NEXT:      memref.store %[[R]], %B[%[[I]]] : memref<8xf32>
 // CHECK-NEXT:    }

@@ -27,19 +27,19 @@ func.func @clean(%A: memref<64xf32>, %B: memref<64xf32>, %n: index) attributes {
   func.return
 }
 // CHECK-LABEL: @clean
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c8 = arith.constant 8 : index
-// CHECK-NEXT:    %inv = arith.muli %n, %c8 : index
-// CHECK-NEXT:    scf.for %i = %c0 to %c8 step %c1 {
-// CHECK-NEXT:      %p = arith.muli %i, %c8 : index
-// CHECK-NEXT:      %quotient = arith.divsi %c8, %n : index
-// CHECK-NEXT:      scf.for %j = %c0 to %c8 step %c1 {
-// CHECK-NEXT:        %x = arith.addi %p, %j : index
-// CHECK-NEXT:        %z = arith.addi %x, %inv : index
-// CHECK-NEXT:        %w = arith.addi %z, %quotient : index
-// CHECK-NEXT:        %a = memref.load %A[%w] : memref<64xf32>
-// CHECK-NEXT:        memref.store %a, %B[%x] : memref<64xf32>
+// CHECK-NEXT:    %[[C0:\w+]] = arith.constant 0 : index
+// CHECK-NEXT:    %[[C1:\w+]] = arith.constant 1 : index
+// CHECK-NEXT:    %[[C8:\w+]] = arith.constant 8 : index
+// CHECK-NEXT:    %[[INV:\w+]] = arith.muli %n, %[[C8]] : index
+// CHECK-NEXT:    scf.for %[[I:\w+]] = %[[C0]] to %[[C8]] step %[[C1]] {
+// CHECK-NEXT:      %[[P:\w+]] = arith.muli %[[I]], %[[C8]] : index
+// CHECK-NEXT:      %[[QUOTIENT:\w+]] = arith.divsi %[[C8]], %n : index
+// CHECK-NEXT:      scf.for %[[J:\w+]] = %[[C0]] to %[[C8]] step %[[C1]] {
+// CHECK-NEXT:        %[[X:\w+]] = arith.addi %[[P]], %[[J]] : index
+// CHECK-NEXT:        %[[Z:\w+]] = arith.addi %[[X]], %[[INV]] : index
+// CHECK-NEXT:        %[[W:\w+]] = arith.addi %[[Z]], %[[QUOTIENT]] : index
+// CHECK-NEXT:        %[[A:\w+]] = memref.load %A[%[[W]]] : memref<64xf32>
+// CHECK-NEXT:        memref.store %[[A]], %B[%[[X]]] : memref<64xf32>
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return

@@ -9,9 +9,9 @@ func.func @values(%c: vector<16xi32>, %group: vector<4xi8>, %a: vector<64xi8>, %
   func.return
 }
 // CHECK-LABEL: @values
-// CHECK-NEXT:    %r = low.dot %c, %group as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
-// CHECK-NEXT:    %s = low.dot %r, %a as si8, %b as si8 : vector<16xi32>, vector<64xi8>, vector<64xi8>
-// CHECK-NEXT:    %t = low.dot %s, %h as si16, %h as ui16 : vector<16xi32>, vector<32xi16>, vector<32xi16>
+// CHECK-NEXT:    %[[R:\w+]] = low.dot %c, %group as ui8, %b as si8 : vector<16xi32>, vector<4xi8>, vector<64xi8>
+// CHECK-NEXT:    %[[S:\w+]] = low.dot %[[R]], %a as si8, %b as si8 : vector<16xi32>, vector<64xi8>, vector<64xi8>
+// CHECK-NEXT:    %[[T:\w+]] = low.dot %[[S]], %h as si16, %h as ui16 : vector<16xi32>, vector<32xi16>, vector<32xi16>
 
 func.func @memory(%A: memref<4xi8>, %B: memref<16x4xi8>, %C: memref<16xi32>, %i: index) {
   %a = low.access_ptr %A[%i] sizes [4] read : memref<4xi8>
@@ -24,4 +24,4 @@ func.func @memory(%A: memref<4xi8>, %B: memref<16x4xi8>, %C: memref<16xi32>, %i:
 }
 // CHECK-LABEL: @memory
 // CHECK:         low.tile_dot %a as ui8, %b as si8 onto %c {lanes = 16 : i64, steps = 4 : i64}
-// CHECK:         low.tile_interleave %a, %i to %y {lanes = 1 : i64, rows = 4 : i64}
+// CHECK:         low.tile_interleave %a, %i to %[[Y:\w+]] {lanes = 1 : i64, rows = 4 : i64}

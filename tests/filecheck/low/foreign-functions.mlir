@@ -57,11 +57,11 @@ func.func @theirs(%A: memref<4x4xf32>, %B: memref<4x4xf32>, %t: memref<4xf32>) -
 // CHECK-NEXT:  sym_name = "w", sym_visibility = "private", constant, type = memref<2x2xf32>
 // CHECK-NEXT:  sym_name = "w_flat", sym_visibility = "private", constant, type = memref<4xf32>
 // CHECK-NEXT:  func.func @shift(%A: memref<4x4xf32>, %B: memref<?x4xf32>) {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %[[n:.*]] = memref.dim %B, %c0 : memref<?x4xf32>
+// CHECK-NEXT:    %[[C0:\w+]] = arith.constant 0 : index
+// CHECK-NEXT:    %[[n:.*]] = memref.dim %B, %[[C0]] : memref<?x4xf32>
 // CHECK-NEXT:    %[[a:.*]] = memref.reinterpret_cast %A to offset: [0], sizes: [16], strides: [1] : memref<4x4xf32> to memref<16xf32>
-// CHECK-NEXT:    %c4 = arith.constant 4 : index
-// CHECK-NEXT:    %[[size:.*]] = arith.muli %[[n]], %c4 : index
+// CHECK-NEXT:    %[[C4:\w+]] = arith.constant 4 : index
+// CHECK-NEXT:    %[[size:.*]] = arith.muli %[[n]], %[[C4]] : index
 // CHECK-NEXT:    %[[b:.*]] = memref.reinterpret_cast %B to offset: [0], sizes: [%[[size]]], strides: [1] : memref<?x4xf32> to memref<?xf32>
 // CHECK-NEXT:    func.call @shift_flat(%[[a]], %[[b]], %[[n]]) : (memref<16xf32>, memref<?xf32>, index) -> ()
 // CHECK-NEXT:    func.return
@@ -76,20 +76,20 @@ func.func @theirs(%A: memref<4x4xf32>, %B: memref<4x4xf32>, %t: memref<4xf32>) -
 // CHECK-NEXT:    %[[b:.*]] = memref.reinterpret_cast %B
 // CHECK-NEXT:    func.call @theirs(%[[a]], %[[b]], %t) : (memref<4x4xf32>, memref<4x4xf32>, memref<4xf32>) -> f32
 // CHECK:       func.func @theirs(%A: memref<4x4xf32>, %B: memref<4x4xf32>, %t: memref<4xf32>) -> f32 {
-// CHECK-NEXT:    %c0 = arith.constant 0 : index
-// CHECK-NEXT:    %c1 = arith.constant 1 : index
-// CHECK-NEXT:    %c4 = arith.constant 4 : index
-// CHECK-NEXT:    %m = memref.alloc(%c4) : memref<?x4xf32>
-// CHECK-NEXT:    %w = memref.get_global @w : memref<2x2xf32>
+// CHECK-NEXT:    %[[C0:\w+]] = arith.constant 0 : index
+// CHECK-NEXT:    %[[C1:\w+]] = arith.constant 1 : index
+// CHECK-NEXT:    %[[C4:\w+]] = arith.constant 4 : index
+// CHECK-NEXT:    %m = memref.alloc(%[[C4]]) : memref<?x4xf32>
+// CHECK-NEXT:    %[[W:\w+]] = memref.get_global @w : memref<2x2xf32>
 // CHECK-NEXT:    func.call @shift(%A, %m) : (memref<4x4xf32>, memref<?x4xf32>) -> ()
 // CHECK-NEXT:    func.call @flat(%t) : (memref<4xf32>) -> ()
-// CHECK-NEXT:    scf.for %i = %c0 to %c4 step %c1 {
-// CHECK-NEXT:      %x = memref.load %m[%i, %i] : memref<?x4xf32>
-// CHECK-NEXT:      memref.store %x, %B[%i, %c0] : memref<4x4xf32>
+// CHECK-NEXT:    scf.for %[[I:\w+]] = %[[C0]] to %[[C4]] step %[[C1]] {
+// CHECK-NEXT:      %[[X:\w+]] = memref.load %m[%[[I]], %[[I]]] : memref<?x4xf32>
+// CHECK-NEXT:      memref.store %[[X]], %B[%[[I]], %[[C0]]] : memref<4x4xf32>
 // CHECK-NEXT:    }
-// CHECK-NEXT:    %x = memref.load %w[%c1, %c0] : memref<2x2xf32>
+// CHECK-NEXT:    %[[X]] = memref.load %[[W]][%[[C1]], %[[C0]]] : memref<2x2xf32>
 // CHECK-NEXT:    memref.dealloc %m : memref<?x4xf32>
-// CHECK-NEXT:    func.return %x : f32
+// CHECK-NEXT:    func.return %[[X]] : f32
 
 // -----
 

@@ -3,8 +3,8 @@
 // A loaded element that was just stored is the stored value; then the first store is stored over.
 // CHECK-LABEL: @add
 // CHECK:       %x = memref.load %A[%i]
-// CHECK-NEXT:  %sum = arith.addf %zero, %x : f32
-// CHECK-NEXT:  memref.store %sum, %B[%i]
+// CHECK-NEXT:  %[[SUM:\w+]] = arith.addf %[[ZERO:\w+]], %x : f32
+// CHECK-NEXT:  memref.store %[[SUM]], %B[%i]
 // CHECK-NEXT:  func.return
 func.func @add(%A: memref<8xf32>, %B: memref<8xf32>) attributes {low.kernel = #low.kernel<[8, 1, 1], source = "B">} {
   %zero = arith.constant 0.0 : f32
@@ -21,11 +21,11 @@ func.func @add(%A: memref<8xf32>, %B: memref<8xf32>) attributes {low.kernel = #l
 // CHECK-LABEL: @keeps
 // CHECK:       memref.store %x, %S[%i]
 // CHECK-NEXT:  memref.store %x, %S[%j]
-// CHECK-NEXT:  %a = memref.load %S[%i]
-// CHECK-NEXT:  memref.store %a, %S[%j]
+// CHECK-NEXT:  %[[A:\w+]] = memref.load %S[%i]
+// CHECK-NEXT:  memref.store %[[A]], %S[%j]
 // CHECK-NEXT:  low.barrier
-// CHECK-NEXT:  %b = memref.load %S[%j]
-// CHECK-NEXT:  memref.store %b, %A[%i]
+// CHECK-NEXT:  %[[B:\w+]] = memref.load %S[%j]
+// CHECK-NEXT:  memref.store %[[B]], %A[%i]
 func.func @keeps(%A: memref<8xf32>, %j: index) attributes {low.kernel = #low.kernel<[8, 1, 1], source = "S">} {
   %S = memref.alloca() : memref<8xf32, "shared">
   %i = low.thread_id "threadIdx.x" : index
@@ -54,8 +54,8 @@ func.func @host(%A: memref<8xf32>, %i: index, %x: f32) {
 // CHECK-LABEL: @views
 // CHECK:       memref.store %x, %B[%i]
 // CHECK-NEXT:  memref.store %y, %A[%i]
-// CHECK-NEXT:  %b = memref.load %B[%i]
-// CHECK-NEXT:  memref.store %b, %A[%j]
+// CHECK-NEXT:  %[[B:\w+]] = memref.load %B[%i]
+// CHECK-NEXT:  memref.store %[[B]], %A[%j]
 func.func @views(%A: memref<8xf32>, %x: f32, %y: f32, %i: index, %j: index) attributes {low.kernel = #low.kernel<[8, 1, 1], source = "V">} {
   %B = "memref.cast"(%A) : (memref<8xf32>) -> memref<?xf32>
   memref.store %x, %B[%i] : memref<?xf32>

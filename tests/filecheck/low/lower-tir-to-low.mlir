@@ -7,7 +7,7 @@
 
 // TARGET: error: lower-tir-to-low: unknown target 'lvm', did you mean 'llvm'?
 // LEVEL: {{.*}}lower-tir-to-low.mlir:[[# @LINE + 6]]:3: error: tir.for may not stand at level 'low'
-// LEVEL-NEXT: tir.for %i in 16
+// LEVEL-NEXT: tir.for %[[I:\w+]] in 16
 // NAME: error: unknown level 'lo', did you mean 'low'?
 
 func.func @relu(%A: memref<16xf32>, %B: memref<16xf32>) {
@@ -25,12 +25,12 @@ sched.func @schedule {
   %b = sched.get_block "B" in @relu : block
 }
 // CHECK-LABEL: @relu
-// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %[[ZERO:\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %[[at:.*]] = arith.constant 0 : index
-// CHECK-NEXT:    %a = vector.load %A[%[[at]]] : memref<16xf32>, vector<16xf32>
-// CHECK-NEXT:    %[[zeros:.*]] = vector.broadcast %zero : f32 to vector<16xf32>
-// CHECK-NEXT:    %b = arith.maximumf %a, %[[zeros]] : vector<16xf32>
-// CHECK-NEXT:    vector.store %b, %B[%[[at]]] : memref<16xf32>, vector<16xf32>
+// CHECK-NEXT:    %[[A:\w+]] = vector.load %A[%[[at]]] : memref<16xf32>, vector<16xf32>
+// CHECK-NEXT:    %[[zeros:.*]] = vector.broadcast %[[ZERO]] : f32 to vector<16xf32>
+// CHECK-NEXT:    %[[B:\w+]] = arith.maximumf %[[A]], %[[zeros]] : vector<16xf32>
+// CHECK-NEXT:    vector.store %[[B]], %B[%[[at]]] : memref<16xf32>, vector<16xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NOT:     sched.func
 

@@ -11,4 +11,4 @@ func.func @both(%A: memref<?xf32>, %i: index, %p: f64, %n: f64) {
 // CHECK-LABEL: @both
 // CHECK-NEXT:    low.prefetch %A[%i] {lanes = 16 : i64} : memref<?xf32>
 // CHECK-NEXT:    low.prefetch %A[%i] {lanes = 1 : i64, for_write} : memref<?xf32>
-// CHECK-NEXT:    %y = low.ldexp %p, %n : f64
+// CHECK-NEXT:    %[[Y:\w+]] = low.ldexp %p, %n : f64

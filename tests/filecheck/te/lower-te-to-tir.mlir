@@ -1,27 +1,27 @@
 // RUN: weft-opt %s --split-input-file -p lower-te-to-tir | filecheck %s
 
 // CHECK:       func.func @mm_relu(%A: memref<4x8xf32>, %B: memref<8x6xf32>, %C: memref<4x6xf32>) {
-// CHECK-NEXT:    %zero = arith.constant 0.000000e+00 : f32
+// CHECK-NEXT:    %[[ZERO:\w+]] = arith.constant 0.000000e+00 : f32
 // CHECK-NEXT:    %Y = memref.alloc() : memref<4x6xf32>
-// CHECK-NEXT:    tir.for %i in 4 {
-// CHECK-NEXT:      tir.for %j in 6 {
-// CHECK-NEXT:        tir.for %k in 8 {
-// CHECK-NEXT:          tir.block "Y" iters(%vi: spatial<4>, %vj: spatial<6>, %vk: reduce<8>) = [%i, %j, %k] {
+// CHECK-NEXT:    tir.for %[[I:\w+]] in 4 {
+// CHECK-NEXT:      tir.for %[[J:\w+]] in 6 {
+// CHECK-NEXT:        tir.for %[[K:\w+]] in 8 {
+// CHECK-NEXT:          tir.block "Y" iters(%[[VI:\w+]]: spatial<4>, %[[VJ:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<8>) = [%[[I]], %[[J]], %[[K]]] {
 // CHECK-NEXT:            tir.init {
-// CHECK-NEXT:              memref.store %zero, %Y[%vi, %vj] : memref<4x6xf32>
+// CHECK-NEXT:              memref.store %[[ZERO]], %Y[%[[VI]], %[[VJ]]] : memref<4x6xf32>
 // CHECK-NEXT:            }
-// CHECK-NEXT:            %a = memref.load %A[%vi, %vk] : memref<4x8xf32>
-// CHECK-NEXT:            %b = memref.load %B[%vk, %vj] : memref<8x6xf32>
-// CHECK-NEXT:            %p = arith.mulf %a, %b : f32
-// CHECK-NEXT:            %[[OLD:.*]] = memref.load %Y[%vi, %vj] : memref<4x6xf32>
-// CHECK-NEXT:            %[[NEW:.*]] = arith.addf %[[OLD]], %p : f32
-// CHECK-NEXT:            memref.store %[[NEW]], %Y[%vi, %vj] : memref<4x6xf32>
+// CHECK-NEXT:            %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<4x8xf32>
+// CHECK-NEXT:            %[[B:\w+]] = memref.load %B[%[[VK]], %[[VJ]]] : memref<8x6xf32>
+// CHECK-NEXT:            %[[P:\w+]] = arith.mulf %[[A]], %[[B]] : f32
+// CHECK-NEXT:            %[[OLD:.*]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<4x6xf32>
+// CHECK-NEXT:            %[[NEW:.*]] = arith.addf %[[OLD]], %[[P]] : f32
+// CHECK-NEXT:            memref.store %[[NEW]], %Y[%[[VI]], %[[VJ]]] : memref<4x6xf32>
 // CHECK:         tir.for
 // CHECK-NEXT:      tir.for
 // CHECK-NEXT:        tir.block "C" iters({{%vi(_1)?}}: spatial<4>, {{%vj(_1)?}}: spatial<6>) = [{{%i(_1)?, %j(_1)?}}] {
-// CHECK-NEXT:          %y = memref.load %Y[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
-// CHECK-NEXT:          %r = arith.maximumf %y, %zero : f32
-// CHECK-NEXT:          memref.store %r, %C[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
+// CHECK-NEXT:          %[[Y:\w+]] = memref.load %Y[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
+// CHECK-NEXT:          %[[R:\w+]] = arith.maximumf %[[Y]], %[[ZERO]] : f32
+// CHECK-NEXT:          memref.store %[[R]], %C[{{%vi(_1)?}}, {{%vj(_1)?}}] : memref<4x6xf32>
 // CHECK:         func.return
 // CHECK-NEXT:  }
 func.func @mm_relu(%A: tensor<4x8xf32>, %B: tensor<8x6xf32>) -> tensor<4x6xf32> {
@@ -52,16 +52,16 @@ func.func @mm_relu(%A: tensor<4x8xf32>, %B: tensor<8x6xf32>) -> tensor<4x6xf32> 
 // Dynamic extents: those of arguments are asked for, those of results stated. A read under a condition stays under it.
 // CHECK-LABEL: func.func private @pad(%A: memref<?xf32>, %bias: memref<?xf32>, %P: memref<?xf32>) {
 // CHECK-DAG:     %c0 = arith.constant 0 : index
-// CHECK:         %n = memref.dim %A, %c0 : memref<?xf32>
-// CHECK-NEXT:    tir.assume_shape %bias[%n] : memref<?xf32>
-// CHECK-NEXT:    %m = affine.apply affine_map<(d0) -> ((d0 + 2))> (%n)
-// CHECK-NEXT:    tir.assume_shape %P[%m] : memref<?xf32>
-// CHECK-NEXT:    tir.for %i in %m {
-// CHECK-NEXT:      tir.block "P" iters(%vi: spatial<%m>) = [%i] {
-// CHECK:             scf.if %in -> (f32) {
-// CHECK-NEXT:          %at = affine.apply affine_map<(d0) -> ((d0 + -1))> (%vi)
-// CHECK-NEXT:          %a = memref.load %A[%at] : memref<?xf32>
-// CHECK:             memref.store %{{.*}}, %P[%vi] : memref<?xf32>
+// CHECK:         %[[N:\w+]] = memref.dim %A, %[[C0:\w+]] : memref<?xf32>
+// CHECK-NEXT:    tir.assume_shape %bias[%[[N]]] : memref<?xf32>
+// CHECK-NEXT:    %[[M:\w+]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%[[N]])
+// CHECK-NEXT:    tir.assume_shape %P[%[[M]]] : memref<?xf32>
+// CHECK-NEXT:    tir.for %[[I:\w+]] in %[[M]] {
+// CHECK-NEXT:      tir.block "P" iters(%[[VI:\w+]]: spatial<%[[M]]>) = [%[[I]]] {
+// CHECK:             scf.if %[[IN:\w+]] -> (f32) {
+// CHECK-NEXT:          %[[AT:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%[[VI]])
+// CHECK-NEXT:          %[[A:\w+]] = memref.load %A[%[[AT]]] : memref<?xf32>
+// CHECK:             memref.store %{{.*}}, %P[%[[VI]]] : memref<?xf32>
 func.func private @pad(%A: tensor<?xf32>, %bias: tensor<?xf32>) -> tensor<?xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -90,13 +90,13 @@ func.func private @pad(%A: tensor<?xf32>, %bias: tensor<?xf32>) -> tensor<?xf32>
 // Pairs: one block updates both buffers; the one that is not returned is a temporary.
 // CHECK-LABEL: func.func @argmin(%A: memref<4x8xf32>, %at: memref<4xi32>) {
 // CHECK:         %v = memref.alloc() : memref<4xf32>
-// CHECK:           tir.block "at" iters(%vi: spatial<4>, %vk: reduce<8>)
+// CHECK:           tir.block "at" iters(%[[VI:\w+]]: spatial<4>, %[[VK:\w+]]: reduce<8>)
 // CHECK-NEXT:        tir.init {
-// CHECK-NEXT:          memref.store %{{.*}}, %v[%vi] : memref<4xf32>
-// CHECK-NEXT:          memref.store %{{.*}}, %at[%vi] : memref<4xi32>
+// CHECK-NEXT:          memref.store %{{.*}}, %v[%[[VI]]] : memref<4xf32>
+// CHECK-NEXT:          memref.store %{{.*}}, %at[%[[VI]]] : memref<4xi32>
 // CHECK:             arith.cmpf olt
-// CHECK:             memref.store %{{.*}}, %v[%vi] : memref<4xf32>
-// CHECK-NEXT:        memref.store %{{.*}}, %at[%vi] : memref<4xi32>
+// CHECK:             memref.store %{{.*}}, %v[%[[VI]]] : memref<4xf32>
+// CHECK-NEXT:        memref.store %{{.*}}, %at[%[[VI]]] : memref<4xi32>
 func.func @argmin(%A: tensor<4x8xf32>) -> tensor<4xi32> {
   %at = te.compute "at" (%i) : tensor<4xi32> {
     %v, %p = te.reduce argmin (%k in 8) : f32, i32 {
@@ -118,7 +118,7 @@ func.func @argmin(%A: tensor<4x8xf32>) -> tensor<4xi32> {
 // CHECK-NEXT:      memref.store %x, %y[] : memref<f32>
 // CHECK-NEXT:    }
 // CHECK:         tir.for
-// CHECK-NEXT:      tir.block "out1_copy" iters(%vi0: spatial<2>) = [%i0] {
+// CHECK-NEXT:      tir.block "out1_copy" iters(%[[VI0:\w+]]: spatial<2>) = [%[[I0:\w+]]] {
 // CHECK:         tir.block "out2_copy" iters() = [] {
 func.func @order(%A: tensor<2xf32>, %x: f32) -> (tensor<f32>, tensor<2xf32>, tensor<f32>)
     attributes {te.parameter_order = array<i64: 2, 0, 3, 1, 4>} {
@@ -132,9 +132,9 @@ func.func @order(%A: tensor<2xf32>, %x: f32) -> (tensor<f32>, tensor<2xf32>, ten
 
 // A reduction over nothing is its identity.
 // CHECK-LABEL: func.func @empty
-// CHECK:         tir.for %i in 4 {
-// CHECK-NEXT:      tir.block "y" iters(%vi: spatial<4>) = [%i] {
-// CHECK-NEXT:        memref.store %{{.*}}, %y[%vi] : memref<4xf32>
+// CHECK:         tir.for %[[I:\w+]] in 4 {
+// CHECK-NEXT:      tir.block "y" iters(%[[VI:\w+]]: spatial<4>) = [%[[I]]] {
+// CHECK-NEXT:        memref.store %{{.*}}, %[[Y:\w+]][%[[VI]]] : memref<4xf32>
 func.func @empty(%A: tensor<4x8xf32>) -> tensor<4xf32> {
   %y = te.compute "y" (%i) : tensor<4xf32> {
     %s = te.reduce max (%k in 0) : f32 {

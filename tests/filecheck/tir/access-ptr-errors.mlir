@@ -1,6 +1,6 @@
 // RUN: weft-opt %s --split-input-file --verify-diagnostics -p lower-tir-to-low -t llvm-ir | filecheck %s
 
-// CHECK: reduce iterator %vk is in index 0 of the output C
+// CHECK: reduce iterator %[[VK:\w+]] is in index 0 of the output C
 func.func @reduced(%C: memref<64xf32>) {
   tir.for %k in 4 {
     tir.block "C" iters(%vk: reduce<4>) = [%k] {

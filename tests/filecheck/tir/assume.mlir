@@ -16,9 +16,9 @@ func.func @facts(%A: memref<?x?xf32>, %k: index) {
   func.return
 }
 // ROUND-LABEL: @facts
-// ROUND:         tir.assume [%n mod 32] == [0]
-// ROUND-NEXT:    tir.assume [%m] <= [1024]
-// ROUND-NEXT:    tir.assume [%k * 2 - 1] < [(%m + 3) floordiv 4]
+// ROUND:         tir.assume [%[[N:\w+]] mod 32] == [0]
+// ROUND-NEXT:    tir.assume [%[[M:\w+]]] <= [1024]
+// ROUND-NEXT:    tir.assume [%k * 2 - 1] < [(%[[M]] + 3) floordiv 4]
 // ROUND-NEXT:    tir.assume [%{{.*}}] == [%k]
 
 // CHECK-LABEL: @facts

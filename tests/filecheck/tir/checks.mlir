@@ -1,7 +1,7 @@
 // What integer sets prove wrong of a program is an error where it stands, before any pass runs.
 // RUN: not weft-opt %s --split-input-file 2>&1 | filecheck %s
 
-// CHECK: error: block "C": iterator %vi: spatial<128> is bound to values in 0..126, but its domain is 0..127: the loops do not cover it
+// CHECK: error: block "C": iterator %[[VI:\w+]]: spatial<128> is bound to values in 0..126, but its domain is 0..127: the loops do not cover it
 func.func @short(%A: memref<128xf32>, %C: memref<128xf32>) {
   tir.for %i in 127 {
     tir.block "C" iters(%vi: spatial<128>) = [%i] {
@@ -115,7 +115,7 @@ func.func @outside(%A: memref<64xf32>, %C: memref<64xf32>) {
 
 // -----
 
-// CHECK: error: block "C": reduce iterator %vi is in index 0 of the output C
+// CHECK: error: block "C": reduce iterator %[[VI:\w+]] is in index 0 of the output C
 func.func @reduced(%A: memref<64xf32>, %C: memref<64xf32>) {
   tir.for %i in 64 {
     tir.block "C" iters(%vi: reduce<64>) = [%i] {
@@ -165,7 +165,7 @@ func.func @scan(%A: memref<128xf32>, %B: memref<129xf32>) {
 // -----
 
 // A loop value is not known outside of its loop.
-// CHECK: error: value %i is used outside its scope (it is defined at line {{[0-9]+}}, in a region that does not hold this use)
+// CHECK: error: value %[[I:\w+]] is used outside its scope (it is defined at line {{[0-9]+}}, in a region that does not hold this use)
 func.func @outside_scope(%A: memref<8xf32>) {
   %zero = arith.constant 0.000000e+00 : f32
   tir.for %i in 8 {

@@ -20,11 +20,11 @@ func.func @dynamic(%A: memref<?x4xf32>, %B: memref<?x?xf32>, %s: f32) {
 // CHECK-SAME:    low.params = [#low.param<"A", memref<?x4xf32>, read, ["m"]>, #low.param<"B", memref<?x?xf32>, write, ["m", "k"]>, #low.param<"s", f32, read, []>], low.symbols = ["m", "k"]
 // CHECK-NOT:     memref.dim
 // CHECK-NOT:     tir.assume_shape
-// CHECK:         tir.for %i in %m {
-// CHECK:           %[[a:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 4)))> (%j, %i)
+// CHECK:         tir.for %[[I:\w+]] in %m {
+// CHECK:           %[[a:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 4)))> (%[[J:\w+]], %[[I]])
 // CHECK:           memref.load %A[%[[a]]] : memref<?xf32>
-// CHECK:           %[[b:.*]] = arith.muli %i, %k : index
-// CHECK:           memref.store %a, %B[%[[b]]] : memref<?xf32>
+// CHECK:           %[[b:.*]] = arith.muli %[[I]], %k : index
+// CHECK:           memref.store %[[A:\w+]], %B[%[[b]]] : memref<?xf32>
 
 // -----
 
@@ -70,7 +70,7 @@ func.func @caller(%Y: memref<?x4xf32>) attributes {tir.function} {
 // CHECK-LABEL: func.func @callee(%X: memref<?xf32>, %X_d0: index)
 // CHECK-LABEL: func.func @caller(%Y: memref<?xf32>, %Y_d0: index)
 // CHECK-SAME:    #low.param<"Y", memref<?x4xf32>, write, ["Y_d0"]>
-// CHECK:         func.call @callee(%T, %c9) : (memref<?xf32>, index) -> ()
+// CHECK:         func.call @callee(%T, %[[C9:\w+]]) : (memref<?xf32>, index) -> ()
 // CHECK:         func.call @callee(%Y, %Y_d0) : (memref<?xf32>, index) -> ()
 
 // -----

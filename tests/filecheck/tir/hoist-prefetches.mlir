@@ -13,11 +13,11 @@ func.func @panel(%B: memref<4096xf32>, %C: memref<384xf32>) {
   func.return
 }
 // CHECK-LABEL: @panel
-// CHECK:         tir.for %u in 2 unrolled {
-// CHECK-NEXT:      %{{.*}} = affine.apply affine_map<(d0, d1) -> {{.*}}> (%k, %u)
+// CHECK:         tir.for %[[U:\w+]] in 2 unrolled {
+// CHECK-NEXT:      %{{.*}} = affine.apply affine_map<(d0, d1) -> {{.*}}> (%[[K:\w+]], %[[U]])
 // CHECK-NEXT:      low.prefetch %B[%{{.*}}] {lanes = 64 : i64} : memref<4096xf32>
-// CHECK-NEXT:      tir.for %i in 6 unrolled {
-// CHECK-NEXT:        tir.for %j in 4 unrolled {
+// CHECK-NEXT:      tir.for %[[I:\w+]] in 6 unrolled {
+// CHECK-NEXT:        tir.for %[[J:\w+]] in 4 unrolled {
 // CHECK-NOT:           low.prefetch
 // CHECK:       func.return
 
@@ -34,9 +34,9 @@ func.func @tile(%C: memref<4096xf32>, %v: vector<16xf32>) {
   func.return
 }
 // CHECK-LABEL: @tile
-// CHECK:         tir.for %j in 4 unrolled {
-// CHECK-NEXT:      %p = affine.apply
-// CHECK-NEXT:      low.prefetch %C[%p] {lanes = 16 : i64, for_write}
+// CHECK:         tir.for %[[J:\w+]] in 4 unrolled {
+// CHECK-NEXT:      %[[P:\w+]] = affine.apply
+// CHECK-NEXT:      low.prefetch %C[%[[P]]] {lanes = 16 : i64, for_write}
 
 // -----
 
@@ -66,15 +66,15 @@ func.func @stay(%A: memref<4096xf32>, %C: memref<64xf32>, %x: f32, %n: index) {
   func.return
 }
 // CHECK-LABEL: @stay
-// CHECK:         tir.for %i in 8 {
+// CHECK:         tir.for %[[I:\w+]] in 8 {
 // CHECK-NEXT:      low.prefetch %A[%n]
-// CHECK:           tir.for %j in 4 unrolled {
-// CHECK-NEXT:        %p = affine.apply
-// CHECK-NEXT:        low.prefetch %A[%p] {lanes = 16 : i64}
-// CHECK:           scf.if %few {
+// CHECK:           tir.for %[[J:\w+]] in 4 unrolled {
+// CHECK-NEXT:        %[[P:\w+]] = affine.apply
+// CHECK-NEXT:        low.prefetch %A[%[[P]]] {lanes = 16 : i64}
+// CHECK:           scf.if %[[FEW:\w+]] {
 // CHECK-NEXT:        low.prefetch %A[%n]
-// CHECK:           %rest = arith.remui
-// CHECK-NEXT:      low.prefetch %A[%rest]
+// CHECK:           %[[REST:\w+]] = arith.remui
+// CHECK-NEXT:      low.prefetch %A[%[[REST]]]
 
 // -----
 
@@ -92,5 +92,5 @@ func.func @scalar(%A: memref<4096xf32>, %C: memref<4096xf32>, %n: index) {
 }
 // CHECK-LABEL: @scalar
 // CHECK:         low.prefetch %A[%{{.*}}] {lanes = 1 : i64} : memref<4096xf32>
-// CHECK-NEXT:    tir.for %i in 8 unrolled {
+// CHECK-NEXT:    tir.for %[[I:\w+]] in 8 unrolled {
 // CHECK-NEXT:      memref.load

@@ -17,20 +17,20 @@ func.func @sum(%A: memref<4x16x8xf32>, %S: memref<4xf32>) {
 }
 // CHECK-LABEL: @sum
 // CHECK:         %[[start:.*]] = arith.constant dense<-0.000000e+00> : vector<8xf32>
-// CHECK:         tir.for %i in 4 {
+// CHECK:         tir.for %[[I:\w+]] in 4 {
 // CHECK:           %S_lanes = memref.alloca() {alignment = 64 : i64} : memref<8xf32, "local">
 // CHECK:           vector.store %[[start]], %S_lanes
-// CHECK-NEXT:      tir.for %k in 16 {
-// CHECK:             %a = vector.load %A
+// CHECK-NEXT:      tir.for %[[K:\w+]] in 16 {
+// CHECK:             %[[A:\w+]] = vector.load %A
 // CHECK-NEXT:        %[[old:.*]] = vector.load %S_lanes
-// CHECK-NEXT:        %[[new:.*]] = arith.addf %[[old]], %a : vector<8xf32>
+// CHECK-NEXT:        %[[new:.*]] = arith.addf %[[old]], %[[A]] : vector<8xf32>
 // CHECK-NEXT:        vector.store %[[new]], %S_lanes
 // CHECK-NEXT:      }
 // CHECK-NEXT:      %[[lanes:.*]] = vector.load %S_lanes
 // CHECK-NEXT:      %[[sum:.*]] = vector.reduction <add>, %[[lanes]] fastmath<reassoc> : vector<8xf32> into f32
-// CHECK-NEXT:      %[[before:.*]] = memref.load %S[%i] : memref<4xf32>
+// CHECK-NEXT:      %[[before:.*]] = memref.load %S[%[[I]]] : memref<4xf32>
 // CHECK-NEXT:      %[[after:.*]] = arith.addf %[[before]], %[[sum]] : f32
-// CHECK-NEXT:      memref.store %[[after]], %S[%i] : memref<4xf32>
+// CHECK-NEXT:      memref.store %[[after]], %S[%[[I]]] : memref<4xf32>
 
 // -----
 
@@ -50,11 +50,11 @@ func.func @dynamic(%A: memref<?x8xi32>, %S: memref<1xi32>) {
   func.return
 }
 // CHECK-LABEL: @dynamic
-// CHECK:         tir.for %k in %[[n:.*]] {
+// CHECK:         tir.for %[[K:\w+]] in %[[n:.*]] {
 // CHECK:         }
 // CHECK-NEXT:    %[[some:.*]] = arith.cmpi sgt, %[[n]], %{{.*}} : index
 // CHECK-NEXT:    scf.if %[[some]] {
-// CHECK-NEXT:      vector.load %S_lanes
+// CHECK-NEXT:      vector.load %[[S_LANES:\w+]]
 // CHECK:           memref.store %{{.*}}, %S
 
 // -----
@@ -77,7 +77,7 @@ func.func @prefix(%A: memref<4x8xi32>, %S: memref<1xi32>, %P: memref<4xi32>) {
 }
 // CHECK-LABEL: @prefix
 // CHECK-NOT:     alloca
-// CHECK:         tir.for %k in 4 {
+// CHECK:         tir.for %[[K:\w+]] in 4 {
 // CHECK:           vector.reduction <add>
 // CHECK:           memref.store %{{.*}}, %S
 // CHECK:           memref.store %{{.*}}, %P
@@ -123,13 +123,13 @@ func.func @rows(%A: memref<6x32xi32>, %S: memref<6xi32>) {
   func.return
 }
 // CHECK-LABEL: @rows
-// CHECK:         tir.for %i in 2 {
+// CHECK:         tir.for %[[I:\w+]] in 2 {
 // CHECK:           %S_lanes = memref.alloca() {alignment = 64 : i64} : memref<24xi32, "local">
 // CHECK:           vector.store %{{.*}}, %S_lanes[%{{.*}}] : memref<24xi32, "local">, vector<8xi32>
 // CHECK-NEXT:      vector.store
 // CHECK-NEXT:      vector.store
-// CHECK:           tir.for %k in 4 {
-// CHECK:             tir.for %r in 3 unrolled {
+// CHECK:           tir.for %[[K:\w+]] in 4 {
+// CHECK:             tir.for %[[R:\w+]] in 3 unrolled {
 // CHECK-NOT:           vector.reduction
 // CHECK:               vector.store %{{.*}}, %S_lanes[%{{.*}}]
 // CHECK:           vector.reduction <add>

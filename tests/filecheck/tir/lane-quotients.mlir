@@ -17,7 +17,7 @@ func.func @rows(%A: memref<12x12xi64>, %B: memref<9x16xi64>) {
 // CHECK-LABEL: @rows
 // CHECK-NOT:     divui
 // CHECK-NOT:     remui
-// CHECK:         %[[first:.*]] = affine.apply affine_map<(d0) -> ((((d0 * 4) mod 3) * 4))> (%i)
+// CHECK:         %[[first:.*]] = affine.apply affine_map<(d0) -> ((((d0 * 4) mod 3) * 4))> (%[[I:\w+]])
 // CHECK-NEXT:    %[[lanes:.*]] = vector.broadcast %[[first]]
 // CHECK-NEXT:    %[[reached:.*]] = arith.addi %[[lanes]], %{{.*}} : vector<8xindex>
 // CHECK-NEXT:    %[[past:.*]] = low.cmpi sge, %[[reached]], %{{.*}} : vector<8xindex>

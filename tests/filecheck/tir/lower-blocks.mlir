@@ -17,17 +17,17 @@ func.func @guard(%C: memref<126xf32>, %D: memref<128xf32>) {
   func.return
 }
 // CHECK-LABEL: @guard
-// CHECK:         tir.for %i0 in 32 parallel {
-// CHECK-NEXT:      tir.for %i1 in 4 {
-// CHECK-NEXT:        %0 = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%i0, %i1)
-// CHECK-NEXT:        %1 = arith.constant 126 : index
-// CHECK-NEXT:        %2 = arith.cmpi slt, %0, %1 : index
-// CHECK-NEXT:        %vi = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%i0, %i1)
-// CHECK-NEXT:        scf.if %2 {
-// CHECK-NEXT:          memref.store %zero, %C[%vi] : memref<126xf32>
+// CHECK:         tir.for %[[I0:\w+]] in 32 parallel {
+// CHECK-NEXT:      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT:        %[[V0:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[I0]], %[[I1]])
+// CHECK-NEXT:        %[[V1:\w+]] = arith.constant 126 : index
+// CHECK-NEXT:        %[[V2:\w+]] = arith.cmpi slt, %[[V0]], %[[V1]] : index
+// CHECK-NEXT:        %[[VI:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[I0]], %[[I1]])
+// CHECK-NEXT:        scf.if %[[V2]] {
+// CHECK-NEXT:          memref.store %[[ZERO:\w+]], %C[%[[VI]]] : memref<126xf32>
 // CHECK-NEXT:        }
-// CHECK-NEXT:        %vi_1 = affine.apply
-// CHECK-NEXT:        memref.store %zero, %D[%vi_1] : memref<128xf32>
+// CHECK-NEXT:        %[[VI_1:\w+]] = affine.apply
+// CHECK-NEXT:        memref.store %[[ZERO]], %D[%[[VI_1]]] : memref<128xf32>
 
 // -----
 
@@ -46,7 +46,7 @@ func.func @nested(%B: memref<16xf32>) {
   func.return
 }
 // CHECK-LABEL: @nested
-// CHECK:         tir.for %io in 4 {
-// CHECK-NEXT:      tir.for %ii in 4 {
-// CHECK-NEXT:        %v = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%io, %ii)
-// CHECK-NEXT:        memref.store %zero, %B[%v] : memref<16xf32>
+// CHECK:         tir.for %[[IO:\w+]] in 4 {
+// CHECK-NEXT:      tir.for %[[II:\w+]] in 4 {
+// CHECK-NEXT:        %[[V:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[IO]], %[[II]])
+// CHECK-NEXT:        memref.store %[[ZERO:\w+]], %B[%[[V]]] : memref<16xf32>

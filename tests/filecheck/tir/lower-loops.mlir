@@ -14,15 +14,15 @@ func.func @kinds(%A: memref<8x4x16xf32>, %B: memref<8x4x16xf32>) {
   func.return
 }
 // CHECK-LABEL: @kinds
-// CHECK:         low.parallel_for %i in %c8 {
-// CHECK-NEXT:      %[[i:.*]] = arith.muli %i, %c64 : index
-// CHECK-NEXT:      scf.for %j = %c0 to %c4 step %c1 {
-// CHECK-NEXT:        %[[j:.*]] = arith.muli %j, %c16 : index
+// CHECK:         low.parallel_for %[[I:\w+]] in %[[C8:\w+]] {
+// CHECK-NEXT:      %[[i:.*]] = arith.muli %[[I]], %[[C64:\w+]] : index
+// CHECK-NEXT:      scf.for %[[J:\w+]] = %[[C0:\w+]] to %[[C4:\w+]] step %[[C1:\w+]] {
+// CHECK-NEXT:        %[[j:.*]] = arith.muli %[[J]], %[[C16:\w+]] : index
 // CHECK-NEXT:        %[[ij:.*]] = arith.addi %[[i]], %[[j]] : index
-// CHECK-NEXT:        scf.for %k = %c0 to %c16 step %c1 {
-// CHECK-NEXT:          %[[ijk:.*]] = arith.addi %[[ij]], %k : index
-// CHECK-NEXT:          %a = memref.load %A[%[[ijk]]] : memref<512xf32>
-// CHECK-NEXT:          memref.store %a, %B[%[[ijk]]] : memref<512xf32>
+// CHECK-NEXT:        scf.for %[[K:\w+]] = %[[C0]] to %[[C16]] step %[[C1]] {
+// CHECK-NEXT:          %[[ijk:.*]] = arith.addi %[[ij]], %[[K]] : index
+// CHECK-NEXT:          %[[A:\w+]] = memref.load %A[%[[ijk]]] : memref<512xf32>
+// CHECK-NEXT:          memref.store %[[A]], %B[%[[ijk]]] : memref<512xf32>
 // CHECK-NEXT:        } {low.unroll}
 
 // -----
@@ -63,8 +63,8 @@ func.func @threads(%A: memref<8x4xf32>) {
 }
 // CHECK-LABEL: @threads
 // CHECK-NOT:     thread
-// CHECK:         scf.for %t = %c0 to %c8 step %c1 {
-// CHECK:           scf.for %v = %c0 to %c4 step %c1 {
+// CHECK:         scf.for %[[T:\w+]] = %[[C0:\w+]] to %[[C8:\w+]] step %[[C1:\w+]] {
+// CHECK:           scf.for %[[V:\w+]] = %[[C0]] to %[[C4:\w+]] step %[[C1]] {
 // CHECK:             memref.store
 
 // -----
@@ -83,8 +83,8 @@ func.func @quotients(%A: memref<6x4xf32>, %B: memref<24xf32>) {
   func.return
 }
 // CHECK-LABEL: @quotients
-// CHECK:         scf.for %f
-// CHECK-NEXT:      %[[back:.*]] = arith.subi %c23, %f : index
-// CHECK-NEXT:      %[[third:.*]] = arith.divui %[[back]], %c3 : index
-// CHECK-NEXT:      %a = memref.load %A[%f] : memref<24xf32>
-// CHECK-NEXT:      memref.store %a, %B[%[[third]]] : memref<24xf32>
+// CHECK:         scf.for %[[F:\w+]]
+// CHECK-NEXT:      %[[back:.*]] = arith.subi %[[C23:\w+]], %[[F]] : index
+// CHECK-NEXT:      %[[third:.*]] = arith.divui %[[back]], %[[C3:\w+]] : index
+// CHECK-NEXT:      %[[A:\w+]] = memref.load %A[%[[F]]] : memref<24xf32>
+// CHECK-NEXT:      memref.store %[[A]], %B[%[[third]]] : memref<24xf32>

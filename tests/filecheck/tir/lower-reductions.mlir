@@ -22,12 +22,12 @@ func.func @hoisted(%A: memref<8x4xf32>, %Y: memref<8xf32>) {
   func.return
 }
 // CHECK-LABEL: @hoisted
-// CHECK:         tir.for %i in 8 {
-// CHECK-NEXT:      tir.block "Y_init" iters(%vi: spatial<8>) = [%i] {
-// CHECK-NEXT:        memref.store %zero, %Y[%vi] : memref<8xf32>
-// CHECK:         tir.for %k0 in 2 {
-// CHECK-NEXT:      tir.for %i in 8 {
-// CHECK-NEXT:        tir.for %k1 in 2 {
+// CHECK:         tir.for %[[I:\w+]] in 8 {
+// CHECK-NEXT:      tir.block "Y_init" iters(%[[VI:\w+]]: spatial<8>) = [%[[I]]] {
+// CHECK-NEXT:        memref.store %[[ZERO:\w+]], %Y[%[[VI]]] : memref<8xf32>
+// CHECK:         tir.for %[[K0:\w+]] in 2 {
+// CHECK-NEXT:      tir.for %[[I]] in 8 {
+// CHECK-NEXT:        tir.for %[[K1:\w+]] in 2 {
 // CHECK-NEXT:          tir.block "Y"
 // CHECK-NOT:             tir.init
 
@@ -54,12 +54,12 @@ func.func @guarded(%A: memref<4xf32>, %Y: memref<1xf32>, %Z: memref<4xf32>) {
   func.return
 }
 // CHECK-LABEL: @guarded
-// CHECK:         tir.for %k in 4 {
-// CHECK-NEXT:      tir.block "Y" iters(%vo: spatial<1>, %vk: reduce<4>) = [0, %k] {
-// CHECK-NEXT:        %0 = arith.constant 0 : index
-// CHECK-NEXT:        %1 = arith.cmpi eq, %vk, %0 : index
-// CHECK-NEXT:        scf.if %1 {
-// CHECK-NEXT:          memref.store %zero, %Y[%vo] : memref<1xf32>
+// CHECK:         tir.for %[[K:\w+]] in 4 {
+// CHECK-NEXT:      tir.block "Y" iters(%[[VO:\w+]]: spatial<1>, %[[VK:\w+]]: reduce<4>) = [0, %[[K]]] {
+// CHECK-NEXT:        %[[V0:\w+]] = arith.constant 0 : index
+// CHECK-NEXT:        %[[V1:\w+]] = arith.cmpi eq, %[[VK]], %[[V0]] : index
+// CHECK-NEXT:        scf.if %[[V1]] {
+// CHECK-NEXT:          memref.store %[[ZERO:\w+]], %Y[%[[VO]]] : memref<1xf32>
 
 // -----
 
@@ -81,5 +81,5 @@ func.func @fused(%A: memref<6x4xf32>, %Y: memref<6xf32>) {
   func.return
 }
 // CHECK-LABEL: @fused
-// CHECK:         tir.block "Y_init" iters(%vi: spatial<6>) = [%f floordiv 4] where [%f mod 4] < [1] {
-// CHECK:         tir.block "Y" iters(%vi: spatial<6>, %vk: reduce<4>)
+// CHECK:         tir.block "Y_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[F:\w+]] floordiv 4] where [%[[F]] mod 4] < [1] {
+// CHECK:         tir.block "Y" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<4>)

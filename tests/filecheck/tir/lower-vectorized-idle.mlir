@@ -14,8 +14,8 @@ func.func @half(%A: memref<56xf32>, %B: memref<56xf32>) {
   func.return
 }
 // CHECK-LABEL: @half
-// CHECK:         %a = vector.load %A[%{{.*}}] : memref<56xf32>, vector<8xf32>
-// CHECK-NEXT:    vector.store %a, %B[%{{.*}}] : memref<56xf32>, vector<8xf32>
+// CHECK:         %[[A:\w+]] = vector.load %A[%{{.*}}] : memref<56xf32>, vector<8xf32>
+// CHECK-NEXT:    vector.store %[[A]], %B[%{{.*}}] : memref<56xf32>, vector<8xf32>
 
 // -----
 

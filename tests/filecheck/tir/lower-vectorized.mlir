@@ -13,15 +13,15 @@ func.func @strides(%A: memref<16x8xf32>, %B: memref<16x16xf32>, %C: memref<8x16x
 }
 // CHECK-LABEL: @strides
 // CHECK:         %[[offsets:.*]] = arith.constant dense<[0, 16, 32, 48, 64, 80, 96, 112]> : vector<8xindex>
-// CHECK:         tir.for %i in 16 {
-// CHECK:           %a = vector.load %A[%{{.*}}] : memref<128xf32>, vector<8xf32>
-// CHECK:           %[[place:.*]] = affine.apply affine_map<(d0) -> ((d0 * 17))> (%i)
-// CHECK-NEXT:      %b = memref.load %B[%[[place]]] : memref<256xf32>
-// CHECK-NEXT:      %[[b:.*]] = vector.broadcast %b : f32 to vector<8xf32>
-// CHECK-NEXT:      %p = arith.mulf %a, %[[b]] : vector<8xf32>
-// CHECK-NEXT:      %[[i:i_.*]] = vector.broadcast %i : index to vector<8xindex>
+// CHECK:         tir.for %[[I:\w+]] in 16 {
+// CHECK:           %[[A:\w+]] = vector.load %A[%{{.*}}] : memref<128xf32>, vector<8xf32>
+// CHECK:           %[[place:.*]] = affine.apply affine_map<(d0) -> ((d0 * 17))> (%[[I]])
+// CHECK-NEXT:      %[[B:\w+]] = memref.load %B[%[[place]]] : memref<256xf32>
+// CHECK-NEXT:      %[[b:.*]] = vector.broadcast %[[B]] : f32 to vector<8xf32>
+// CHECK-NEXT:      %[[P:\w+]] = arith.mulf %[[A]], %[[b]] : vector<8xf32>
+// CHECK-NEXT:      %[[i:i_.*]] = vector.broadcast %[[I]] : index to vector<8xindex>
 // CHECK-NEXT:      %[[places:.*]] = arith.addi %[[i]], %[[offsets]] : vector<8xindex>
-// CHECK-NEXT:      low.scatter %p, %C[%[[places]]] : vector<8xf32>, memref<128xf32>, vector<8xindex>
+// CHECK-NEXT:      low.scatter %[[P]], %C[%[[places]]] : vector<8xf32>, memref<128xf32>, vector<8xindex>
 
 // -----
 
@@ -44,10 +44,10 @@ func.func @masks(%A: memref<29xf32>, %B: memref<29xf32>) {
 }
 // CHECK-LABEL: @masks
 // CHECK:         %[[mask:.*]] = arith.constant dense<[true, true, true, true, true, false, false, false]> : vector<8xi1>
-// CHECK:         %a = vector.maskedload %A[%{{.*}}], %[[mask]], %{{.*}} : memref<29xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
-// CHECK:         %positive = low.cmpf ogt, %a, %{{.*}} : vector<8xf32>
-// CHECK:         %r = low.select %positive, %a, %{{.*}} : vector<8xf32>
-// CHECK:         vector.maskedstore %B[%{{.*}}], %[[mask]], %r
+// CHECK:         %[[A:\w+]] = vector.maskedload %A[%{{.*}}], %[[mask]], %{{.*}} : memref<29xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+// CHECK:         %[[POSITIVE:\w+]] = low.cmpf ogt, %[[A]], %{{.*}} : vector<8xf32>
+// CHECK:         %[[R:\w+]] = low.select %[[POSITIVE]], %[[A]], %{{.*}} : vector<8xf32>
+// CHECK:         vector.maskedstore %B[%{{.*}}], %[[mask]], %[[R]]
 
 // -----
 
@@ -65,12 +65,12 @@ func.func @reduction(%A: memref<4x8xi32>, %S: memref<4xi32>) {
   func.return
 }
 // CHECK-LABEL: @reduction
-// CHECK:         tir.for %i in 4 {
-// CHECK:           %a = vector.load %A
-// CHECK:           %s = memref.load %S[%i] : memref<4xi32>
-// CHECK:           %[[sum:.*]] = vector.reduction <add>, %a : vector<8xi32> into i32
-// CHECK-NEXT:      %r = arith.addi %s, %[[sum]] : i32
-// CHECK-NEXT:      memref.store %r, %S[%i] : memref<4xi32>
+// CHECK:         tir.for %[[I:\w+]] in 4 {
+// CHECK:           %[[A:\w+]] = vector.load %A
+// CHECK:           %[[S:\w+]] = memref.load %S[%[[I]]] : memref<4xi32>
+// CHECK:           %[[sum:.*]] = vector.reduction <add>, %[[A]] : vector<8xi32> into i32
+// CHECK-NEXT:      %[[R:\w+]] = arith.addi %[[S]], %[[sum]] : i32
+// CHECK-NEXT:      memref.store %[[R]], %S[%[[I]]] : memref<4xi32>
 
 // -----
 
@@ -93,8 +93,8 @@ func.func @in_order(%A: memref<8xf32>, %S: memref<1xf32>) {
   func.return
 }
 // CHECK-LABEL: @in_order
-// CHECK:         tir.for %k in 8 unrolled {
-// CHECK:           arith.addf %s, %a : f32
+// CHECK:         tir.for %[[K:\w+]] in 8 unrolled {
+// CHECK:           arith.addf %[[S:\w+]], %[[A:\w+]] : f32
 // CHECK:         }
 // CHECK:         vector.reduction <add>, %{{.*}} fastmath<reassoc> : vector<8xf32> into f32
 
@@ -117,9 +117,9 @@ func.func @division(%A: memref<8xi32>, %B: memref<8xi32>) {
 }
 // CHECK-LABEL: @division
 // CHECK:         %[[ones:.*]] = arith.constant dense<1> : vector<8xi32>
-// CHECK:         %ok = low.cmpi ne, %b
-// CHECK:         %[[divisor:.*]] = low.select %ok, %b, %[[ones]] : vector<8xi32>
-// CHECK:         arith.divsi %a, %[[divisor]] : vector<8xi32>
+// CHECK:         %[[OK:\w+]] = low.cmpi ne, %[[B:\w+]]
+// CHECK:         %[[divisor:.*]] = low.select %[[OK]], %[[B]], %[[ones]] : vector<8xi32>
+// CHECK:         arith.divsi %[[A:\w+]], %[[divisor]] : vector<8xi32>
 
 // -----
 
@@ -143,6 +143,6 @@ func.func @private(%A: memref<8x2xf32>, %B: memref<8xf32>) {
 }
 // CHECK-LABEL: @private
 // CHECK:         %T = memref.alloca() {alignment = 64 : i64} : memref<16xf32, "local">
-// CHECK:         tir.for %k in 2 {
+// CHECK:         tir.for %[[K:\w+]] in 2 {
 // CHECK:           vector.store %{{.*}}, %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>
 // CHECK:         vector.load %T[%{{.*}}] : memref<16xf32, "local">, vector<8xf32>

@@ -17,6 +17,6 @@ func.func @lanes(%C: memref<18xf32>) {
   func.return
 }
 // CHECK-LABEL: @lanes
-// CHECK:         tir.for %v in 4 vectorized {
-// CHECK-NEXT:      tir.for %i in 5 {
+// CHECK:         tir.for %[[V:\w+]] in 4 vectorized {
+// CHECK-NEXT:      tir.for %[[I:\w+]] in 5 {
 // CHECK:             scf.if

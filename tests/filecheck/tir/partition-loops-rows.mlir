@@ -41,13 +41,13 @@ func.func @strips(%A: memref<8x4xf32>, %S: memref<4x4xf32>, %C: memref<4x2x4xf32
   func.return
 }
 // CHECK-LABEL: @strips
-// CHECK:         tir.for %s in 4 {
+// CHECK:         tir.for %[[S:\w+]] in 4 {
 // CHECK-NEXT:      %{{.*}} = arith.constant 0 : index
-// CHECK-NEXT:      %[[first:.*]] = affine.apply affine_map<(d0) -> (((d0 * -2) + 1))> (%s)
+// CHECK-NEXT:      %[[first:.*]] = affine.apply affine_map<(d0) -> (((d0 * -2) + 1))> (%[[S]])
 // CHECK-NEXT:      %[[zeros:.*]] = arith.maxsi %{{.*}}, %[[first]] : index
 // CHECK:           scf.if
 // CHECK-NEXT:        tir.for
-// CHECK:               memref.store %zero, %S
+// CHECK:               memref.store %[[ZERO:\w+]], %S
 // CHECK:           %[[rows:.*]] = arith.minsi
 // CHECK:           tir.for %{{.*}} in %[[rows]] {
 // CHECK-NOT:         scf.if
@@ -55,8 +55,8 @@ func.func @strips(%A: memref<8x4xf32>, %S: memref<4x4xf32>, %C: memref<4x2x4xf32
 // CHECK-NOT:         scf.if
 // CHECK:           tir.for %{{.*}} in %
 // CHECK:             tir.for
-// CHECK:               memref.store %zero, %S
-// CHECK:           tir.for %i in 2 {
+// CHECK:               memref.store %[[ZERO]], %S
+// CHECK:           tir.for %[[I:\w+]] in 2 {
 // CHECK:             arith.addf
 // CHECK-NOT:     arith.addf
 // CHECK:         func.return

@@ -26,12 +26,12 @@ func.func @private(%A: memref<16x8xf32>, %C: memref<16x8xf32>) {
   func.return
 }
 // PLACE-LABEL: @private
-// PLACE-NEXT:    tir.for %i0 in 4 parallel {
+// PLACE-NEXT:    tir.for %[[I0:\w+]] in 4 parallel {
 // PLACE-NEXT:      %T = memref.alloc() : memref<16x8xf32, "local">
 // CHECK-LABEL: @private
 // CHECK:         %T = memref.alloc() : memref<4x8xf32, "local">
-// CHECK:         memref.store %a, %T[%r, %j] : memref<4x8xf32, "local">
-// CHECK:         %t = memref.load %T[%r, %j] : memref<4x8xf32, "local">
+// CHECK:         memref.store %[[A:\w+]], %T[%[[R:\w+]], %[[J:\w+]]] : memref<4x8xf32, "local">
+// CHECK:         %[[T:\w+]] = memref.load %T[%[[R]], %[[J]]] : memref<4x8xf32, "local">
 
 // -----
 
@@ -86,7 +86,7 @@ func.func @window(%A: memref<10xf32>, %C: memref<8xf32>) {
   func.return
 }
 // CHECK-LABEL: @window
-// CHECK:         tir.for %h in 8 {
+// CHECK:         tir.for %[[H:\w+]] in 8 {
 // CHECK-NEXT:      %T = memref.alloc() : memref<3xf32>
-// CHECK:           memref.store %a, %T[%p] : memref<3xf32>
+// CHECK:           memref.store %[[A:\w+]], %T[%[[P:\w+]]] : memref<3xf32>
 // CHECK:           memref.load %T[%{{.*}}] : memref<3xf32>

@@ -33,8 +33,8 @@ func.func @rows(%A: memref<64x128xf32>, %B: memref<128x?xf32>, %C: memref<128x64
 // BLOCKS:         memref.store {{.*}}, %C[{{.*}}] {tir.prefetched = array<i64: 1, 0>}
 
 // FLAT-LABEL: @rows
-// FLAT:         %1 = affine.apply affine_map<(d0, d1) -> (((d0 + (d1 * 128)) + 2))> (%i, %j)
-// FLAT-NEXT:    low.prefetch %A[%1] {lanes = 1 : i64} : memref<8192xf32>
+// FLAT:         %[[V1:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 + (d1 * 128)) + 2))> (%[[I:\w+]], %[[J:\w+]])
+// FLAT-NEXT:    low.prefetch %A[%[[V1]]] {lanes = 1 : i64} : memref<8192xf32>
 // FLAT-NEXT:    memref.load %A
 // FLAT:         low.prefetch %B
 // FLAT-NEXT:    memref.load %B
@@ -82,12 +82,12 @@ func.func @ahead(%A: memref<128x64xf32>, %I: memref<128x64xindex>, %C: memref<64
 // BLOCKS-LABEL: @ahead
 // BLOCKS-NOT:     low.prefetch %D
 // BLOCKS-NOT:     low.prefetch %T
-// BLOCKS:         [[COLUMN:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%j)
-// BLOCKS-NEXT:    [[ROW:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 1))> (%i)
+// BLOCKS:         [[COLUMN:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%[[J:\w+]])
+// BLOCKS-NEXT:    [[ROW:%.*]] = affine.apply affine_map<(d0) -> ((d0 + 1))> (%[[I:\w+]])
 // BLOCKS-NEXT:    low.prefetch %C{{\[}}[[COLUMN]], [[ROW]]{{\]}} {lanes = 1 : i64, for_write} : memref<64x128xf32>
 // BLOCKS-NEXT:    memref.load %A
 // BLOCKS-NOT:     low.prefetch
 
 // FLAT-LABEL: @ahead
-// FLAT:         affine.apply affine_map<(d0, d1) -> (((d0 + (d1 * 128)) + 257))> (%i, %j)
+// FLAT:         affine.apply affine_map<(d0, d1) -> (((d0 + (d1 * 128)) + 257))> (%[[I:\w+]], %[[J:\w+]])
 // FLAT-NEXT:    low.prefetch %C[{{.*}}] {lanes = 1 : i64, for_write} : memref<8192xf32>

@@ -9,10 +9,10 @@
 // LOW: func.func @double(%A: memref<?xf32>, %C: memref<?xf32>, %m: index, %n: index, %s: index) attributes
 // LOW-SAME: #low.param<"A", memref<?x?xf32, strided<[?, 1], offset: ?>>, read, ["m", "n", "s"]>
 // LOW-SAME: #low.param<"C", memref<?x?xf32, strided<[?, 1]>>, write, ["m", "n", "s"]>
-// LOW: scf.for %i
-// LOW-NEXT: %[[ROW:.*]] = arith.muli %i, %s : index
-// LOW: scf.for %j
-// LOW-NEXT: %[[AT:.*]] = arith.addi %j, %[[ROW]] : index
+// LOW: scf.for %[[I:\w+]]
+// LOW-NEXT: %[[ROW:.*]] = arith.muli %[[I]], %s : index
+// LOW: scf.for %[[J:\w+]]
+// LOW-NEXT: %[[AT:.*]] = arith.addi %[[J]], %[[ROW]] : index
 // LOW-NEXT: memref.load %A[%[[AT]]] : memref<?xf32>
 // A stride that calls decide may be negative: addresses may lie before the first element.
 // LLVM: define void @weft_function_double(ptr noalias {{.*}} %A, ptr noalias {{.*}} %C, i64 %m, i64 %n, i64 %s)
@@ -39,7 +39,7 @@ func.func @double(%A: memref<?x?xf32, strided<[?, 1], offset: ?>>, %C: memref<?x
 
 // Fixed strides need no symbol; calls hand on the strides of what they pass.
 // LOW: func.func @inner(%X: memref<?xf32>, %X_s0: index)
-// LOW: arith.muli %i, %X_s0
+// LOW: arith.muli %[[I:\w+]], %X_s0
 // LOW: func.func @outer(%A: memref<?xf32>)
 // LOW: %[[S:.*]] = arith.constant 24 : index
 // LOW: func.call @inner(%A, %[[S]]) : (memref<?xf32>, index) -> ()

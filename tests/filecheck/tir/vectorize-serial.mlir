@@ -14,7 +14,7 @@ func.func @panels(%B: memref<4x128xf32>, %P: memref<2x4x64xf32>) {
 }
 // CHECK-LABEL: @panels
 // CHECK:         tir.for %{{.*}} in 4 {
-// CHECK:           tir.for %j0 in 16 {
+// CHECK:           tir.for %[[J0:\w+]] in 16 {
 // CHECK:             vector.load {{.*}} vector<8xf32>
 // CHECK:             vector.store {{.*}} vector<8xf32>
 // CHECK-NOT:     memref.store
@@ -32,7 +32,7 @@ func.func @narrow(%B: memref<128xf32>, %P: memref<32x16xf32>) {
   func.return
 }
 // CHECK-LABEL: @narrow
-// CHECK:         tir.for %j0 in 32 {
+// CHECK:         tir.for %[[J0:\w+]] in 32 {
 // CHECK:           vector.store {{.*}} vector<4xf32>
 
 // -----
@@ -50,7 +50,7 @@ func.func @fills(%A: memref<100xf32>, %B: memref<8xi32>, %n: i32) {
   func.return
 }
 // CHECK-LABEL: @fills
-// CHECK:         tir.for %i0 in 6 {
+// CHECK:         tir.for %[[I0:\w+]] in 6 {
 // CHECK:           vector.store {{.*}} vector<8xf32>
 // CHECK:         }
 // CHECK:         vector.store {{.*}} vector<8xi32>
@@ -66,7 +66,7 @@ func.func @long(%A: memref<1000xf32>) {
   func.return
 }
 // CHECK-LABEL: @long
-// CHECK:         tir.for %i in 1000 {
+// CHECK:         tir.for %[[I:\w+]] in 1000 {
 // CHECK-NEXT:      memref.store
 
 // -----
@@ -144,10 +144,10 @@ func.func @largest(%A: memref<64xf32>, %M: memref<1xf32>, %S: memref<1xi32>, %I:
   func.return
 }
 // CHECK-LABEL: @largest
-// CHECK:         tir.for %i0 in 2 {
+// CHECK:         tir.for %[[I0:\w+]] in 2 {
 // CHECK:           arith.maximumf {{.*}} : vector<32xf32>
 // CHECK:         vector.reduction <maximumf>, {{.*}} : vector<32xf32> into f32
-// CHECK:         tir.for %i0 in 3 {
+// CHECK:         tir.for %[[I0]] in 3 {
 // CHECK:           arith.addi {{.*}} : vector<16xi32>
 // CHECK:         vector.reduction <add>, {{.*}} : vector<16xi32> into i32
 

@@ -25,7 +25,7 @@ func.func @f() { // expected-error@below {{there is no dialect 'tri', did you me
 
 // Undefined values are reported where they are first used.
 // CHECK: {{.*}}parse-errors.mlir:[[# @LINE + 4]]:23: error: value %nn is used but not defined, did you mean '%n'?
-// CHECK-NEXT: {{^}}  %p = memref.load %A[%nn] : memref<4xf32>
+// CHECK-NEXT: {{^}}  %[[P:\w+]] = memref.load %A[%nn] : memref<4xf32>
 // CHECK-NEXT: {{^                      \^\^\^$}}
 func.func @f(%A: memref<4xf32>, %n: index) { // expected-error@+1 {{value %nn is used but not defined}}
   %p = memref.load %A[%nn] : memref<4xf32>

@@ -9,8 +9,8 @@
 // RUN: not weft-opt %s -t 'asm{cpus=haswell}' 2>&1 | filecheck %s --check-prefix=TARGET-OPTION
 // RUN: xdsl-opt %s -p 'tir-split{func=f block=B loop=0 factors=0,4}' | filecheck %s
 
-// CHECK: tir.for %i0 in 16 {
-// CHECK: tir.for %i1 in 4 {
+// CHECK: tir.for %[[I0:\w+]] in 16 {
+// CHECK: tir.for %[[I1:\w+]] in 4 {
 // MISSING: error: pass 'tir-split' needs option 'block', a name or string
 // TYPE: error: pass 'tir-split': option 'loop' expects an integer, got 'outer'
 // OPTION: error: pass 'tir-split' has no option 'factor', did you mean 'factors'?

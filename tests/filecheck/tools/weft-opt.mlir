@@ -10,7 +10,7 @@
 // RUN: weft-opt - --split-input-file < %s | filecheck %s
 
 // CHECK-LABEL: func.func @first
-// CHECK-NEXT:    %c = arith.constant 1 : i32
+// CHECK-NEXT:    %[[C:\w+]] = arith.constant 1 : i32
 // BETWEEN: IR after canonicalize:
 // BETWEEN: func.func @first
 // BETWEEN: func.func @first

@@ -4,20 +4,20 @@
 
 // Around a block, and around a loop.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %u in 1 thread_binding<"vthread.x"> {
-// CHECK-NEXT: {{^}}        tir.for %k in 9 {
-// CHECK-NEXT: {{^}}          tir.for %u_1 in 1 {
-// CHECK-NEXT: {{^}}            tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[U:\w+]] in 1 thread_binding<"vthread.x"> {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}          tir.for %[[U_1:\w+]] in 1 {
+// CHECK-NEXT: {{^}}            tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT: {{^}}              tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.for %u in 1 {
-// PASS-NEXT: {{^}}          tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.for %[[U:\w+]] in 1 {
+// PASS-NEXT: {{^}}          tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}            tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return

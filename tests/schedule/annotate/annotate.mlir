@@ -4,17 +4,17 @@
 
 // Values of each kind; split keeps them outermost, fuse joins them.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 attributes {note = [1 : i64, true, "x", 2.500000e-01 : f64, [2 : i64]]} {
-// CHECK-NEXT: {{^}}      tir.for %i1_k_fused in 36 attributes {note = 7 : i64, pragma.unroll = false} {
-// CHECK-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0 * 4 + %i1_k_fused floordiv 9, %i1_k_fused mod 9] attributes {"my key" = "text"} {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 attributes {note = [1 : i64, true, "x", 2.500000e-01 : f64, [2 : i64]]} {
+// CHECK-NEXT: {{^}}      tir.for %[[I1_K_FUSED:\w+]] in 36 attributes {note = 7 : i64, pragma.unroll = false} {
+// CHECK-NEXT: {{^}}        tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1_K_FUSED]] floordiv 9, %[[I1_K_FUSED]] mod 9] attributes {"my key" = "text"} {
 // CHECK-NEXT: {{^}}          tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 attributes {note = [1 : i64, 2 : i64, 3 : i64]} {
-// PASS-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 attributes {note = [1 : i64, 2 : i64, 3 : i64]} {
+// PASS-NEXT: {{^}}        tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return

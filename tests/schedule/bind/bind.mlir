@@ -4,19 +4,19 @@
 
 // Blocks, threads and virtual threads.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 thread_binding<"blockIdx.x"> {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 2 thread_binding<"vthread"> {
-// CHECK-NEXT: {{^}}        tir.for %i2 in 2 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: {{^}}          tir.for %k in 9 {
-// CHECK-NEXT: {{^}}            tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0 * 4 + %i1 * 2 + %i2, %k] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 thread_binding<"blockIdx.x"> {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 2 thread_binding<"vthread"> {
+// CHECK-NEXT: {{^}}        tir.for %[[I2:\w+]] in 2 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: {{^}}          tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}            tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1]] * 2 + %[[I2]], %[[K]]] {
 // CHECK-NEXT: {{^}}              tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 thread_binding<"threadIdx.y"> {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 thread_binding<"threadIdx.y"> {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return
@@ -50,10 +50,10 @@ sched.func @steps {
 
 // Two loops of a nest on one axis: the shorter one runs as often, under a guard.
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.for %j in 8 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.block "S" iters(%v: spatial<4>, %w: spatial<3>) = [%i, %j] where [%j] < [3] {
-// CHECK: tir.for %k in 8 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: tir.block "C" iters(%v: spatial<4>, %w: spatial<8>) = [%i, %k] {
+// CHECK: tir.for %[[J:\w+]] in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "S" iters(%[[V:\w+]]: spatial<4>, %[[W:\w+]]: spatial<3>) = [%[[I:\w+]], %[[J]]] where [%[[J]]] < [3] {
+// CHECK: tir.for %[[K:\w+]] in 8 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: tir.block "C" iters(%[[V]]: spatial<4>, %[[W]]: spatial<8>) = [%[[I]], %[[K]]] {
 func.func @f(%B: memref<4x3xf32>, %C: memref<4x8xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 4 {

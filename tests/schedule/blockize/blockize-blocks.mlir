@@ -4,23 +4,23 @@
 
 // Iterators of both fall apart, a reduction that ends inside keeps its init there.
 // CHECK-LABEL: @rows
-// CHECK:         tir.for %i0 in 2 {
-// CHECK-NEXT:      tir.block "B_C_o" iters(%vi_o: spatial<2>) = [%i0] {
-// CHECK-NEXT:        tir.for %ax0 in 4 {
-// CHECK-NEXT:          tir.for %ax1 in 12 {
-// CHECK-NEXT:            tir.block "B" iters(%{{.*}}: spatial<4>, %vj: spatial<12>) = [%ax0, %ax1] {
-// CHECK:             tir.for %i1_init in 4 {
-// CHECK-NEXT:          tir.block "C_init" iters(%{{.*}}: spatial<4>) = [%i1_init] {
-// CHECK:             tir.for %i1 in 4 {
-// CHECK-NEXT:          tir.for %k in 12 {
-// CHECK-NEXT:            tir.block "C" iters(%{{.*}}: spatial<4>, %vk: reduce<12>) = [%i1, %k] {
+// CHECK:         tir.for %[[I0:\w+]] in 2 {
+// CHECK-NEXT:      tir.block "B_C_o" iters(%[[VI_O:\w+]]: spatial<2>) = [%[[I0]]] {
+// CHECK-NEXT:        tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT:          tir.for %[[AX1:\w+]] in 12 {
+// CHECK-NEXT:            tir.block "B" iters(%{{.*}}: spatial<4>, %[[VJ:\w+]]: spatial<12>) = [%[[AX0]], %[[AX1]]] {
+// CHECK:             tir.for %[[I1_INIT:\w+]] in 4 {
+// CHECK-NEXT:          tir.block "C_init" iters(%{{.*}}: spatial<4>) = [%[[I1_INIT]]] {
+// CHECK:             tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT:          tir.for %[[K:\w+]] in 12 {
+// CHECK-NEXT:            tir.block "C" iters(%{{.*}}: spatial<4>, %[[VK:\w+]]: reduce<12>) = [%[[I1]], %[[K]]] {
 //
 // PASS-LABEL: @rows
 // PASS:         tir.block "B_C_o" iters() = [] {
-// PASS-NEXT:      tir.for %i in 8 {
-// PASS-NEXT:        tir.for %j in 12 {
-// PASS-NEXT:          tir.block "B" iters(%vi: spatial<8>, %vj: spatial<12>) = [%i, %j] {
-// PASS:           tir.for %i_init in 8 {
+// PASS-NEXT:      tir.for %[[I:\w+]] in 8 {
+// PASS-NEXT:        tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT:          tir.block "B" iters(%[[VI:\w+]]: spatial<8>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS:           tir.for %[[I_INIT:\w+]] in 8 {
 func.func @rows(%A: memref<8x12xf32>, %C: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
   %B = memref.alloc() : memref<8x12xf32>
@@ -53,17 +53,17 @@ sched.func @schedule {
 
 // Blocks without loops of their own.
 // CHECK-LABEL: @in_place
-// CHECK:         tir.for %i in 12 {
-// CHECK-NEXT:      tir.block "B_C_o" iters(%v: spatial<12>) = [%i] {
+// CHECK:         tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT:      tir.block "B_C_o" iters(%[[V:\w+]]: spatial<12>) = [%[[I]]] {
 // CHECK-NEXT:        tir.block "B" iters() = [] {
-// CHECK-NEXT:          %a = memref.load %A[%v] : memref<12xf32>
-// CHECK-NEXT:          memref.store %a, %B[%v] : memref<12xf32>
+// CHECK-NEXT:          %[[A:\w+]] = memref.load %A[%[[V]]] : memref<12xf32>
+// CHECK-NEXT:          memref.store %[[A]], %B[%[[V]]] : memref<12xf32>
 // CHECK-NEXT:        }
 // CHECK-NEXT:        tir.block "C" iters() = [] {
-// CHECK-NEXT:          %b = memref.load %B[%v] : memref<12xf32>
+// CHECK-NEXT:          %[[B:\w+]] = memref.load %B[%[[V]]] : memref<12xf32>
 //
 // PASS-LABEL: @in_place
-// PASS:         tir.block "B_C_o" iters(%v: spatial<12>) = [%i] {
+// PASS:         tir.block "B_C_o" iters(%[[V:\w+]]: spatial<12>) = [%[[I:\w+]]] {
 func.func @in_place(%A: memref<12xf32>, %C: memref<12xf32>) {
   %B = memref.alloc() : memref<12xf32>
   tir.for %i in 12 {

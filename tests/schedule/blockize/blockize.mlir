@@ -26,23 +26,23 @@ sched.func @tile {
   %o = sched.blockize %i1 : block
 }
 // CHECK-LABEL: @rows
-// CHECK:         tir.for %i0 in 2 {
-// CHECK-NEXT:      tir.for %k0 in 3 {
-// CHECK-NEXT:        tir.block "C_o" iters(%vi_o: spatial<2>, %vk_o: reduce<3>) = [%i0, %k0] {
+// CHECK:         tir.for %[[I0:\w+]] in 2 {
+// CHECK-NEXT:      tir.for %[[K0:\w+]] in 3 {
+// CHECK-NEXT:        tir.block "C_o" iters(%[[VI_O:\w+]]: spatial<2>, %[[VK_O:\w+]]: reduce<3>) = [%[[I0]], %[[K0]]] {
 // CHECK-NEXT:          tir.init {
-// CHECK-NEXT:            tir.for %i1_init in 4 {
-// CHECK-NEXT:              tir.block "C_init" iters(%vi_i: spatial<4>) = [%i1_init] {
-// CHECK-NEXT:                %vi = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%vi_o, %vi_i)
-// CHECK-NEXT:                memref.store %zero, %C[%vi] : memref<8xf32>
+// CHECK-NEXT:            tir.for %[[I1_INIT:\w+]] in 4 {
+// CHECK-NEXT:              tir.block "C_init" iters(%[[VI_I:\w+]]: spatial<4>) = [%[[I1_INIT]]] {
+// CHECK-NEXT:                %[[VI:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[VI_O]], %[[VI_I]])
+// CHECK-NEXT:                memref.store %[[ZERO:\w+]], %C[%[[VI]]] : memref<8xf32>
 // CHECK-NEXT:              }
 // CHECK-NEXT:            }
 // CHECK-NEXT:          }
-// CHECK-NEXT:          tir.for %i1 in 4 {
-// CHECK-NEXT:            tir.for %k1 in 4 {
-// CHECK-NEXT:              tir.block "C" iters(%[[I:.*]]: spatial<4>, %vk_i: reduce<4>) = [%i1, %k1] {
-// CHECK-NEXT:                %[[VI:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%vi_o, %[[I]])
-// CHECK-NEXT:                %vk = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%vk_o, %vk_i)
-// CHECK-NEXT:                %a = memref.load %A[%[[VI]], %vk] : memref<8x12xf32>
-// CHECK-NEXT:                %c = memref.load %C[%[[VI]]] : memref<8xf32>
-// CHECK-NEXT:                %s = arith.addf %c, %a : f32
-// CHECK-NEXT:                memref.store %s, %C[%[[VI]]] : memref<8xf32>
+// CHECK-NEXT:          tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT:            tir.for %[[K1:\w+]] in 4 {
+// CHECK-NEXT:              tir.block "C" iters(%[[I:.*]]: spatial<4>, %[[VK_I:\w+]]: reduce<4>) = [%[[I1]], %[[K1]]] {
+// CHECK-NEXT:                %[[VI:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[VI_O]], %[[I]])
+// CHECK-NEXT:                %[[VK:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[VK_O]], %[[VK_I]])
+// CHECK-NEXT:                %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<8x12xf32>
+// CHECK-NEXT:                %[[C:\w+]] = memref.load %C[%[[VI]]] : memref<8xf32>
+// CHECK-NEXT:                %[[S:\w+]] = arith.addf %[[C]], %[[A]] : f32
+// CHECK-NEXT:                memref.store %[[S]], %C[%[[VI]]] : memref<8xf32>

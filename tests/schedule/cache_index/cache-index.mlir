@@ -3,17 +3,17 @@
 // cache_index: computed indices of loads, before the nest. annotate_buffer_access: a region that is stated.
 
 // CHECK:      %index = memref.alloc() : memref<64xindex>
-// CHECK-NEXT: tir.for %ax0 in 64 {
-// CHECK-NEXT:   tir.block "index" iters(%vi: spatial<64>) = [%ax0] {
-// CHECK-NEXT:     %[[X:.*]] = affine.apply affine_map<(d0) -> (((d0 * 7) mod 64))> (%vi)
-// CHECK-NEXT:     memref.store %[[X]], %index[%vi] : memref<64xindex>
-// CHECK:      tir.block "C" iters(%[[VI:.*]]: spatial<64>, %vj: spatial<8>) = [%i, %j] {
-// CHECK-NEXT:   tir.writes %C[%[[VI]], %vj] : memref<64x8xf32>
-// CHECK-NEXT:   %y = affine.apply
+// CHECK-NEXT: tir.for %[[AX0:\w+]] in 64 {
+// CHECK-NEXT:   tir.block "index" iters(%[[VI:\w+]]: spatial<64>) = [%[[AX0]]] {
+// CHECK-NEXT:     %[[X:.*]] = affine.apply affine_map<(d0) -> (((d0 * 7) mod 64))> (%[[VI]])
+// CHECK-NEXT:     memref.store %[[X]], %index[%[[VI]]] : memref<64xindex>
+// CHECK:      tir.block "C" iters(%[[VI:.*]]: spatial<64>, %[[VJ:\w+]]: spatial<8>) = [%[[I:\w+]], %[[J:\w+]]] {
+// CHECK-NEXT:   tir.writes %C[%[[VI]], %[[VJ]]] : memref<64x8xf32>
+// CHECK-NEXT:   %[[Y:\w+]] = affine.apply
 // CHECK-NEXT:   %[[X:.*]] = memref.load %index[%[[VI]]] : memref<64xindex>
-// CHECK-NEXT:   %a = memref.load %A[%[[X]], %vj] : memref<64x8xf32>
+// CHECK-NEXT:   %[[A:\w+]] = memref.load %A[%[[X]], %[[VJ]]] : memref<64x8xf32>
 // CHECK-NEXT:   %[[X:.*]] = memref.load %index[%[[VI]]] : memref<64xindex>
-// CHECK-NEXT:   %b = memref.load %A[%[[X]], %y] : memref<64x8xf32>
+// CHECK-NEXT:   %[[B:\w+]] = memref.load %A[%[[X]], %[[Y]]] : memref<64x8xf32>
 func.func @f(%A: memref<64x8xf32>, %C: memref<64x8xf32>) {
   tir.for %i in 64 { tir.for %j in 8 {
     tir.block "C" iters(%vi: spatial<64>, %vj: spatial<8>) = [%i, %j] {

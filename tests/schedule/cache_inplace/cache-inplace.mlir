@@ -10,9 +10,9 @@
 // CHECK-NEXT:        %[[A:.*]] = memref.load %A[%[[V]]] : memref<16xf32>
 // CHECK-NEXT:        memref.store %[[A]], %A_local[%[[V]]] : memref<16xf32, "local">
 // CHECK:           tir.block "C"
-// CHECK:             %a = memref.load %A_local[%x] : memref<16xf32, "local">
-// CHECK-NEXT:        %b = arith.mulf %a, %a : f32
-// CHECK-NEXT:        memref.store %b, %A_local[%x] : memref<16xf32, "local">
+// CHECK:             %[[A:\w+]] = memref.load %A_local[%[[X:\w+]]] : memref<16xf32, "local">
+// CHECK-NEXT:        %[[B:\w+]] = arith.mulf %[[A]], %[[A]] : f32
+// CHECK-NEXT:        memref.store %[[B]], %A_local[%[[X]]] : memref<16xf32, "local">
 // CHECK:         tir.for %[[AX:.*]] in 8 {
 // CHECK-NEXT:      tir.block "A_local_1" iters(%[[V:.*]]: spatial<16>) = [%[[AX]] + 8] {
 // CHECK-NEXT:        %[[A:.*]] = memref.load %A_local[%[[V]]] : memref<16xf32, "local">

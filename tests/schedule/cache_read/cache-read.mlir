@@ -6,42 +6,42 @@
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %A_shared = memref.alloc() : memref<10x12xf32, "shared">
 // CHECK-NEXT: {{^}}    %B = memref.alloc() : memref<10x12xf32>
-// CHECK-NEXT: {{^}}    tir.for %ax0 in 10 {
-// CHECK-NEXT: {{^}}      tir.for %ax1 in 12 {
-// CHECK-NEXT: {{^}}        tir.block "A_shared" iters(%v0: spatial<10>, %v1: spatial<12>) = [%ax0, %ax1] {
-// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %A[%v0, %v1] : memref<10x12xf32>
-// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %A_shared[%v0, %v1] : memref<10x12xf32, "shared">
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A_shared[%vi, %vj] : memref<10x12xf32, "shared">
-// CHECK: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK-NEXT: {{^}}    tir.for %[[AX0:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "A_shared" iters(%[[V0:\w+]]: spatial<10>, %[[V1:\w+]]: spatial<12>) = [%[[AX0]], %[[AX1]]] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %A[%[[V0]], %[[V1]]] : memref<10x12xf32>
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %A_shared[%[[V0]], %[[V1]]] : memref<10x12xf32, "shared">
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A_shared[%[[VI]], %[[VJ]]] : memref<10x12xf32, "shared">
+// CHECK: {{^}}          memref.store %[[B:\w+]], %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %[[I]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[B]] = memref.load %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %B = memref.alloc() : memref<10x12xf32>
 // PASS-NEXT: {{^}}    %B_local = memref.alloc() : memref<10x12xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}    tir.for %ax0 in 10 {
-// PASS-NEXT: {{^}}      tir.for %ax1 in 12 {
-// PASS-NEXT: {{^}}        tir.block "B_local" iters(%v0: spatial<10>, %v1: spatial<12>) = [%ax0, %ax1] {
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %B[%v0, %v1] : memref<10x12xf32>
-// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %B_local[%v0, %v1] : memref<10x12xf32, "local">
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %b = memref.load %B_local[%vi, %vj] : memref<10x12xf32, "local">
-// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[B:\w+]], %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B_local" iters(%[[V0:\w+]]: spatial<10>, %[[V1:\w+]]: spatial<12>) = [%[[AX0]], %[[AX1]]] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %B[%[[V0]], %[[V1]]] : memref<10x12xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %B_local[%[[V0]], %[[V1]]] : memref<10x12xf32, "local">
+// PASS: {{^}}    tir.for %[[I]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[B]] = memref.load %B_local[%[[VI]], %[[VJ]]] : memref<10x12xf32, "local">
+// PASS: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -77,53 +77,53 @@ sched.func @schedule {
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %W_global_W_packed = memref.alloc() : memref<9x10xf32, "global.W_packed">
 // CHECK: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
-// CHECK-NEXT: {{^}}    tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 9 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 5 {
-// CHECK-NEXT: {{^}}          tir.block "W_global_W_packed" iters(%v0: spatial<9>, %v1: spatial<10>) = [%ax0, %j0 * 5 + %ax1] {
-// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %W[%v0, %v1] : memref<9x10xf32>
-// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %W_global_W_packed[%v0, %v1] : memref<9x10xf32, "global.W_packed">
-// CHECK: {{^}}      tir.for %i in 12 {
-// CHECK-NEXT: {{^}}        tir.for %j1 in 5 {
-// CHECK-NEXT: {{^}}          tir.for %k in 9 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j0 * 5 + %j1, %k] {
+// CHECK-NEXT: {{^}}    tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 9 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}          tir.block "W_global_W_packed" iters(%[[V0:\w+]]: spatial<9>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[J0]] * 5 + %[[AX1]]] {
+// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %W[%[[V0]], %[[V1]]] : memref<9x10xf32>
+// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %W_global_W_packed[%[[V0]], %[[V1]]] : memref<9x10xf32, "global.W_packed">
+// CHECK: {{^}}      tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.for %[[J1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}          tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J0]] * 5 + %[[J1]], %[[K]]] {
 // CHECK-NEXT: {{^}}              tir.init {
-// CHECK-NEXT: {{^}}                memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
-// CHECK: {{^}}              %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
-// CHECK-NEXT: {{^}}              %w = memref.load %W_global_W_packed[%vk, %vj] : memref<9x10xf32, "global.W_packed">
-// CHECK: {{^}}              %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
-// CHECK: {{^}}              memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
-// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// CHECK-NEXT: {{^}}                memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// CHECK: {{^}}              %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<12x9xf32>
+// CHECK-NEXT: {{^}}              %[[W:\w+]] = memref.load %W_global_W_packed[%[[VK]], %[[VJ]]] : memref<9x10xf32, "global.W_packed">
+// CHECK: {{^}}              %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// CHECK: {{^}}              memref.store %[[S:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// CHECK: {{^}}    tir.for %[[I]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// CHECK: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<12x10xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
 // PASS-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
 // PASS-NEXT: {{^}}            tir.init {
-// PASS-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<12x10xf32>
-// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
-// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
-// PASS: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
-// PASS: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<12x10xf32>
-// PASS: {{^}}    tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
-// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%ax0, %ax1] {
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%v0, %v1] : memref<12x10xf32>
-// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%v0, %v1] : memref<12x10xf32, "local">
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// PASS-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// PASS: {{^}}            %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<12x9xf32>
+// PASS-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<9x10xf32>
+// PASS: {{^}}            %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// PASS: {{^}}            memref.store %[[S:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%[[V0:\w+]]: spatial<12>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[AX1]]] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%[[V0]], %[[V1]]] : memref<12x10xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%[[V0]], %[[V1]]] : memref<12x10xf32, "local">
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[Y]] = memref.load %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// PASS: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<12x10xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -172,32 +172,32 @@ sched.func @schedule {
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %T = memref.alloc() : memref<10xf32>
 // CHECK-NEXT: {{^}}    %T_local = memref.alloc() : memref<10xf32, "local">
-// CHECK-NEXT: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
-// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<10xf32>
-// CHECK-NEXT: {{^}}        memref.store %a, %T[%v] : memref<10xf32>
-// CHECK: {{^}}      tir.block "T_local" iters(%v0: spatial<10>) = [%i] {
-// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%v0] : memref<10xf32>
-// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%v0] : memref<10xf32, "local">
-// CHECK: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
-// CHECK-NEXT: {{^}}        %t = memref.load %T_local[%v] : memref<10xf32, "local">
-// CHECK-NEXT: {{^}}        memref.store %t, %C[%v] : memref<10xf32>
+// CHECK-NEXT: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<10xf32>
+// CHECK-NEXT: {{^}}        memref.store %[[A]], %T[%[[V]]] : memref<10xf32>
+// CHECK: {{^}}      tir.block "T_local" iters(%[[V0:\w+]]: spatial<10>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%[[V0]]] : memref<10xf32>
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%[[V0]]] : memref<10xf32, "local">
+// CHECK: {{^}}      tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[T:\w+]] = memref.load %T_local[%[[V]]] : memref<10xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %[[T]], %C[%[[V]]] : memref<10xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %T = memref.alloc() : memref<10xf32>
 // PASS-NEXT: {{^}}    %T_local = memref.alloc() : memref<10xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
-// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<10xf32>
-// PASS-NEXT: {{^}}        memref.store %a, %T[%v] : memref<10xf32>
-// PASS: {{^}}      tir.block "T_local" iters(%v0: spatial<10>) = [%i] {
-// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%v0] : memref<10xf32>
-// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%v0] : memref<10xf32, "local">
-// PASS: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
-// PASS-NEXT: {{^}}        %t = memref.load %T_local[%v] : memref<10xf32, "local">
-// PASS-NEXT: {{^}}        memref.store %t, %C[%v] : memref<10xf32>
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<10xf32>
+// PASS-NEXT: {{^}}        memref.store %[[A]], %T[%[[V]]] : memref<10xf32>
+// PASS: {{^}}      tir.block "T_local" iters(%[[V0:\w+]]: spatial<10>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %T[%[[V0]]] : memref<10xf32>
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %T_local[%[[V0]]] : memref<10xf32, "local">
+// PASS: {{^}}      tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[T:\w+]] = memref.load %T_local[%[[V]]] : memref<10xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %[[T]], %C[%[[V]]] : memref<10xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10xf32>, %C: memref<10xf32>) {
@@ -225,44 +225,44 @@ sched.func @schedule {
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %B = memref.alloc() : memref<13xf32>
 // CHECK-NEXT: {{^}}    %B_local = memref.alloc() : memref<13xf32, "local">
-// CHECK-NEXT: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
-// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// CHECK: {{^}}        memref.store %b, %B[%v] : memref<13xf32>
-// CHECK: {{^}}    tir.for %ax0 in 12 {
-// CHECK-NEXT: {{^}}      tir.block "B_local" iters(%v0: spatial<13>) = [%ax0] {
-// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%v0] : memref<13xf32>
-// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%v0] : memref<13xf32, "local">
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// CHECK-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
-// CHECK-NEXT: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
-// CHECK: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
-// CHECK-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
-// CHECK-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
-// CHECK-NEXT: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// CHECK-NEXT: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<13>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<12xf32>
+// CHECK: {{^}}        memref.store %[[B:\w+]], %B[%[[V]]] : memref<13xf32>
+// CHECK: {{^}}    tir.for %[[AX0:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B_local" iters(%[[V0:\w+]]: spatial<13>) = [%[[AX0]]] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%[[V0]]] : memref<13xf32>
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%[[V0]]] : memref<13xf32, "local">
+// CHECK: {{^}}    tir.for %[[I]] in 12 {
+// CHECK-NEXT: {{^}}      tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[B]] = memref.load %B_local[%[[V]]] : memref<13xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %[[B]], %C[%[[V]]] : memref<12xf32>
+// CHECK: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[X:\w+]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%[[V]])
+// CHECK-NEXT: {{^}}        %[[B]] = memref.load %B_local[%[[V]]] : memref<13xf32, "local">
+// CHECK-NEXT: {{^}}        memref.store %[[B]], %D[%[[X]]] : memref<12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %B = memref.alloc() : memref<13xf32>
 // PASS-NEXT: {{^}}    %B_local = memref.alloc() : memref<13xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
-// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// PASS: {{^}}        memref.store %b, %B[%v] : memref<13xf32>
-// PASS: {{^}}    tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}      tir.block "B_local" iters(%v0: spatial<13>) = [%ax0] {
-// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%v0] : memref<13xf32>
-// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%v0] : memref<13xf32, "local">
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// PASS-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
-// PASS-NEXT: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
-// PASS: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
-// PASS-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
-// PASS-NEXT: {{^}}        %b = memref.load %B_local[%v] : memref<13xf32, "local">
-// PASS-NEXT: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<13>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<12xf32>
+// PASS: {{^}}        memref.store %[[B:\w+]], %B[%[[V]]] : memref<13xf32>
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "B_local" iters(%[[V0:\w+]]: spatial<13>) = [%[[AX0]]] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %B[%[[V0]]] : memref<13xf32>
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %B_local[%[[V0]]] : memref<13xf32, "local">
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[B]] = memref.load %B_local[%[[V]]] : memref<13xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %[[B]], %C[%[[V]]] : memref<12xf32>
+// PASS: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[X:\w+]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%[[V]])
+// PASS-NEXT: {{^}}        %[[B]] = memref.load %B_local[%[[V]]] : memref<13xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %[[B]], %D[%[[X]]] : memref<12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>) {
@@ -296,54 +296,54 @@ sched.func @schedule {
 
 // Symbolic extents.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %X_local = memref.alloc(%m, %n) : memref<?x?xf32, "local">
-// CHECK: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
-// CHECK-NEXT: {{^}}    tir.for %ax0 in %m {
-// CHECK-NEXT: {{^}}      tir.for %ax1 in %n {
-// CHECK-NEXT: {{^}}        tir.block "X_local" iters(%v0: spatial<%m>, %v1: spatial<%n>) = [%ax0, %ax1] {
-// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %X[%v0, %v1] : memref<?x?xf32>
-// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %X_local[%v0, %v1] : memref<?x?xf32, "local">
-// CHECK: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.for %k in %n {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// CHECK: {{^}}    %X_local = memref.alloc(%[[M:\w+]], %[[N:\w+]]) : memref<?x?xf32, "local">
+// CHECK: {{^}}    %Y = memref.alloc(%[[M]]) : memref<?x10xf32>
+// CHECK-NEXT: {{^}}    tir.for %[[AX0:\w+]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[AX1:\w+]] in %[[N]] {
+// CHECK-NEXT: {{^}}        tir.block "X_local" iters(%[[V0:\w+]]: spatial<%[[M]]>, %[[V1:\w+]]: spatial<%[[N]]>) = [%[[AX0]], %[[AX1]]] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %X[%[[V0]], %[[V1]]] : memref<?x?xf32>
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %X_local[%[[V0]], %[[V1]]] : memref<?x?xf32, "local">
+// CHECK: {{^}}    tir.for %[[I:\w+]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N]] {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
 // CHECK-NEXT: {{^}}            tir.init {
-// CHECK-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
-// CHECK: {{^}}            %x = memref.load %X_local[%vi, %vk] : memref<?x?xf32, "local">
-// CHECK-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
-// CHECK: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
-// CHECK: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
-// CHECK: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
-// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// CHECK-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}            %[[X:\w+]] = memref.load %X_local[%[[VI]], %[[VK]]] : memref<?x?xf32, "local">
+// CHECK-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}            %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}            memref.store %[[S:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}    tir.for %[[I]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<?x10xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
-// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%m) : memref<?x10xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in %n {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS: {{^}}    %Y = memref.alloc(%[[M:\w+]]) : memref<?x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%[[M]]) : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
 // PASS-NEXT: {{^}}            tir.init {
-// PASS-NEXT: {{^}}              memref.store %zero, %Y[%vi, %vj] : memref<?x10xf32>
-// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
-// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
-// PASS: {{^}}            %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
-// PASS: {{^}}            memref.store %s, %Y[%vi, %vj] : memref<?x10xf32>
-// PASS: {{^}}    tir.for %ax0 in %m {
-// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
-// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%v0, %v1] : memref<?x10xf32>
-// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%v0, %v1] : memref<?x10xf32, "local">
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %y = memref.load %Y_local[%vi, %vj] : memref<?x10xf32, "local">
-// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// PASS-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}            %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<?x?xf32>
+// PASS-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}            %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}            memref.store %[[S:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%[[V0:\w+]]: spatial<%[[M]]>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[AX1]]] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y[%[[V0]], %[[V1]]] : memref<?x10xf32>
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y_local[%[[V0]], %[[V1]]] : memref<?x10xf32, "local">
+// PASS: {{^}}    tir.for %[[I]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[Y]] = memref.load %Y_local[%[[VI]], %[[VJ]]] : memref<?x10xf32, "local">
+// PASS: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<?x10xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
@@ -392,8 +392,8 @@ sched.func @schedule {
 
 // What guards leave of a parameter.
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.for %ax0 in 9 {
-// CHECK-NEXT: tir.block "A_local" iters(%v0: spatial<16>) = [%ax0 + 3] {
+// CHECK: tir.for %[[AX0:\w+]] in 9 {
+// CHECK-NEXT: tir.block "A_local" iters(%[[V0:\w+]]: spatial<16>) = [%[[AX0]] + 3] {
 func.func @f(%A: memref<16xf32>) {
   %C = memref.alloc() : memref<12xf32>
   tir.for %i in 12 {

@@ -6,53 +6,53 @@
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
 // CHECK-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
-// CHECK-NEXT: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 10 {
-// CHECK-NEXT: {{^}}          tir.for %k in 9 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j, %k] {
+// CHECK-NEXT: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1]], %[[J]], %[[K]]] {
 // CHECK-NEXT: {{^}}              tir.init {
-// CHECK-NEXT: {{^}}                memref.store %zero, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// CHECK: {{^}}              %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
-// CHECK-NEXT: {{^}}              %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
-// CHECK: {{^}}              %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// CHECK: {{^}}              memref.store %s, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// CHECK: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
-// CHECK-NEXT: {{^}}          tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%i0 * 4 + %ax0, %ax1] {
-// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<12x10xf32, "local">
-// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<12x10xf32>
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
-// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// CHECK-NEXT: {{^}}                memref.store %[[ZERO:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// CHECK: {{^}}              %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<12x9xf32>
+// CHECK-NEXT: {{^}}              %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<9x10xf32>
+// CHECK: {{^}}              %[[Y:\w+]] = memref.load %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// CHECK: {{^}}              memref.store %[[S:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.block "Y_local" iters(%[[V0:\w+]]: spatial<12>, %[[V1:\w+]]: spatial<10>) = [%[[I0]] * 4 + %[[AX0]], %[[AX1]]] {
+// CHECK-NEXT: {{^}}            %{{[0-9]+}} = memref.load %Y_local[%[[V0]], %[[V1]]] : memref<12x10xf32, "local">
+// CHECK-NEXT: {{^}}            memref.store %{{[0-9]+}}, %Y[%[[V0]], %[[V1]]] : memref<12x10xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// CHECK: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<12x10xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %Y = memref.alloc() : memref<12x10xf32>
 // PASS-NEXT: {{^}}    %Y_local = memref.alloc() : memref<12x10xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
 // PASS-NEXT: {{^}}            tir.init {
-// PASS-NEXT: {{^}}              memref.store %zero, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<12x9xf32>
-// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<9x10xf32>
-// PASS: {{^}}            %y = memref.load %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// PASS: {{^}}            memref.store %s, %Y_local[%vi, %vj] : memref<12x10xf32, "local">
-// PASS: {{^}}    tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
-// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<12>, %v1: spatial<10>) = [%ax0, %ax1] {
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<12x10xf32, "local">
-// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<12x10xf32>
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<12x10xf32>
-// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<12x10xf32>
+// PASS-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// PASS: {{^}}            %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<12x9xf32>
+// PASS-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<9x10xf32>
+// PASS: {{^}}            %[[Y:\w+]] = memref.load %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// PASS: {{^}}            memref.store %[[S:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<12x10xf32, "local">
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%[[V0:\w+]]: spatial<12>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[AX1]]] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%[[V0]], %[[V1]]] : memref<12x10xf32, "local">
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%[[V0]], %[[V1]]] : memref<12x10xf32>
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<12x10xf32>
+// PASS: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<12x10xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -99,35 +99,35 @@ sched.func @schedule {
 // A reduction straight to a parameter.
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %S_shared = memref.alloc() : memref<6xf32, "shared">
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %k in 10 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK-NEXT: {{^}}            memref.store %zero, %S_shared[%vi] : memref<6xf32, "shared">
-// CHECK: {{^}}          %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
-// CHECK-NEXT: {{^}}          %s = memref.load %S_shared[%vi] : memref<6xf32, "shared">
-// CHECK: {{^}}          memref.store %t, %S_shared[%vi] : memref<6xf32, "shared">
-// CHECK: {{^}}    tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}      tir.block "S_shared" iters(%v0: spatial<6>) = [%ax0] {
-// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_shared[%v0] : memref<6xf32, "shared">
-// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%v0] : memref<6xf32>
+// CHECK-NEXT: {{^}}            memref.store %[[ZERO:\w+]], %S_shared[%[[VI]]] : memref<6xf32, "shared">
+// CHECK: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<6x10xf32>
+// CHECK-NEXT: {{^}}          %[[S:\w+]] = memref.load %S_shared[%[[VI]]] : memref<6xf32, "shared">
+// CHECK: {{^}}          memref.store %[[T:\w+]], %S_shared[%[[VI]]] : memref<6xf32, "shared">
+// CHECK: {{^}}    tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.block "S_shared" iters(%[[V0:\w+]]: spatial<6>) = [%[[AX0]]] {
+// CHECK-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_shared[%[[V0]]] : memref<6xf32, "shared">
+// CHECK-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%[[V0]]] : memref<6xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %S_local = memref.alloc() : memref<6xf32, "local">
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.for %k in 10 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}          tir.init {
-// PASS-NEXT: {{^}}            memref.store %zero, %S_local[%vi] : memref<6xf32, "local">
-// PASS: {{^}}          %a = memref.load %A[%vi, %vk] : memref<6x10xf32>
-// PASS-NEXT: {{^}}          %s = memref.load %S_local[%vi] : memref<6xf32, "local">
-// PASS: {{^}}          memref.store %t, %S_local[%vi] : memref<6xf32, "local">
-// PASS: {{^}}    tir.for %ax0 in 6 {
-// PASS-NEXT: {{^}}      tir.block "S_local" iters(%v0: spatial<6>) = [%ax0] {
-// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_local[%v0] : memref<6xf32, "local">
-// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%v0] : memref<6xf32>
+// PASS-NEXT: {{^}}            memref.store %[[ZERO:\w+]], %S_local[%[[VI]]] : memref<6xf32, "local">
+// PASS: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<6x10xf32>
+// PASS-NEXT: {{^}}          %[[S:\w+]] = memref.load %S_local[%[[VI]]] : memref<6xf32, "local">
+// PASS: {{^}}          memref.store %[[T:\w+]], %S_local[%[[VI]]] : memref<6xf32, "local">
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.block "S_local" iters(%[[V0:\w+]]: spatial<6>) = [%[[AX0]]] {
+// PASS-NEXT: {{^}}        %{{[0-9]+}} = memref.load %S_local[%[[V0]]] : memref<6xf32, "local">
+// PASS-NEXT: {{^}}        memref.store %{{[0-9]+}}, %S[%[[V0]]] : memref<6xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
@@ -156,54 +156,54 @@ sched.func @schedule {
 
 // Symbolic extents.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
-// CHECK-NEXT: {{^}}    %Y_global_acc = memref.alloc(%m) : memref<?x10xf32, "global.acc">
-// CHECK-NEXT: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.for %k in %n {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// CHECK: {{^}}    %Y = memref.alloc(%[[M:\w+]]) : memref<?x10xf32>
+// CHECK-NEXT: {{^}}    %Y_global_acc = memref.alloc(%[[M]]) : memref<?x10xf32, "global.acc">
+// CHECK-NEXT: {{^}}    tir.for %[[I:\w+]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N:\w+]] {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
 // CHECK-NEXT: {{^}}            tir.init {
-// CHECK-NEXT: {{^}}              memref.store %zero, %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
-// CHECK: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
-// CHECK-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
-// CHECK: {{^}}            %y = memref.load %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
-// CHECK: {{^}}            memref.store %s, %Y_global_acc[%vi, %vj] : memref<?x10xf32, "global.acc">
-// CHECK: {{^}}    tir.for %ax0 in %m {
-// CHECK-NEXT: {{^}}      tir.for %ax1 in 10 {
-// CHECK-NEXT: {{^}}        tir.block "Y_global_acc" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
-// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_global_acc[%v0, %v1] : memref<?x10xf32, "global.acc">
-// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<?x10xf32>
-// CHECK: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
-// CHECK: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// CHECK-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y_global_acc[%[[VI]], %[[VJ]]] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}            %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<?x?xf32>
+// CHECK-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}            %[[Y:\w+]] = memref.load %Y_global_acc[%[[VI]], %[[VJ]]] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}            memref.store %[[S:\w+]], %Y_global_acc[%[[VI]], %[[VJ]]] : memref<?x10xf32, "global.acc">
+// CHECK: {{^}}    tir.for %[[AX0:\w+]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "Y_global_acc" iters(%[[V0:\w+]]: spatial<%[[M]]>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[AX1]]] {
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_global_acc[%[[V0]], %[[V1]]] : memref<?x10xf32, "global.acc">
+// CHECK-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%[[V0]], %[[V1]]] : memref<?x10xf32>
+// CHECK: {{^}}    tir.for %[[I]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// CHECK: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<?x10xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    %Y = memref.alloc(%m) : memref<?x10xf32>
-// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%m) : memref<?x10xf32, "local">
-// PASS-NEXT: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in %n {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
+// PASS: {{^}}    %Y = memref.alloc(%[[M:\w+]]) : memref<?x10xf32>
+// PASS-NEXT: {{^}}    %Y_local = memref.alloc(%[[M]]) : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
 // PASS-NEXT: {{^}}            tir.init {
-// PASS-NEXT: {{^}}              memref.store %zero, %Y_local[%vi, %vj] : memref<?x10xf32, "local">
-// PASS: {{^}}            %x = memref.load %X[%vi, %vk] : memref<?x?xf32>
-// PASS-NEXT: {{^}}            %w = memref.load %W[%vk, %vj] : memref<?x10xf32>
-// PASS: {{^}}            %y = memref.load %Y_local[%vi, %vj] : memref<?x10xf32, "local">
-// PASS: {{^}}            memref.store %s, %Y_local[%vi, %vj] : memref<?x10xf32, "local">
-// PASS: {{^}}    tir.for %ax0 in %m {
-// PASS-NEXT: {{^}}      tir.for %ax1 in 10 {
-// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%v0: spatial<%m>, %v1: spatial<10>) = [%ax0, %ax1] {
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%v0, %v1] : memref<?x10xf32, "local">
-// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%v0, %v1] : memref<?x10xf32>
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %y = memref.load %Y[%vi, %vj] : memref<?x10xf32>
-// PASS: {{^}}          memref.store %r, %D[%vi, %vj] : memref<?x10xf32>
+// PASS-NEXT: {{^}}              memref.store %[[ZERO:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<?x10xf32, "local">
+// PASS: {{^}}            %[[X:\w+]] = memref.load %X[%[[VI]], %[[VK]]] : memref<?x?xf32>
+// PASS-NEXT: {{^}}            %[[W:\w+]] = memref.load %W[%[[VK]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}            %[[Y:\w+]] = memref.load %Y_local[%[[VI]], %[[VJ]]] : memref<?x10xf32, "local">
+// PASS: {{^}}            memref.store %[[S:\w+]], %Y_local[%[[VI]], %[[VJ]]] : memref<?x10xf32, "local">
+// PASS: {{^}}    tir.for %[[AX0:\w+]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[AX1:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "Y_local" iters(%[[V0:\w+]]: spatial<%[[M]]>, %[[V1:\w+]]: spatial<10>) = [%[[AX0]], %[[AX1]]] {
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = memref.load %Y_local[%[[V0]], %[[V1]]] : memref<?x10xf32, "local">
+// PASS-NEXT: {{^}}          memref.store %{{[0-9]+}}, %Y[%[[V0]], %[[V1]]] : memref<?x10xf32>
+// PASS: {{^}}    tir.for %[[I]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[Y]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<?x10xf32>
+// PASS: {{^}}          memref.store %[[R:\w+]], %D[%[[VI]], %[[VJ]]] : memref<?x10xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
@@ -252,12 +252,12 @@ sched.func @schedule {
 
 // Writer and reader share a loop: an iteration copies its row, before it is read.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 4 {
-// CHECK-NEXT: {{^}}      tir.for %j in 6 {
-// CHECK: memref.store %a, %C_local[%v, %w]
-// CHECK: {{^}}      tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}        tir.block "C_local" iters(%v0: spatial<4>, %v1: spatial<6>) = [%i, %ax0] {
-// CHECK: {{^}}      tir.for %j{{.*}} in 6 {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 6 {
+// CHECK: memref.store %[[A:\w+]], %[[C_LOCAL:\w+]][%[[V:\w+]], %[[W:\w+]]]
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}        tir.block "C_local" iters(%[[V0:\w+]]: spatial<4>, %[[V1:\w+]]: spatial<6>) = [%[[I]], %[[AX0]]] {
+// CHECK: {{^}}      tir.for %[[J]]{{.*}} in 6 {
 // CHECK-NEXT: {{^}}        tir.block "D"
 // CHECK: memref.load %C[
 func.func @f(%A: memref<4x6xf32>, %D: memref<4x6xf32>) {

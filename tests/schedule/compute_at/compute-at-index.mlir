@@ -4,7 +4,7 @@
 
 // Before the first block of the body, and behind the first of them that was there.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
 // CHECK-NEXT: {{^}}      tir.block "B"
 // CHECK: {{^}}      tir.block "X"
 // CHECK: {{^}}      tir.block "D"
@@ -12,7 +12,7 @@
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
 // PASS-NEXT: {{^}}      tir.block "B"
 // PASS: {{^}}      tir.block "X"
 // PASS: {{^}}      tir.block "C"

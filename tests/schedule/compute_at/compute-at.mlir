@@ -4,19 +4,19 @@
 
 // One element.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
-// PASS: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[AX0]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -52,21 +52,21 @@ sched.func @schedule {
 
 // A window: the halo is computed with it.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 4 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<18>) = [%i0 * 4 + %ax0] {
-// CHECK: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %k in 3 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i0 * 4 + %i1, %k] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<18>) = [%[[I0]] * 4 + %[[AX0]]] {
+// CHECK: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI:\w+]]: spatial<16>, %[[VK:\w+]]: reduce<3>) = [%[[I0]] * 4 + %[[I1]], %[[K]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 16 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<18>) = [%i + %ax0] {
-// PASS: {{^}}      tir.for %k in 3 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 16 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<18>) = [%[[I]] + %[[AX0]]] {
+// PASS: {{^}}      tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<16>, %[[VK:\w+]]: reduce<3>) = [%[[I]], %[[K]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<18xf32>, %C: memref<16xf32>) {
@@ -107,21 +107,21 @@ sched.func @schedule {
 
 // A window and a tile that does not divide: guards keep to the domain.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 4 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<16>) = [%i0 * 4 + %ax0] where [%i0 * 4 + %ax0] < [16] {
-// CHECK: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %k in 3 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<14>, %vk: reduce<3>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [14] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<16>) = [%[[I0]] * 4 + %[[AX0]]] where [%[[I0]] * 4 + %[[AX0]]] < [16] {
+// CHECK: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI:\w+]]: spatial<14>, %[[VK:\w+]]: reduce<3>) = [%[[I0]] * 4 + %[[I1]], %[[K]]] where [%[[I0]] * 4 + %[[I1]]] < [14] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 14 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<16>) = [%i + %ax0] {
-// PASS: {{^}}      tir.for %k in 3 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<14>, %vk: reduce<3>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 14 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<16>) = [%[[I]] + %[[AX0]]] {
+// PASS: {{^}}      tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<14>, %[[VK:\w+]]: reduce<3>) = [%[[I]], %[[K]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<16xf32>, %C: memref<14xf32>) {
@@ -162,28 +162,28 @@ sched.func @schedule {
 
 // Padding under a tile of the convolution.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}          tir.for %ax1 in 6 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %j0 * 4 + %ax1] where [%i0 * 4 + %ax0] < [11] {
-// CHECK: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 4 {
-// CHECK-NEXT: {{^}}            tir.for %k in 3 {
-// CHECK-NEXT: {{^}}              tir.for %l in 3 {
-// CHECK-NEXT: {{^}}                tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i0 * 4 + %i1, %j0 * 4 + %j1, %k, %l] where [%i0 * 4 + %i1] < [9] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX1:\w+]] in 6 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<11>, %[[VJ:\w+]]: spatial<10>) = [%[[I0]] * 4 + %[[AX0]], %[[J0]] * 4 + %[[AX1]]] where [%[[I0]] * 4 + %[[AX0]]] < [11] {
+// CHECK: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}            tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}              tir.for %[[L:\w+]] in 3 {
+// CHECK-NEXT: {{^}}                tir.block "C" iters(%[[VI]]: spatial<9>, %[[VJ]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]], %[[K]], %[[L]]] where [%[[I0]] * 4 + %[[I1]]] < [9] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 9 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 3 {
-// PASS-NEXT: {{^}}        tir.for %ax1 in 10 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i + %ax0, %ax1] {
-// PASS: {{^}}      tir.for %j in 8 {
-// PASS-NEXT: {{^}}        tir.for %k in 3 {
-// PASS-NEXT: {{^}}          tir.for %l in 3 {
-// PASS-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 9 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 10 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<11>, %[[VJ:\w+]]: spatial<10>) = [%[[I]] + %[[AX0]], %[[AX1]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 8 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}          tir.for %[[L:\w+]] in 3 {
+// PASS-NEXT: {{^}}            tir.block "C" iters(%[[VI]]: spatial<9>, %[[VJ]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I]], %[[J]], %[[K]], %[[L]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<9x8xf32>, %W: memref<3x3xf32>, %Y: memref<9x8xf32>) {
@@ -249,24 +249,24 @@ sched.func @schedule {
 
 // A reduction: all of its steps, for the elements that are read.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
-// CHECK-NEXT: {{^}}          tir.for %ax2 in 9 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %ax0, %ax1, %ax2] {
-// CHECK: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 10 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i0 * 4 + %i1, %j] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX2:\w+]] in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[AX0]], %[[AX1]], %[[AX2]]] {
+// CHECK: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 10 {
-// PASS-NEXT: {{^}}        tir.for %ax1 in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %ax0, %ax1] {
-// PASS: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[AX0]], %[[AX1]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -312,18 +312,18 @@ sched.func @schedule {
 
 // Two consumers below the loop.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
-// CHECK: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// CHECK: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<13>) = [%[[I]]] {
+// CHECK: {{^}}      tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// CHECK: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<13>) = [%i] {
-// PASS: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// PASS: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<13>) = [%[[I]]] {
+// PASS: {{^}}      tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// PASS: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>) {
@@ -359,25 +359,25 @@ sched.func @schedule {
 
 // Symbolic extents.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// CHECK-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
-// CHECK-NEXT: {{^}}          tir.for %ax2 in %n {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %ax0, %ax1, %ax2] where [%i0 * 4 + %ax0] < [%m] {
-// CHECK: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 10 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [%m] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX2:\w+]] in %[[N:\w+]] {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I0]] * 4 + %[[AX0]], %[[AX1]], %[[AX2]]] where [%[[I0]] * 4 + %[[AX0]]] < [%[[M]]] {
+// CHECK: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [%[[M]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 10 {
-// PASS-NEXT: {{^}}        tir.for %ax1 in %n {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %ax0, %ax1] {
-// PASS: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in %[[M:\w+]] {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[AX1:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[AX0]], %[[AX1]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
@@ -429,16 +429,16 @@ sched.func @schedule {
 
 // A loop for each iterator, when asked for: a schedule that splits it serves all sizes.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 4 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 1 {
-// CHECK-NEXT: {{^}}        tir.for %ax10 in 1 {
-// CHECK-NEXT: {{^}}          tir.for %ax11 in 8 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, 0] where [%ax11] < [1] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 1 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX10:\w+]] in 1 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX11:\w+]] in 8 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<4>, %[[VJ:\w+]]: spatial<1>) = [%[[I]], 0] where [%[[AX11]]] < [1] {
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 4 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<4>, %vj: spatial<1>) = [%i, 0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 4 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<4>, %[[VJ:\w+]]: spatial<1>) = [%[[I]], 0] {
 // PASS: func.return
 func.func @f(%X: memref<4x1xf32>, %D: memref<4x1xf32>) {
   %Y = memref.alloc() : memref<4x1xf32>
@@ -473,14 +473,14 @@ sched.func @schedule {
 
 // Through quotient and remainder, and every second row alone.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<48>) = [%i * 8 + %ax0 * 2] {
-// CHECK: {{^}}      tir.for %j in 4 {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<48>) = [%[[I]] * 8 + %[[AX0]] * 2] {
+// CHECK: {{^}}      tir.for %[[J:\w+]] in 4 {
 // CHECK-NEXT: {{^}}        tir.block "C"
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}        tir.block "B" iters(%v: spatial<48>) = [%i * 8 + %ax0 * 2] {
+// PASS: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<48>) = [%[[I:\w+]] * 8 + %[[AX0:\w+]] * 2] {
 // PASS: func.return
 func.func @f(%A: memref<48xf32>, %C: memref<6x4xf32>) {
   %B = memref.alloc() : memref<12x4xf32>
@@ -511,16 +511,16 @@ sched.func @schedule {
 
 // Windows of 2 rows, 4 apart: 6 rows for three of them, not the 10 from the first to the last.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 2 {
-// CHECK-NEXT: {{^}}      tir.for %ax0 in 6 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<24>) = [%i0 * 12 + %ax0 floordiv 2 * 4 + %ax0 mod 2] {
-// CHECK: {{^}}          tir.block "C" iters(%vi: spatial<6>, %vk: spatial<2>) = [%i0 * 3 + %i1, %k] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 6 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<24>) = [%[[I0]] * 12 + %[[AX0]] floordiv 2 * 4 + %[[AX0]] mod 2] {
+// CHECK: {{^}}          tir.block "C" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: spatial<2>) = [%[[I0]] * 3 + %[[I1:\w+]], %[[K:\w+]]] {
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.for %ax0 in 2 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<24>) = [%i * 4 + %ax0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.for %[[AX0:\w+]] in 2 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<24>) = [%[[I]] * 4 + %[[AX0]]] {
 // PASS: func.return
 func.func @f(%A: memref<24xf32>, %C: memref<6x2xf32>) {
   %B = memref.alloc() : memref<24xf32>

@@ -4,20 +4,20 @@
 
 // One reader, after a split of the producer.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -53,30 +53,30 @@ sched.func @schedule {
 
 // A window: the value at the place that is read.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 16 {
-// CHECK-NEXT: {{^}}      tir.for %k in 3 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 16 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<16>, %[[VK:\w+]]: reduce<3>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK-NEXT: {{^}}            memref.store %zero, %C[%vi] : memref<16xf32>
-// CHECK: {{^}}          %x = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// CHECK-NEXT: {{^}}          %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%{{[0-9]+}}] : memref<18xf32>
-// CHECK: {{^}}          %c = memref.load %C[%vi] : memref<16xf32>
-// CHECK: {{^}}          memref.store %s, %C[%vi] : memref<16xf32>
+// CHECK-NEXT: {{^}}            memref.store %[[ZERO:\w+]], %C[%[[VI]]] : memref<16xf32>
+// CHECK: {{^}}          %[[X:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// CHECK-NEXT: {{^}}          %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%{{[0-9]+}}] : memref<18xf32>
+// CHECK: {{^}}          %[[C:\w+]] = memref.load %C[%[[VI]]] : memref<16xf32>
+// CHECK: {{^}}          memref.store %[[S:\w+]], %C[%[[VI]]] : memref<16xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 16 {
-// PASS-NEXT: {{^}}      tir.for %k in 3 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<16>, %vk: reduce<3>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 16 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<16>, %[[VK:\w+]]: reduce<3>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}          tir.init {
-// PASS-NEXT: {{^}}            memref.store %zero, %C[%vi] : memref<16xf32>
-// PASS: {{^}}          %x = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// PASS-NEXT: {{^}}          %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// PASS-NEXT: {{^}}          %a = memref.load %A[%{{[0-9]+}}] : memref<18xf32>
-// PASS: {{^}}          %c = memref.load %C[%vi] : memref<16xf32>
-// PASS: {{^}}          memref.store %s, %C[%vi] : memref<16xf32>
+// PASS-NEXT: {{^}}            memref.store %[[ZERO:\w+]], %C[%[[VI]]] : memref<16xf32>
+// PASS: {{^}}          %[[X:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// PASS-NEXT: {{^}}          %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%{{[0-9]+}}] : memref<18xf32>
+// PASS: {{^}}          %[[C:\w+]] = memref.load %C[%[[VI]]] : memref<16xf32>
+// PASS: {{^}}          memref.store %[[S:\w+]], %C[%[[VI]]] : memref<16xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<18xf32>, %C: memref<16xf32>) {
@@ -114,46 +114,46 @@ sched.func @schedule {
 
 // Padding: the condition comes along.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 9 {
-// CHECK-NEXT: {{^}}      tir.for %j in 8 {
-// CHECK-NEXT: {{^}}        tir.for %k in 3 {
-// CHECK-NEXT: {{^}}          tir.for %l in 3 {
-// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 9 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 8 {
+// CHECK-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.for %[[L:\w+]] in 3 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%[[VI:\w+]]: spatial<9>, %[[VJ:\w+]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I]], %[[J]], %[[K]], %[[L]]] {
 // CHECK-NEXT: {{^}}              tir.init {
-// CHECK-NEXT: {{^}}                memref.store %zero, %Y[%vi, %vj] : memref<9x8xf32>
-// CHECK: {{^}}              %r = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// CHECK-NEXT: {{^}}              %s = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vj, %vl)
-// CHECK-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// CHECK-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vj, %vl)
-// CHECK-NEXT: {{^}}              %u = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
-// CHECK-NEXT: {{^}}              %v = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
-// CHECK: {{^}}              %x = scf.if %q -> (f32) {
-// CHECK-NEXT: {{^}}                %inside = memref.load %X[%u, %v] : memref<9x8xf32>
-// CHECK: {{^}}              %w = memref.load %W[%vk, %vl] : memref<3x3xf32>
-// CHECK: {{^}}              %y = memref.load %Y[%vi, %vj] : memref<9x8xf32>
-// CHECK: {{^}}              memref.store %t, %Y[%vi, %vj] : memref<9x8xf32>
+// CHECK-NEXT: {{^}}                memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
+// CHECK: {{^}}              %[[R:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// CHECK-NEXT: {{^}}              %[[S:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VJ]], %[[VL]])
+// CHECK-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// CHECK-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VJ]], %[[VL]])
+// CHECK-NEXT: {{^}}              %[[U:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
+// CHECK-NEXT: {{^}}              %[[V:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
+// CHECK: {{^}}              %[[X:\w+]] = scf.if %[[Q:\w+]] -> (f32) {
+// CHECK-NEXT: {{^}}                %[[INSIDE:\w+]] = memref.load %X[%[[U]], %[[V]]] : memref<9x8xf32>
+// CHECK: {{^}}              %[[W:\w+]] = memref.load %W[%[[VK]], %[[VL]]] : memref<3x3xf32>
+// CHECK: {{^}}              %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
+// CHECK: {{^}}              memref.store %[[T:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 9 {
-// PASS-NEXT: {{^}}      tir.for %j in 8 {
-// PASS-NEXT: {{^}}        tir.for %k in 3 {
-// PASS-NEXT: {{^}}          tir.for %l in 3 {
-// PASS-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 9 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 8 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}          tir.for %[[L:\w+]] in 3 {
+// PASS-NEXT: {{^}}            tir.block "C" iters(%[[VI:\w+]]: spatial<9>, %[[VJ:\w+]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I]], %[[J]], %[[K]], %[[L]]] {
 // PASS-NEXT: {{^}}              tir.init {
-// PASS-NEXT: {{^}}                memref.store %zero, %Y[%vi, %vj] : memref<9x8xf32>
-// PASS: {{^}}              %r = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// PASS-NEXT: {{^}}              %s = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vj, %vl)
-// PASS-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vi, %vk)
-// PASS-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%vj, %vl)
-// PASS-NEXT: {{^}}              %u = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
-// PASS-NEXT: {{^}}              %v = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
-// PASS: {{^}}              %x = scf.if %q -> (f32) {
-// PASS-NEXT: {{^}}                %inside = memref.load %X[%u, %v] : memref<9x8xf32>
-// PASS: {{^}}              %w = memref.load %W[%vk, %vl] : memref<3x3xf32>
-// PASS: {{^}}              %y = memref.load %Y[%vi, %vj] : memref<9x8xf32>
-// PASS: {{^}}              memref.store %t, %Y[%vi, %vj] : memref<9x8xf32>
+// PASS-NEXT: {{^}}                memref.store %[[ZERO:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
+// PASS: {{^}}              %[[R:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// PASS-NEXT: {{^}}              %[[S:\w+]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VJ]], %[[VL]])
+// PASS-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VI]], %[[VK]])
+// PASS-NEXT: {{^}}              %{{[0-9]+}} = affine.apply affine_map<(d0, d1) -> ((d0 + d1))> (%[[VJ]], %[[VL]])
+// PASS-NEXT: {{^}}              %[[U:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
+// PASS-NEXT: {{^}}              %[[V:\w+]] = affine.apply affine_map<(d0) -> ((d0 + -1))> (%{{[0-9]+}})
+// PASS: {{^}}              %[[X:\w+]] = scf.if %[[Q:\w+]] -> (f32) {
+// PASS-NEXT: {{^}}                %[[INSIDE:\w+]] = memref.load %X[%[[U]], %[[V]]] : memref<9x8xf32>
+// PASS: {{^}}              %[[W:\w+]] = memref.load %W[%[[VK]], %[[VL]]] : memref<3x3xf32>
+// PASS: {{^}}              %[[Y:\w+]] = memref.load %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
+// PASS: {{^}}              memref.store %[[T:\w+]], %Y[%[[VI]], %[[VJ]]] : memref<9x8xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<9x8xf32>, %W: memref<3x3xf32>, %Y: memref<9x8xf32>) {
@@ -216,20 +216,20 @@ sched.func @schedule {
 
 // Dimensions in another order.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 7 {
-// CHECK-NEXT: {{^}}      tir.for %j in 6 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%vj, %vi] : memref<6x7xf32>
-// CHECK: {{^}}          memref.store %b, %D[%vi, %vj] : memref<7x6xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 7 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 6 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<7>, %[[VJ:\w+]]: spatial<6>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VJ]], %[[VI]]] : memref<6x7xf32>
+// CHECK: {{^}}          memref.store %[[B:\w+]], %D[%[[VI]], %[[VJ]]] : memref<7x6xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 7 {
-// PASS-NEXT: {{^}}      tir.for %j in 6 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vj, %vi] : memref<6x7xf32>
-// PASS: {{^}}          memref.store %b, %D[%vi, %vj] : memref<7x6xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 7 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 6 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI:\w+]]: spatial<7>, %[[VJ:\w+]]: spatial<6>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VJ]], %[[VI]]] : memref<6x7xf32>
+// PASS: {{^}}          memref.store %[[B:\w+]], %D[%[[VI]], %[[VJ]]] : memref<7x6xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x7xf32>, %D: memref<7x6xf32>) {
@@ -262,26 +262,26 @@ sched.func @schedule {
 
 // Two readers.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// CHECK: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
-// CHECK: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
-// CHECK-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
-// CHECK-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// CHECK: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.block "C" iters(%[[V:\w+]]: spatial<12>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<12xf32>
+// CHECK: {{^}}        memref.store %[[B:\w+]], %C[%[[V]]] : memref<12xf32>
+// CHECK: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// CHECK-NEXT: {{^}}        %[[X:\w+]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%[[V]])
+// CHECK-NEXT: {{^}}        %[[A]] = memref.load %A[%[[V]]] : memref<12xf32>
+// CHECK: {{^}}        memref.store %[[B]], %D[%[[X]]] : memref<12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i] {
-// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// PASS: {{^}}        memref.store %b, %C[%v] : memref<12xf32>
-// PASS: {{^}}      tir.block "D" iters(%v: spatial<12>) = [%i] {
-// PASS-NEXT: {{^}}        %x = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%v)
-// PASS-NEXT: {{^}}        %a = memref.load %A[%v] : memref<12xf32>
-// PASS: {{^}}        memref.store %b, %D[%x] : memref<12xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "C" iters(%[[V:\w+]]: spatial<12>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[A:\w+]] = memref.load %A[%[[V]]] : memref<12xf32>
+// PASS: {{^}}        memref.store %[[B:\w+]], %C[%[[V]]] : memref<12xf32>
+// PASS: {{^}}      tir.block "D" iters(%[[V]]: spatial<12>) = [%[[I]]] {
+// PASS-NEXT: {{^}}        %[[X:\w+]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 11))> (%[[V]])
+// PASS-NEXT: {{^}}        %[[A]] = memref.load %A[%[[V]]] : memref<12xf32>
+// PASS: {{^}}        memref.store %[[B]], %D[%[[X]]] : memref<12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<12xf32>, %C: memref<12xf32>, %D: memref<12xf32>) {
@@ -316,9 +316,9 @@ sched.func @schedule {
 // Indices of the store are inverted: quotient and remainder.
 // CHECK-LABEL: func.func @f(
 // CHECK-NOT: memref.alloc
-// CHECK: tir.block "C" iters(%v: spatial<24>) = [%i] {
-// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%v)
-// CHECK-NEXT: %[[COLUMN:.*]] = affine.apply affine_map<(d0) -> ((((d0 mod 4) * -1) + 3))> (%v)
+// CHECK: tir.block "C" iters(%[[V:\w+]]: spatial<24>) = [%[[I:\w+]]] {
+// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%[[V]])
+// CHECK-NEXT: %[[COLUMN:.*]] = affine.apply affine_map<(d0) -> ((((d0 mod 4) * -1) + 3))> (%[[V]])
 // CHECK-NEXT: memref.load %A[%[[ROW]], %[[COLUMN]]]
 func.func @f(%A: memref<6x4xf32>, %C: memref<24xf32>) {
   %B = memref.alloc() : memref<24xf32>

@@ -3,7 +3,7 @@
 
 // CHECK-LABEL: func.func @f
 // CHECK-NOT: tir.reads
-// CHECK: tir.writes %C[%vi] : memref<8xf32>
+// CHECK: tir.writes %C[%[[VI:\w+]]] : memref<8xf32>
 func.func @f(%A: memref<16xf32>, %C: memref<8xf32>) {
   %c8 = arith.constant 8 : index
   %B = memref.alloc() : memref<8xf32>
@@ -29,7 +29,7 @@ func.func @f(%A: memref<16xf32>, %C: memref<8xf32>) {
 }
 
 // CHECK-LABEL: func.func @g
-// CHECK: tir.reads %D[%vi] : memref<8xf32>
+// CHECK: tir.reads %D[%[[VI:\w+]]] : memref<8xf32>
 // CHECK-NOT: tir.reads
 func.func @g(%A: memref<16xf32>, %C: memref<8xf32>, %D: memref<8xf32>) {
   %c8 = arith.constant 8 : index

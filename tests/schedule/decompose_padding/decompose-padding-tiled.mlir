@@ -2,15 +2,15 @@
 // decompose_padding after a split: the fill runs right before the inner loop, the inside stays a condition of the copy.
 
 // CHECK-LABEL: @tiled
-// CHECK:       tir.for %i0 in 3 {
-// CHECK-NEXT:    tir.for %i1_pad in 4 {
-// CHECK-NEXT:      tir.block "P_pad_const" iters(%v: spatial<12>) = [%i0 * 4 + %i1_pad] {
-// CHECK-NEXT:        memref.store %zero, %P[%v] : memref<12xf32>
-// CHECK:         tir.for %i1 in 4 {
-// CHECK-NEXT:      tir.block "P" iters(%[[V:.*]]: spatial<12>) = [%i0 * 4 + %i1] {
+// CHECK:       tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT:    tir.for %[[I1_PAD:\w+]] in 4 {
+// CHECK-NEXT:      tir.block "P_pad_const" iters(%[[V:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1_PAD]]] {
+// CHECK-NEXT:        memref.store %[[ZERO:\w+]], %P[%[[V]]] : memref<12xf32>
+// CHECK:         tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT:      tir.block "P" iters(%[[V:.*]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]]] {
 // CHECK:             scf.if %{{.*}} {
-// CHECK:               %x = memref.load %X[%{{.*}}] : memref<8xf32>
-// CHECK-NEXT:          memref.store %x, %P[%[[V]]] : memref<12xf32>
+// CHECK:               %[[X:\w+]] = memref.load %X[%{{.*}}] : memref<8xf32>
+// CHECK-NEXT:          memref.store %[[X]], %P[%[[V]]] : memref<12xf32>
 func.func @tiled(%X: memref<8xf32>, %P: memref<12xf32>) {
   %zero = arith.constant 0.0 : f32
   %c2 = arith.constant 2 : index

@@ -4,19 +4,19 @@
 
 // Before the reduction loop, and before all loops.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i_init in 6 {
-// CHECK-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i_init] {
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %k in 10 {
-// CHECK-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I_INIT:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.block "B_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[I_INIT]]] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B_update" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i] {
-// PASS: {{^}}      tir.for %k in 10 {
-// PASS-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.block "B_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[I]]] {
+// PASS: {{^}}      tir.for %[[K:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_update" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
@@ -46,21 +46,21 @@ sched.func @schedule {
 
 // A guard over the elements goes with the init, one over the steps does not.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 2 {
-// CHECK-NEXT: {{^}}      tir.for %i1_init in 4 {
-// CHECK-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<6>) = [%i0 * 4 + %i1_init] where [%i0 * 4 + %i1_init] < [6] {
-// CHECK: {{^}}      tir.for %k0 in 3 {
-// CHECK-NEXT: {{^}}        tir.for %k1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i0 * 4 + %i1, %k0 * 4 + %k1] where [%i0 * 4 + %i1, %k0 * 4 + %k1] < [6, 10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1_INIT:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[I0]] * 4 + %[[I1_INIT]]] where [%[[I0]] * 4 + %[[I1_INIT]]] < [6] {
+// CHECK: {{^}}      tir.for %[[K0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.for %[[K1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I0]] * 4 + %[[I1]], %[[K0]] * 4 + %[[K1]]] where [%[[I0]] * 4 + %[[I1]], %[[K0]] * 4 + %[[K1]]] < [6, 10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.block "B_init" iters(%vi: spatial<6>) = [%i] {
-// PASS: {{^}}      tir.for %k in 10 {
-// PASS-NEXT: {{^}}        tir.block "B_update" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.block "B_init" iters(%[[VI:\w+]]: spatial<6>) = [%[[I]]] {
+// PASS: {{^}}      tir.for %[[K:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_update" iters(%[[VI]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
@@ -93,29 +93,29 @@ sched.func @schedule {
 
 // The inner loops of a product.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %j1_init in 5 {
-// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j0 * 5 + %j1_init] {
-// CHECK: {{^}}        tir.for %k in 9 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 5 {
-// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j0 * 5 + %j1, %k] {
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[J1_INIT:\w+]] in 5 {
+// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>) = [%[[I]], %[[J0]] * 5 + %[[J1_INIT]]] {
+// CHECK: {{^}}        tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J0]] * 5 + %[[J1]], %[[K]]] {
+// CHECK: {{^}}    tir.for %[[I]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j_init in 10 {
-// PASS-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j_init] {
-// PASS: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B_update" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J_INIT:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_init" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>) = [%[[I]], %[[J_INIT]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B_update" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -161,32 +161,32 @@ sched.func @schedule {
 
 // Symbolic extents.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// CHECK-NEXT: {{^}}    tir.for %i0_init in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      tir.for %i1_init in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j_init in 10 {
-// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0_init * 4 + %i1_init, %j_init] where [%i0_init * 4 + %i1_init] < [%m] {
-// CHECK: {{^}}    tir.for %k in %n {
-// CHECK-NEXT: {{^}}      tir.for %i0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j in 10 {
-// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %j, %k] where [%i0 * 4 + %i1] < [%m] {
-// CHECK: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[I0_INIT:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %[[I1_INIT:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J_INIT:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.block "B_init" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>) = [%[[I0_INIT]] * 4 + %[[I1_INIT]], %[[J_INIT]]] where [%[[I0_INIT]] * 4 + %[[I1_INIT]]] < [%[[M]]] {
+// CHECK: {{^}}    tir.for %[[K:\w+]] in %[[N:\w+]] {
+// CHECK-NEXT: {{^}}      tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}            tir.block "B_update" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I0]] * 4 + %[[I1]], %[[J]], %[[K]]] where [%[[I0]] * 4 + %[[I1]]] < [%[[M]]] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in %[[M]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j_init in 10 {
-// PASS-NEXT: {{^}}        tir.block "B_init" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j_init] {
-// PASS: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in %n {
-// PASS-NEXT: {{^}}          tir.block "B_update" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in %[[M:\w+]] {
+// PASS-NEXT: {{^}}      tir.for %[[J_INIT:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B_init" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>) = [%[[I]], %[[J_INIT]]] {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B_update" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}    tir.for %[[I]] in %[[M]] {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
@@ -238,19 +238,19 @@ sched.func @schedule {
 
 // The loops of the init run as those of the block: on the same threads, as lanes, unrolled; not the reduction's.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i_init in 6 thread_binding<"blockIdx.x"> {
-// CHECK-NEXT: {{^}}      tir.for %j_init in 4 thread_binding<"threadIdx.x"> {
-// CHECK-NEXT: {{^}}        tir.for %u_init in 2 unrolled {
-// CHECK-NEXT: {{^}}          tir.for %v_init in 4 vectorized {
+// CHECK: {{^}}    tir.for %[[I_INIT:\w+]] in 6 thread_binding<"blockIdx.x"> {
+// CHECK-NEXT: {{^}}      tir.for %[[J_INIT:\w+]] in 4 thread_binding<"threadIdx.x"> {
+// CHECK-NEXT: {{^}}        tir.for %[[U_INIT:\w+]] in 2 unrolled {
+// CHECK-NEXT: {{^}}          tir.for %[[V_INIT:\w+]] in 4 vectorized {
 // CHECK-NEXT: {{^}}            tir.block "B_init"
-// CHECK: {{^}}    tir.for %i in 6 thread_binding<"blockIdx.x"> {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 thread_binding<"blockIdx.x"> {
 // CHECK: tir.block "B_update"
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 thread_binding<"blockIdx.x"> {
-// PASS-NEXT: {{^}}      tir.for %j_init in 4 thread_binding<"threadIdx.x"> {
-// PASS-NEXT: {{^}}        tir.for %u_init in 2 unrolled {
-// PASS: {{^}}      tir.for %j in 4 thread_binding<"threadIdx.x"> {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 thread_binding<"blockIdx.x"> {
+// PASS-NEXT: {{^}}      tir.for %[[J_INIT:\w+]] in 4 thread_binding<"threadIdx.x"> {
+// PASS-NEXT: {{^}}        tir.for %[[U_INIT:\w+]] in 2 unrolled {
+// PASS: {{^}}      tir.for %[[J:\w+]] in 4 thread_binding<"threadIdx.x"> {
 func.func @f(%A: memref<6x4x2x4x5xf32>, %S: memref<6x4x2x4xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %i in 6 thread_binding<"blockIdx.x"> {
@@ -284,7 +284,7 @@ sched.func @schedule {
 
 // A loop that runs elements and steps starts elements several times: the loops of the init stay serial.
 // CHECK-LABEL: func.func @g(
-// CHECK: {{^}}      tir.for %f_init in 15 {
+// CHECK: {{^}}      tir.for %[[F_INIT:\w+]] in 15 {
 // CHECK: tir.block "B_update"
 //
 // PASS-LABEL: func.func @g(

@@ -4,14 +4,14 @@
 
 // Two loops of a nest of two.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i_j_fused in 120 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i_j_fused floordiv 12, %i_j_fused mod 12] {
+// CHECK: {{^}}    tir.for %[[I_J_FUSED:\w+]] in 120 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I_J_FUSED]] floordiv 12, %[[I_J_FUSED]] mod 12] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i_j_fused in 120 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i_j_fused floordiv 12, %i_j_fused mod 12] {
+// PASS: {{^}}    tir.for %[[I_J_FUSED:\w+]] in 120 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I_J_FUSED]] floordiv 12, %[[I_J_FUSED]] mod 12] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -35,21 +35,21 @@ sched.func @schedule {
 
 // Three loops, the reduction among them.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i_j_k_fused in 1080 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i_j_k_fused floordiv 90, %i_j_k_fused floordiv 9 mod 10, %i_j_k_fused mod 9] {
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I_J_K_FUSED:\w+]] in 1080 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I_J_K_FUSED]] floordiv 90, %[[I_J_K_FUSED]] floordiv 9 mod 10, %[[I_J_K_FUSED]] mod 9] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i_j_fused in 120 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i_j_fused floordiv 10, %i_j_fused mod 10, %k] {
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I_J_FUSED:\w+]] in 120 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I_J_FUSED]] floordiv 10, %[[I_J_FUSED]] mod 10, %[[K]]] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -93,15 +93,15 @@ sched.func @schedule {
 
 // Split and fused again: the bindings are the old ones.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0_i1_fused in 8 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<8>, %vj: spatial<12>) = [%i0_i1_fused, %j] {
+// CHECK: {{^}}    tir.for %[[I0_I1_FUSED:\w+]] in 8 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<8>, %[[VJ:\w+]]: spatial<12>) = [%[[I0_I1_FUSED]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i_j_fused in 96 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<8>, %vj: spatial<12>) = [%i_j_fused floordiv 12, %i_j_fused mod 12] {
+// PASS: {{^}}    tir.for %[[I_J_FUSED:\w+]] in 96 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<8>, %[[VJ:\w+]]: spatial<12>) = [%[[I_J_FUSED]] floordiv 12, %[[I_J_FUSED]] mod 12] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<8x12xf32>, %D: memref<8x12xf32>) {
@@ -126,14 +126,14 @@ sched.func @schedule {
 
 // The guard of an imperfect split follows.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0_i1_j_fused in 144 {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0_i1_j_fused floordiv 12, %i0_i1_j_fused mod 12] where [%i0_i1_j_fused floordiv 12] < [10] {
+// CHECK: {{^}}    tir.for %[[I0_I1_J_FUSED:\w+]] in 144 {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0_I1_J_FUSED]] floordiv 12, %[[I0_I1_J_FUSED]] mod 12] where [%[[I0_I1_J_FUSED]] floordiv 12] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i_j_fused in 120 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i_j_fused floordiv 12, %i_j_fused mod 12] {
+// PASS: {{^}}    tir.for %[[I_J_FUSED:\w+]] in 120 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I_J_FUSED]] floordiv 12, %[[I_J_FUSED]] mod 12] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -158,20 +158,20 @@ sched.func @schedule {
 
 // Symbolic extents: products, and quotients in the body.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = arith.muli %m, %n : index
-// CHECK-NEXT: {{^}}    tir.for %i_j_fused in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      %{{[0-9]+}} = arith.remsi %i_j_fused, %n : index
-// CHECK-NEXT: {{^}}      %{{[0-9]+}} = arith.divsi %i_j_fused, %n : index
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%{{[0-9]+}}, %{{[0-9]+}}] {
+// CHECK: {{^}}    %{{[0-9]+}} = arith.muli %[[M:\w+]], %[[N:\w+]] : index
+// CHECK-NEXT: {{^}}    tir.for %[[I_J_FUSED:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      %{{[0-9]+}} = arith.remsi %[[I_J_FUSED]], %[[N]] : index
+// CHECK-NEXT: {{^}}      %{{[0-9]+}} = arith.divsi %[[I_J_FUSED]], %[[N]] : index
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%{{[0-9]+}}, %{{[0-9]+}}] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    %{{[0-9]+}} = arith.muli %m, %n : index
-// PASS-NEXT: {{^}}    tir.for %i_j_fused in %{{[0-9]+}} {
-// PASS-NEXT: {{^}}      %{{[0-9]+}} = arith.remsi %i_j_fused, %n : index
-// PASS-NEXT: {{^}}      %{{[0-9]+}} = arith.divsi %i_j_fused, %n : index
-// PASS-NEXT: {{^}}      tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%{{[0-9]+}}, %{{[0-9]+}}] {
+// PASS: {{^}}    %{{[0-9]+}} = arith.muli %[[M:\w+]], %[[N:\w+]] : index
+// PASS-NEXT: {{^}}    tir.for %[[I_J_FUSED:\w+]] in %{{[0-9]+}} {
+// PASS-NEXT: {{^}}      %{{[0-9]+}} = arith.remsi %[[I_J_FUSED]], %[[N]] : index
+// PASS-NEXT: {{^}}      %{{[0-9]+}} = arith.divsi %[[I_J_FUSED]], %[[N]] : index
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%{{[0-9]+}}, %{{[0-9]+}}] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<?x?xf32>, %D: memref<?x?xf32>) {

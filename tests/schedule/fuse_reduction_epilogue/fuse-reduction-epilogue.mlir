@@ -4,17 +4,17 @@
 
 // CHECK-LABEL: @f
 // CHECK-NOT:   memref.alloc
-// CHECK:       tir.for %i in 6 {
-// CHECK-NEXT:    tir.for %k in 9 {
-// CHECK-NEXT:      tir.block "T" iters(%vi: spatial<6>, %vk: reduce<9>) = [%i, %k] {
+// CHECK:       tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT:    tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT:      tir.block "T" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT:        tir.init {
-// CHECK-NEXT:          %[[X:.*]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 5))> (%vi)
+// CHECK-NEXT:          %[[X:.*]] = affine.apply affine_map<(d0) -> (((d0 * -1) + 5))> (%[[VI]])
 // CHECK-NEXT:          %[[B:.*]] = memref.load %bias[%[[X]]] : memref<6xf32>
-// CHECK-NEXT:          %[[C:.*]] = arith.addf %zero, %[[B]] : f32
+// CHECK-NEXT:          %[[C:.*]] = arith.addf %[[ZERO:\w+]], %[[B]] : f32
 // CHECK:               memref.store %[[C]], %C[%{{.*}}] : memref<6xf32>
-// CHECK:             %t = memref.load %C[%[[Y:.*]]] : memref<6xf32>
-// CHECK-NEXT:        %s = arith.addf %t, %a : f32
-// CHECK:             memref.store %s, %C[%{{.*}}] : memref<6xf32>
+// CHECK:             %[[T:\w+]] = memref.load %C[%[[Y:.*]]] : memref<6xf32>
+// CHECK-NEXT:        %[[S:\w+]] = arith.addf %[[T]], %[[A:\w+]] : f32
+// CHECK:             memref.store %[[S]], %C[%{{.*}}] : memref<6xf32>
 // CHECK-NOT:   tir.block "C"
 func.func @f(%A: memref<6x9xf32>, %bias: memref<6xf32>, %C: memref<6xf32>) {
   %zero = arith.constant 0.0 : f32

@@ -4,25 +4,25 @@
 
 // Of a reduction: the init stays in the part that begins. A loop of rows: both parts have it.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %k0 in 2 {
-// CHECK-NEXT: {{^}}        tir.block "S_k0" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k0] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[K0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.block "S_k0" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K0]]] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK: {{^}}      tir.for %k1 in 4 {
-// CHECK-NEXT: {{^}}        tir.block "S_k1" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k1 + 2] attributes {tir.part_of = "S"} {
-// CHECK: {{^}}      tir.for %k2 in 3 {
-// CHECK-NEXT: {{^}}        tir.block "S_k2" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k2 + 6] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}      tir.for %[[K1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.block "S_k1" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [%[[I]], %[[K1]] + 2] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}      tir.for %[[K2:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.block "S_k2" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [%[[I]], %[[K2]] + 6] attributes {tir.part_of = "S"} {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 4 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S_i0" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0, %k] attributes {tir.part_of = "S"} {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S_i0" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I0]], %[[K]]] attributes {tir.part_of = "S"} {
 // PASS-NEXT: {{^}}          tir.init {
-// PASS: {{^}}    tir.for %i1 in 8 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S_i1" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i1 + 4, %k] attributes {tir.part_of = "S"} {
+// PASS: {{^}}    tir.for %[[I1:\w+]] in 8 {
+// PASS-NEXT: {{^}}      tir.for %[[K]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S_i1" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [%[[I1]] + 4, %[[K]]] attributes {tir.part_of = "S"} {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return
@@ -53,29 +53,29 @@ sched.func @steps {
 
 // The parts are parts of one block, however often it is cut.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 8 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 {
-// CHECK-NEXT: {{^}}        tir.block "S_i0" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0, %k] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 8 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}        tir.block "S_i0" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I0]], %[[K]]] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK: {{^}}    tir.for %i10 in 1 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 {
-// CHECK-NEXT: {{^}}        tir.block "S_i1_i10" iters(%vi: spatial<12>, %vk: reduce<9>) = [8, %k] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I10:\w+]] in 1 {
+// CHECK-NEXT: {{^}}      tir.for %[[K]] in 9 {
+// CHECK-NEXT: {{^}}        tir.block "S_i1_i10" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [8, %[[K]]] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK: {{^}}    tir.for %i11 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 {
-// CHECK-NEXT: {{^}}        tir.block "S_i1_i11" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i11 + 9, %k] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I11:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[K]] in 9 {
+// CHECK-NEXT: {{^}}        tir.block "S_i1_i11" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [%[[I11]] + 9, %[[K]]] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 4 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S_i0" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i0, %k] attributes {tir.part_of = "S"} {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S_i0" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I0]], %[[K]]] attributes {tir.part_of = "S"} {
 // PASS-NEXT: {{^}}          tir.init {
-// PASS: {{^}}    tir.for %i1 in 8 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S_i1" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i1 + 4, %k] attributes {tir.part_of = "S"} {
+// PASS: {{^}}    tir.for %[[I1:\w+]] in 8 {
+// PASS-NEXT: {{^}}      tir.for %[[K]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S_i1" iters(%[[VI]]: spatial<12>, %[[VK]]: reduce<9>) = [%[[I1]] + 4, %[[K]]] attributes {tir.part_of = "S"} {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return
@@ -109,8 +109,8 @@ sched.func @steps {
 
 // What the factors leave is a part of its own.
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.for %i0 in 3 {
-// CHECK: tir.for %i1 in 5 {
+// CHECK: tir.for %[[I0:\w+]] in 3 {
+// CHECK: tir.for %[[I1:\w+]] in 5 {
 func.func @f(%C: memref<8xf32>) {
   %one = arith.constant 1.0 : f32
   tir.for %i in 8 {

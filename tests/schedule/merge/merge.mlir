@@ -5,18 +5,18 @@
 // A producer and its consumer.
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %B = memref.alloc() : memref<12xf32>
-// CHECK-NEXT: {{^}}    tir.for %i_m0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i_m1 in 4 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<12>) = [%i_m0 * 4 + %i_m1] {
-// CHECK: {{^}}        tir.block "C" iters(%v: spatial<12>) = [%i_m0 * 4 + %i_m1] {
+// CHECK-NEXT: {{^}}    tir.for %[[I_M0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I_M1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<12>) = [%[[I_M0]] * 4 + %[[I_M1]]] {
+// CHECK: {{^}}        tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I_M0]] * 4 + %[[I_M1]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
 // PASS: {{^}}    %B = memref.alloc() : memref<12xf32>
-// PASS-NEXT: {{^}}    tir.for %i_m in 12 {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<12>) = [%i_m] {
-// PASS: {{^}}      tir.block "C" iters(%v: spatial<12>) = [%i_m] {
+// PASS-NEXT: {{^}}    tir.for %[[I_M:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<12>) = [%[[I_M]]] {
+// PASS: {{^}}      tir.block "C" iters(%[[V]]: spatial<12>) = [%[[I_M]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<12xf32>, %C: memref<12xf32>) {

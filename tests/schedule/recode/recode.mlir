@@ -23,26 +23,26 @@ func.func @products(%A: memref<4x8xi8>, %B: memref<8x6xi8>, %C: memref<4x6xi32>)
 // SHIFT-DAG:     %C_sums = memref.alloc() : memref<4xi32>
 // SHIFT-DAG:     %C_global = memref.alloc() : memref<4x6xi32>
 // SHIFT:         tir.block "B_global"
-// SHIFT-NEXT:      %[[B:.*]] = memref.load %B[%v0, %v1] : memref<8x6xi8>
+// SHIFT-NEXT:      %[[B:.*]] = memref.load %B[%[[V0:\w+]], %[[V1:\w+]]] : memref<8x6xi8>
 // SHIFT-NEXT:      %[[HALF:.*]] = arith.constant -128 : i8
 // SHIFT-NEXT:      %[[FLIPPED:.*]] = arith.xori %[[B]], %[[HALF]] : i8
-// SHIFT-NEXT:      memref.store %[[FLIPPED]], %B_global[%v0, %v1] : memref<8x6xi8>
+// SHIFT-NEXT:      memref.store %[[FLIPPED]], %B_global[%[[V0]], %[[V1]]] : memref<8x6xi8>
 // The other factor, added up once for all columns.
-// SHIFT:         tir.for %i in 4 {
-// SHIFT-NEXT:      tir.for %k in 8 {
-// SHIFT-NEXT:        tir.block "C_sums" iters(%vi: spatial<4>, %vk: reduce<8>) = [%i, %k] {
+// SHIFT:         tir.for %[[I:\w+]] in 4 {
+// SHIFT-NEXT:      tir.for %[[K:\w+]] in 8 {
+// SHIFT-NEXT:        tir.block "C_sums" iters(%[[VI:\w+]]: spatial<4>, %[[VK:\w+]]: reduce<8>) = [%[[I]], %[[K]]] {
 // SHIFT-NEXT:          tir.init {
 // SHIFT-NEXT:            %[[ZERO:.*]] = arith.constant 0 : i32
-// SHIFT-NEXT:            memref.store %[[ZERO]], %C_sums[%vi] : memref<4xi32>
-// SHIFT:               %a = memref.load %A[%vi, %vk] : memref<4x8xi8>
-// SHIFT-NEXT:          %wide_a = arith.extsi %a : i8 to i32
-// SHIFT-NEXT:          %[[OLD:.*]] = memref.load %C_sums[%vi] : memref<4xi32>
-// SHIFT-NEXT:          %[[NEW:.*]] = arith.addi %[[OLD]], %wide_a : i32
-// SHIFT-NEXT:          memref.store %[[NEW]], %C_sums[%vi] : memref<4xi32>
+// SHIFT-NEXT:            memref.store %[[ZERO]], %C_sums[%[[VI]]] : memref<4xi32>
+// SHIFT:               %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<4x8xi8>
+// SHIFT-NEXT:          %[[WIDE_A:\w+]] = arith.extsi %[[A]] : i8 to i32
+// SHIFT-NEXT:          %[[OLD:.*]] = memref.load %C_sums[%[[VI]]] : memref<4xi32>
+// SHIFT-NEXT:          %[[NEW:.*]] = arith.addi %[[OLD]], %[[WIDE_A]] : i32
+// SHIFT-NEXT:          memref.store %[[NEW]], %C_sums[%[[VI]]] : memref<4xi32>
 // The products, read with the other sign.
 // SHIFT:         tir.block "C"
-// SHIFT:           memref.store %one, %C_global
-// SHIFT:           arith.extsi %a
+// SHIFT:           memref.store %[[ONE:\w+]], %C_global
+// SHIFT:           arith.extsi %[[A]]
 // SHIFT-NEXT:      %[[U:.*]] = memref.load %B_global
 // SHIFT-NEXT:      arith.extui %[[U]] : i8 to i32
 // The results, put right.
@@ -56,9 +56,9 @@ func.func @products(%A: memref<4x8xi8>, %B: memref<8x6xi8>, %C: memref<4x6xi32>)
 
 // WIDE:          %B_global = memref.alloc() : memref<8x6xi16>
 // WIDE:          tir.block "B_global"
-// WIDE-NEXT:       %[[B:.*]] = memref.load %B[%v0, %v1] : memref<8x6xi8>
+// WIDE-NEXT:       %[[B:.*]] = memref.load %B[%[[V0:\w+]], %[[V1:\w+]]] : memref<8x6xi8>
 // WIDE-NEXT:       %[[W:.*]] = arith.extsi %[[B]] : i8 to i16
-// WIDE-NEXT:       memref.store %[[W]], %B_global[%v0, %v1] : memref<8x6xi16>
+// WIDE-NEXT:       memref.store %[[W]], %B_global[%[[V0]], %[[V1]]] : memref<8x6xi16>
 // WIDE:          tir.block "C"
 // WIDE:            %[[L:.*]] = memref.load %B_global
 // WIDE-NEXT:       arith.extsi %[[L]] : i16 to i32

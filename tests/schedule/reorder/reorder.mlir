@@ -4,16 +4,16 @@
 
 // Two loops.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %j in 12 {
-// CHECK-NEXT: {{^}}      tir.for %i in 10 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %j in 12 {
-// PASS-NEXT: {{^}}      tir.for %i in 10 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -37,24 +37,24 @@ sched.func @schedule {
 
 // The reduction outside, the middle loop stays.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %k in 9 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.for %i in 12 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
+// CHECK: {{^}}    tir.for %[[I]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %j in 10 {
-// PASS-NEXT: {{^}}      tir.for %i in 12 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -98,26 +98,26 @@ sched.func @schedule {
 
 // Padding, then the window loops of a convolution: the pass turns the padding, the schedule the window.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 11 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i, %j] {
-// CHECK: {{^}}    tir.for %k in 3 {
-// CHECK-NEXT: {{^}}      tir.for %l in 3 {
-// CHECK-NEXT: {{^}}        tir.for %i in 9 {
-// CHECK-NEXT: {{^}}          tir.for %j in 8 {
-// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 11 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<11>, %[[VJ:\w+]]: spatial<10>) = [%[[I]], %[[J]]] {
+// CHECK: {{^}}    tir.for %[[K:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[L:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.for %[[I]] in 9 {
+// CHECK-NEXT: {{^}}          tir.for %[[J]] in 8 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%[[VI]]: spatial<9>, %[[VJ]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I]], %[[J]], %[[K]], %[[L]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %j in 10 {
-// PASS-NEXT: {{^}}      tir.for %i in 11 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<11>, %vj: spatial<10>) = [%i, %j] {
-// PASS: {{^}}    tir.for %i in 9 {
-// PASS-NEXT: {{^}}      tir.for %j in 8 {
-// PASS-NEXT: {{^}}        tir.for %k in 3 {
-// PASS-NEXT: {{^}}          tir.for %l in 3 {
-// PASS-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<9>, %vj: spatial<8>, %vk: reduce<3>, %vl: reduce<3>) = [%i, %j, %k, %l] {
+// PASS: {{^}}    tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[I:\w+]] in 11 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<11>, %[[VJ:\w+]]: spatial<10>) = [%[[I]], %[[J]]] {
+// PASS: {{^}}    tir.for %[[I]] in 9 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 8 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 3 {
+// PASS-NEXT: {{^}}          tir.for %[[L:\w+]] in 3 {
+// PASS-NEXT: {{^}}            tir.block "C" iters(%[[VI]]: spatial<9>, %[[VJ]]: spatial<8>, %[[VK:\w+]]: reduce<3>, %[[VL:\w+]]: reduce<3>) = [%[[I]], %[[J]], %[[K]], %[[L]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<9x8xf32>, %W: memref<3x3xf32>, %Y: memref<9x8xf32>) {
@@ -181,18 +181,18 @@ sched.func @schedule {
 
 // Symbolic extents after a split.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%n)
-// CHECK-NEXT: {{^}}    tir.for %j0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      tir.for %i in %m {
-// CHECK-NEXT: {{^}}        tir.for %j1 in 4 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i, %j0 * 4 + %j1] where [%j0 * 4 + %j1] < [%n] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[N:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[J0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %[[I:\w+]] in %[[M:\w+]] {
+// CHECK-NEXT: {{^}}        tir.for %[[J1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I]], %[[J0]] * 4 + %[[J1]]] where [%[[J0]] * 4 + %[[J1]]] < [%[[N]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %j in %n {
-// PASS-NEXT: {{^}}      tir.for %i in %m {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[J:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}      tir.for %[[I:\w+]] in %[[M:\w+]] {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<?x?xf32>, %D: memref<?x?xf32>) {

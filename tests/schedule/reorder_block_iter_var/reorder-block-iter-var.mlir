@@ -4,21 +4,21 @@
 
 // Also of all parts of a block.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 5 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 {
-// CHECK-NEXT: {{^}}        tir.block "S_i0" iters(%vk: reduce<9>, %vi: spatial<12>) = [%k, %i0] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 5 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}        tir.block "S_i0" iters(%[[VK:\w+]]: reduce<9>, %[[VI:\w+]]: spatial<12>) = [%[[K]], %[[I0]]] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
-// CHECK: {{^}}    tir.for %i1 in 7 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 {
-// CHECK-NEXT: {{^}}        tir.block "S_i1" iters(%vk: reduce<9>, %vi: spatial<12>) = [%k, %i1 + 5] attributes {tir.part_of = "S"} {
+// CHECK: {{^}}    tir.for %[[I1:\w+]] in 7 {
+// CHECK-NEXT: {{^}}      tir.for %[[K]] in 9 {
+// CHECK-NEXT: {{^}}        tir.block "S_i1" iters(%[[VK]]: reduce<9>, %[[VI]]: spatial<12>) = [%[[K]], %[[I1]] + 5] attributes {tir.part_of = "S"} {
 // CHECK-NEXT: {{^}}          tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 {
-// PASS-NEXT: {{^}}        tir.block "S" iters(%vk: reduce<9>, %vi: spatial<12>) = [%k, %i] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}        tir.block "S" iters(%[[VK:\w+]]: reduce<9>, %[[VI:\w+]]: spatial<12>) = [%[[K]], %[[I]]] {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return

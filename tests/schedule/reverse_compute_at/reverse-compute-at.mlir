@@ -4,25 +4,25 @@
 
 // A tile of the consumer after a tile of the reduction.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 5 {
-// CHECK-NEXT: {{^}}            tir.for %k in 9 {
-// CHECK-NEXT: {{^}}              tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j0 * 5 + %j1, %k] {
-// CHECK: {{^}}        tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %ax1 in 5 {
-// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %j0 * 5 + %ax1] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}            tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}              tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 5 + %[[J1]], %[[K]]] {
+// CHECK: {{^}}        tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I0]] * 4 + %[[AX0]], %[[J0]] * 5 + %[[AX1]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
-// PASS: {{^}}      tir.for %ax0 in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %ax0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[AX0]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -68,22 +68,22 @@ sched.func @schedule {
 
 // Tiles that do not divide: guards.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 12 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
-// CHECK: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 12 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %ax0, %ax1] where [%i0 * 4 + %ax0] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 12 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I0]] * 4 + %[[AX0]], %[[AX1]]] where [%[[I0]] * 4 + %[[AX0]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS: {{^}}      tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[AX0]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -120,20 +120,20 @@ sched.func @schedule {
 
 // Dimensions in another order.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %j in 7 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
-// CHECK: {{^}}      tir.for %ax0 in 7 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%ax0, %i] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 7 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ:\w+]]: spatial<7>) = [%[[I]], %[[J]]] {
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 7 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<7>, %[[VJ]]: spatial<6>) = [%[[AX0]], %[[I]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.for %j in 7 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
-// PASS: {{^}}      tir.for %ax0 in 7 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<7>, %vj: spatial<6>) = [%ax0, %i] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 7 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ:\w+]]: spatial<7>) = [%[[I]], %[[J]]] {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 7 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<7>, %[[VJ]]: spatial<6>) = [%[[AX0]], %[[I]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x7xf32>, %D: memref<7x6xf32>) {
@@ -168,25 +168,25 @@ sched.func @schedule {
 
 // Symbolic extents.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// CHECK-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 10 {
-// CHECK-NEXT: {{^}}          tir.for %k in %n {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i0 * 4 + %i1, %j, %k] where [%i0 * 4 + %i1] < [%m] {
-// CHECK: {{^}}      tir.for %ax0 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 10 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i0 * 4 + %ax0, %ax1] where [%i0 * 4 + %ax0] < [%m] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.for %[[K:\w+]] in %[[N:\w+]] {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I0]] * 4 + %[[I1]], %[[J]], %[[K]]] where [%[[I0]] * 4 + %[[I1]]] < [%[[M]]] {
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 10 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I0]] * 4 + %[[AX0]], %[[AX1]]] where [%[[I0]] * 4 + %[[AX0]]] < [%[[M]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in %m {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in %n {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<10>, %vk: reduce<%n>) = [%i, %j, %k] {
-// PASS: {{^}}      tir.for %ax0 in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<%m>, %vj: spatial<10>) = [%i, %ax0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in %[[M:\w+]] {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<%[[N]]>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<%[[M]]>, %[[VJ]]: spatial<10>) = [%[[I]], %[[AX0]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<?x?xf32>, %W: memref<?x10xf32>, %D: memref<?x10xf32>) {
@@ -238,37 +238,37 @@ sched.func @schedule {
 
 // Blocks of the same names in two functions: only the named ones change.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK: {{^}}    tir.for %[[I]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 // CHECK-LABEL: func.func @g(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS: {{^}}      tir.for %ax0 in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %ax0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[AX0]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 // PASS-LABEL: func.func @g(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS: {{^}}    tir.for %[[I]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -326,16 +326,16 @@ sched.func @schedule {
 
 // A tile longer than the dimension: what an iteration has of it, or nothing, and no element twice.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 1 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 8 {
-// CHECK: {{^}}        tir.for %ax0 in 3 {
-// CHECK-NEXT: {{^}}          tir.for %ax1 in 1 {
-// CHECK-NEXT: {{^}}            tir.block "C" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i1 * 4 + %ax0, 0] where [%i1 * 4 + %ax0] < [3] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 1 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 8 {
+// CHECK: {{^}}        tir.for %[[AX0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.for %[[AX1:\w+]] in 1 {
+// CHECK-NEXT: {{^}}            tir.block "C" iters(%[[VI:\w+]]: spatial<3>, %[[VJ:\w+]]: spatial<1>) = [%[[I1]] * 4 + %[[AX0]], 0] where [%[[I1]] * 4 + %[[AX0]]] < [3] {
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 3 {
-// PASS: {{^}}      tir.block "C" iters(%vi: spatial<3>, %vj: spatial<1>) = [%i, 0] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 3 {
+// PASS: {{^}}      tir.block "C" iters(%[[VI:\w+]]: spatial<3>, %[[VJ:\w+]]: spatial<1>) = [%[[I]], 0] {
 // PASS: func.return
 func.func @f(%X: memref<3x1xf32>, %D: memref<3x1xf32>) {
   %zero = arith.constant 0.0 : f32
@@ -371,17 +371,17 @@ sched.func @schedule {
 
 // Reads through a quotient and a remainder: all values with that part, counted through in their runs.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK: {{^}}      tir.for %ax0 in 8 {
-// CHECK-NEXT: {{^}}        tir.for %ax1 in 8 {
-// CHECK-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<24>, %vj: spatial<8>) = [%i0 * 4 + %ax0 floordiv 4 * 12 + %ax0 mod 4, %ax1] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK: {{^}}      tir.for %[[AX0:\w+]] in 8 {
+// CHECK-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 8 {
+// CHECK-NEXT: {{^}}          tir.block "C" iters(%[[VI:\w+]]: spatial<24>, %[[VJ:\w+]]: spatial<8>) = [%[[I0]] * 4 + %[[AX0]] floordiv 4 * 12 + %[[AX0]] mod 4, %[[AX1]]] {
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS: {{^}}      tir.for %ax0 in 2 {
-// PASS-NEXT: {{^}}        tir.for %ax1 in 8 {
-// PASS-NEXT: {{^}}          tir.block "C" iters(%vi: spatial<24>, %vj: spatial<8>) = [%i + %ax0 * 12, %ax1] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS: {{^}}      tir.for %[[AX0:\w+]] in 2 {
+// PASS-NEXT: {{^}}        tir.for %[[AX1:\w+]] in 8 {
+// PASS-NEXT: {{^}}          tir.block "C" iters(%[[VI:\w+]]: spatial<24>, %[[VJ:\w+]]: spatial<8>) = [%[[I]] + %[[AX0]] * 12, %[[AX1]]] {
 // PASS: func.return
 func.func @f(%X: memref<12x4xf32>, %D: memref<24x8xf32>) {
   %Y = memref.alloc() : memref<12x4xf32>

@@ -4,22 +4,22 @@
 
 // Into a producer whose loops were tiled; guards stay.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 3 {
-// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 4 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j0 * 4 + %j1] where [%i0 * 4 + %i1] < [10] {
-// CHECK-NEXT: {{^}}              %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}              memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
+// CHECK-NEXT: {{^}}              %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}              memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -56,20 +56,20 @@ sched.func @schedule {
 
 // Dimensions in another order.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %j in 7 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<6x7xf32>
-// CHECK: {{^}}          memref.store %b, %D[%vj, %vi] : memref<7x6xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 7 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ:\w+]]: spatial<7>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<6x7xf32>
+// CHECK: {{^}}          memref.store %[[B:\w+]], %D[%[[VJ]], %[[VI]]] : memref<7x6xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 {
-// PASS-NEXT: {{^}}      tir.for %j in 7 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vj: spatial<7>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<6x7xf32>
-// PASS: {{^}}          memref.store %b, %D[%vj, %vi] : memref<7x6xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 7 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ:\w+]]: spatial<7>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<6x7xf32>
+// PASS: {{^}}          memref.store %[[B:\w+]], %D[%[[VJ]], %[[VI]]] : memref<7x6xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x7xf32>, %D: memref<7x6xf32>) {
@@ -103,47 +103,47 @@ sched.func @schedule {
 // Blocks of the same names in two functions.
 // CHECK-LABEL: func.func @f(
 // CHECK: {{^}}    %B = memref.alloc() : memref<10x12xf32>
-// CHECK-NEXT: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK-NEXT: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %[[B:\w+]], %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %[[I]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[B]] = memref.load %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 // CHECK-LABEL: func.func @g(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// CHECK-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// CHECK: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// CHECK-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// CHECK: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 // PASS-LABEL: func.func @g(
 // PASS: {{^}}    %B = memref.alloc() : memref<10x12xf32>
-// PASS-NEXT: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %a = memref.load %A[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %b, %B[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
-// PASS-NEXT: {{^}}          %b = memref.load %B[%vi, %vj] : memref<10x12xf32>
-// PASS: {{^}}          memref.store %d, %D[%vi, %vj] : memref<10x12xf32>
+// PASS-NEXT: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[B:\w+]], %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}    tir.for %[[I]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<10>, %[[VJ]]: spatial<12>) = [%[[I]], %[[J]]] {
+// PASS-NEXT: {{^}}          %[[B]] = memref.load %B[%[[VI]], %[[VJ]]] : memref<10x12xf32>
+// PASS: {{^}}          memref.store %[[D:\w+]], %D[%[[VI]], %[[VJ]]] : memref<10x12xf32>
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -199,15 +199,15 @@ sched.func @schedule {
 
 // Rows 2 to 6 are read, in another shape: a condition keeps the other instances from storing.
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.block "B" iters(%v: spatial<12>, %w: spatial<3>) = [%i, %j] {
-// CHECK-NEXT: %a = memref.load %A[%v, %w]
-// CHECK-NEXT: %0 = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%v, %w)
-// CHECK: arith.cmpi sge, %0, %1 : index
-// CHECK-NEXT: %3 = affine.apply affine_map<(d0, d1) -> ((((d0 * -3) + (d1 * -1)) + 20))> (%v, %w)
-// CHECK: arith.cmpi sge, %3, %4 : index
+// CHECK: tir.block "B" iters(%[[V:\w+]]: spatial<12>, %[[W:\w+]]: spatial<3>) = [%[[I:\w+]], %[[J:\w+]]] {
+// CHECK-NEXT: %[[A:\w+]] = memref.load %A[%[[V]], %[[W]]]
+// CHECK-NEXT: %[[V0:\w+]] = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%[[V]], %[[W]])
+// CHECK: arith.cmpi sge, %[[V0]], %[[V1:\w+]] : index
+// CHECK-NEXT: %[[V3:\w+]] = affine.apply affine_map<(d0, d1) -> ((((d0 * -3) + (d1 * -1)) + 20))> (%[[V]], %[[W]])
+// CHECK: arith.cmpi sge, %[[V3]], %[[V4:\w+]] : index
 // CHECK: scf.if
-// CHECK-NEXT: %7 = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%v, %w)
-// CHECK-NEXT: memref.store %a, %C[%7]
+// CHECK-NEXT: %[[V7:\w+]] = affine.apply affine_map<(d0, d1) -> ((((d0 * 3) + d1) + -6))> (%[[V]], %[[W]])
+// CHECK-NEXT: memref.store %[[A]], %C[%[[V7]]]
 // CHECK-NOT: tir.block
 func.func @f(%A: memref<12x3xf32>, %C: memref<15xf32>) {
   %B = memref.alloc() : memref<12x3xf32>

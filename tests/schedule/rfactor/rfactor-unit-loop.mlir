@@ -3,12 +3,12 @@
 
 // CHECK-LABEL: @unit
 // CHECK:       %C_rf = memref.alloc() : memref<1x8xf32>
-// CHECK:       tir.for %i in 8 {
-// CHECK-NEXT:    tir.for %k0 in 12 {
-// CHECK-NEXT:      tir.for %k1 in 1 {
-// CHECK-NEXT:        tir.block "C_rf" iters(%vi: spatial<8>, %vk1: spatial<1>, %vk0: reduce<12>) = [%i, %k1, %k0] {
+// CHECK:       tir.for %[[I:\w+]] in 8 {
+// CHECK-NEXT:    tir.for %[[K0:\w+]] in 12 {
+// CHECK-NEXT:      tir.for %[[K1:\w+]] in 1 {
+// CHECK-NEXT:        tir.block "C_rf" iters(%[[VI:\w+]]: spatial<8>, %[[VK1:\w+]]: spatial<1>, %[[VK0:\w+]]: reduce<12>) = [%[[I]], %[[K1]], %[[K0]]] {
 // CHECK-NEXT:          tir.init {
-// CHECK-NEXT:            memref.store %zero, %C_rf[%vk1, %vi] : memref<1x8xf32>
+// CHECK-NEXT:            memref.store %[[ZERO:\w+]], %C_rf[%[[VK1]], %[[VI]]] : memref<1x8xf32>
 // CHECK:       tir.for %[[I:.*]] in 8 {
 // CHECK-NEXT:    tir.for %[[K:.*]] in 1 {
 // CHECK-NEXT:      tir.block "C" iters(%{{.*}}: spatial<8>, %{{.*}}: reduce<1>) = [%[[I]], %[[K]]] {

@@ -22,26 +22,26 @@ func.func @sum(%A: memref<8x10xf32>, %B: memref<8xf32>) {
 }
 // CHECK-LABEL: @sum
 // CHECK-NEXT:    %B_rf = memref.alloc() : memref<4x8xf32>
-// CHECK:         tir.for %i in 8 parallel {
-// CHECK-NEXT:      tir.for %k0 in 3 {
-// CHECK-NEXT:        tir.for %k1 in 4 {
-// CHECK-NEXT:          tir.block "B_rf" iters(%vi: spatial<8>, %vk1: spatial<4>, %vk0: reduce<3>) = [%i, %k1, %k0] {
+// CHECK:         tir.for %[[I:\w+]] in 8 parallel {
+// CHECK-NEXT:      tir.for %[[K0:\w+]] in 3 {
+// CHECK-NEXT:        tir.for %[[K1:\w+]] in 4 {
+// CHECK-NEXT:          tir.block "B_rf" iters(%[[VI:\w+]]: spatial<8>, %[[VK1:\w+]]: spatial<4>, %[[VK0:\w+]]: reduce<3>) = [%[[I]], %[[K1]], %[[K0]]] {
 // CHECK-NEXT:            tir.init {
-// CHECK-NEXT:              memref.store %zero, %B_rf[%vk1, %vi] : memref<4x8xf32>
+// CHECK-NEXT:              memref.store %[[ZERO:\w+]], %B_rf[%[[VK1]], %[[VI]]] : memref<4x8xf32>
 // CHECK-NEXT:            }
-// CHECK-NEXT:            %vk = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%vk0, %vk1)
+// CHECK-NEXT:            %[[VK:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + d1))> (%[[VK0]], %[[VK1]])
 // CHECK-NEXT:            %[[TEN:.*]] = arith.constant 10 : index
-// CHECK-NEXT:            %[[IN:.*]] = arith.cmpi slt, %vk, %[[TEN]] : index
+// CHECK-NEXT:            %[[IN:.*]] = arith.cmpi slt, %[[VK]], %[[TEN]] : index
 // CHECK-NEXT:            scf.if %[[IN]] {
-// CHECK-NEXT:              %a = memref.load %A[%vi, %vk] : memref<8x10xf32>
-// CHECK-NEXT:              %b = memref.load %B_rf[%vk1, %vi] : memref<4x8xf32>
-// CHECK-NEXT:              %s = arith.addf %b, %a : f32
-// CHECK-NEXT:              memref.store %s, %B_rf[%vk1, %vi] : memref<4x8xf32>
+// CHECK-NEXT:              %[[A:\w+]] = memref.load %A[%[[VI]], %[[VK]]] : memref<8x10xf32>
+// CHECK-NEXT:              %[[B:\w+]] = memref.load %B_rf[%[[VK1]], %[[VI]]] : memref<4x8xf32>
+// CHECK-NEXT:              %[[S:\w+]] = arith.addf %[[B]], %[[A]] : f32
+// CHECK-NEXT:              memref.store %[[S]], %B_rf[%[[VK1]], %[[VI]]] : memref<4x8xf32>
 // CHECK:         tir.for %[[I:.*]] in 8 parallel {
 // CHECK-NEXT:      tir.for %[[K:.*]] in 4 {
 // CHECK-NEXT:        tir.block "B" iters(%[[VI:.*]]: spatial<8>, %[[VK:.*]]: reduce<4>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT:          tir.init {
-// CHECK-NEXT:            memref.store %zero, %B[%[[VI]]] : memref<8xf32>
+// CHECK-NEXT:            memref.store %[[ZERO]], %B[%[[VI]]] : memref<8xf32>
 // CHECK-NEXT:          }
 // CHECK-NEXT:          %[[P:.*]] = memref.load %B_rf[%[[VK]], %[[VI]]] : memref<4x8xf32>
 // CHECK-NEXT:          %[[O:.*]] = memref.load %B[%[[VI]]] : memref<8xf32>
@@ -73,7 +73,7 @@ func.func @scaled_product(%A: memref<8x12xf32>, %W: memref<8xf32>, %B: memref<8x
 // CHECK:         tir.block "B_rf"
 // CHECK-NEXT:      tir.init {
 // CHECK-NEXT:        %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT:        memref.store %[[ONE]], %B_rf
+// CHECK-NEXT:        memref.store %[[ONE]], %[[B_RF:\w+]]
 // CHECK-NEXT:      }
 // CHECK:         tir.block "B"
 // CHECK-NEXT:      tir.init {

@@ -23,15 +23,15 @@ func.func @rows(%A: memref<12x9xf32>, %C: memref<10x9xf32>) {
 }
 // CHECK-LABEL: func.func @rows
 // CHECK:       %B = memref.alloc() : memref<3x9xf32>
-// CHECK-NEXT:  tir.for %i in 10 {
-// CHECK-NEXT:    tir.for %ax0 in 2 {
-// CHECK-NEXT:      tir.for %ax1 in 9 {
-// CHECK-NEXT:        tir.block "B_first" iters(%vi: spatial<12>, %vj: spatial<9>) = [%i + %ax0, %ax1] where [%i] < [1] {
-// CHECK:               [[ROW:%.*]] = affine.apply affine_map<(d0) -> ((d0 mod 3))> (%vi)
-// CHECK-NEXT:          memref.store %b, %B{{\[}}[[ROW]], %vj] : memref<3x9xf32>
+// CHECK-NEXT:  tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT:    tir.for %[[AX0:\w+]] in 2 {
+// CHECK-NEXT:      tir.for %[[AX1:\w+]] in 9 {
+// CHECK-NEXT:        tir.block "B_first" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<9>) = [%[[I]] + %[[AX0]], %[[AX1]]] where [%[[I]]] < [1] {
+// CHECK:               [[ROW:%.*]] = affine.apply affine_map<(d0) -> ((d0 mod 3))> (%[[VI]])
+// CHECK-NEXT:          memref.store %[[B:\w+]], %B{{\[}}[[ROW]], %[[VJ]]] : memref<3x9xf32>
 // CHECK:         tir.for [[ROWS:%.*]] in 1 {
 // CHECK-NEXT:      tir.for [[COLUMNS:%.*]] in 9 {
-// CHECK-NEXT:        tir.block "B" iters({{.*}}) = [%i + 2, [[COLUMNS]]] {
+// CHECK-NEXT:        tir.block "B" iters({{.*}}) = [%[[I]] + 2, [[COLUMNS]]] {
 // CHECK:         tir.block "C"
 // CHECK:           memref.load %B{{.*}} : memref<3x9xf32>
 // CHECK:           affine.apply affine_map<(d0) -> (((d0 + 2) mod 3))>
@@ -59,10 +59,10 @@ func.func @tiles(%A: memref<10x10xf32>, %C: memref<8x8xf32>) {
 }
 // CHECK-LABEL: func.func @tiles
 // CHECK:       memref.alloc() : memref<6x10xf32>
-// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%i, %j] < [1, 1] {
-// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%i] < [1] {
-// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%j] < [1] {
-// CHECK:       tir.block "B" iters({{.*}}) = [%i * 4 + {{.*}} + 2, %j * 4 + {{.*}} + 2] {
+// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%[[I:\w+]], %[[J:\w+]]] < [1, 1] {
+// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%[[I]]] < [1] {
+// CHECK:       tir.block "B_first{{.*}}" {{.*}} where [%[[J]]] < [1] {
+// CHECK:       tir.block "B" iters({{.*}}) = [%[[I]] * 4 + {{.*}} + 2, %[[J]] * 4 + {{.*}} + 2] {
 
 // -----
 
@@ -86,5 +86,5 @@ func.func @repeated(%A: memref<9xf32>, %C: memref<16x2xf32>) {
 }
 // CHECK-LABEL: func.func @repeated
 // CHECK:       memref.alloc() : memref<2xf32>
-// CHECK:       tir.block "B_first" iters({{.*}}) = [%i floordiv 2 + {{.*}}] where [%i] < [1] {
-// CHECK:       tir.block "B" iters({{.*}}) = [%i floordiv 2 + 1] where [(%i + 1) floordiv 2] < [%i floordiv 2 + 1] {
+// CHECK:       tir.block "B_first" iters({{.*}}) = [%[[I:\w+]] floordiv 2 + {{.*}}] where [%[[I]]] < [1] {
+// CHECK:       tir.block "B" iters({{.*}}) = [%[[I]] floordiv 2 + 1] where [(%[[I]] + 1) floordiv 2] < [%[[I]] floordiv 2 + 1] {

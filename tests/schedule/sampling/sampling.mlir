@@ -4,22 +4,22 @@
 // Sampled integers are factors and notes, a sampled place is a loop, inside the readers, or where the block is.
 
 // CHECK-LABEL: func.func @f(
-// CHECK: tir.for %i0 in 3 attributes {unroll = 64 : i64} {
-// CHECK-NEXT: tir.for %i1 in 2 {
-// CHECK-NEXT: tir.for %i2 in 2 {
+// CHECK: tir.for %[[I0:\w+]] in 3 attributes {unroll = 64 : i64} {
+// CHECK-NEXT: tir.for %[[I1:\w+]] in 2 {
+// CHECK-NEXT: tir.for %[[I2:\w+]] in 2 {
 // CHECK-NEXT: tir.block "C"
 // CHECK-NEXT: memref.load %A
 // CHECK-NEXT: arith.mulf
 // CHECK-NEXT: arith.addf
 // CHECK-NOT: tir.block
 // TEXT-LABEL: sched.func @tile {
-// TEXT: %t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [6, 2]} : int, int
-// TEXT-NEXT: %v = sched.sample_categorical {candidates = [0, 64], probs = [0.1, 0.9], decision = 1} : int
-// TEXT-NEXT: %i0, %i1, %i2 = sched.split %i [3, 0, %t1] : loop, loop, loop
-// TEXT-NEXT: sched.annotate %i0, %v {key = "unroll"}
-// TEXT-NEXT: %b = sched.get_block "B" : block
-// TEXT-NEXT: %place = sched.sample_compute_location %b {decision = -2} : loop
-// TEXT-NEXT: sched.compute_at %b, %place
+// TEXT: %[[T0:\w+]], %[[T1:\w+]] = sched.sample_perfect_tile %[[I:\w+]] {n = 2, max_innermost_factor = 16, decision = [6, 2]} : int, int
+// TEXT-NEXT: %[[V:\w+]] = sched.sample_categorical {candidates = [0, 64], probs = [0.1, 0.9], decision = 1} : int
+// TEXT-NEXT: %[[I0:\w+]], %[[I1:\w+]], %[[I2:\w+]] = sched.split %[[I]] [3, 0, %[[T1]]] : loop, loop, loop
+// TEXT-NEXT: sched.annotate %[[I0]], %[[V]] {key = "unroll"}
+// TEXT-NEXT: %[[B:\w+]] = sched.get_block "B" : block
+// TEXT-NEXT: %[[PLACE:\w+]] = sched.sample_compute_location %[[B]] {decision = -2} : loop
+// TEXT-NEXT: sched.compute_at %[[B]], %[[PLACE]]
 func.func @f(%A: memref<12xf32>, %C: memref<12xf32>) {
   %B = memref.alloc() : memref<12xf32>
   tir.for %i in 12 {
@@ -55,10 +55,10 @@ sched.func @tile {
 // Without a decision, the step draws: here there is one tiling only.
 
 // CHECK-LABEL: func.func @g(
-// CHECK: tir.for %i0 in 1 {
-// CHECK-NEXT: tir.for %i1 in 7 {
+// CHECK: tir.for %[[I0:\w+]] in 1 {
+// CHECK-NEXT: tir.for %[[I1:\w+]] in 7 {
 // TEXT-LABEL: sched.func @only {
-// TEXT: %t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16} : int, int
+// TEXT: %[[T0:\w+]], %[[T1:\w+]] = sched.sample_perfect_tile %[[I:\w+]] {n = 2, max_innermost_factor = 16} : int, int
 func.func @g(%A: memref<7xf32>) {
   %zero = arith.constant 0.0 : f32
   tir.for %i in 7 {

@@ -4,19 +4,19 @@
 
 // Dividing and not dividing factors.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j0 in 3 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 4 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j0 * 4 + %j1] where [%i0 * 4 + %i1] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %j in 12 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -41,19 +41,19 @@ sched.func @schedule {
 
 // A loop that came from a split, split again: the guards of both stay.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 4 {
-// CHECK-NEXT: {{^}}      tir.for %i10 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %i11 in 2 {
-// CHECK-NEXT: {{^}}          tir.for %j in 12 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 3 + %i10 * 2 + %i11, %j] where [%i0 * 3 + %i10 * 2 + %i11, %i10 * 2 + %i11] < [10, 3] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[I10:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[I11:\w+]] in 2 {
+// CHECK-NEXT: {{^}}          tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 3 + %[[I10]] * 2 + %[[I11]], %[[J]]] where [%[[I0]] * 3 + %[[I10]] * 2 + %[[I11]], %[[I10]] * 2 + %[[I11]]] < [10, 3] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %j in 12 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -78,21 +78,21 @@ sched.func @schedule {
 
 // A symbolic extent: the outer one is computed before the nest.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 15) floordiv 16))> (%n)
-// CHECK-NEXT: {{^}}    tir.for %i in %m {
-// CHECK-NEXT: {{^}}      tir.for %j0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}        tir.for %j1 in 8 {
-// CHECK-NEXT: {{^}}          tir.for %j2 in 2 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i, %j0 * 16 + %j1 * 2 + %j2] where [%j0 * 16 + %j1 * 2 + %j2] < [%n] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 15) floordiv 16))> (%[[N:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[I:\w+]] in %[[M:\w+]] {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}        tir.for %[[J1:\w+]] in 8 {
+// CHECK-NEXT: {{^}}          tir.for %[[J2:\w+]] in 2 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I]], %[[J0]] * 16 + %[[J1]] * 2 + %[[J2]]] where [%[[J0]] * 16 + %[[J1]] * 2 + %[[J2]]] < [%[[N]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// PASS-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %j in %n {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [%m] {
+// PASS: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// PASS-NEXT: {{^}}    tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[J:\w+]] in %[[N:\w+]] {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [%[[M]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<?x?xf32>, %D: memref<?x?xf32>) {
@@ -121,18 +121,18 @@ sched.func @schedule {
 
 // A guard that is already there.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 4 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 3 {
-// CHECK-NEXT: {{^}}        tir.for %j in 12 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 3 + %i1, %j] where [%i0 * 3 + %i1] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 3 + %[[I1]], %[[J]]] where [%[[I0]] * 3 + %[[I1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %j in 12 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -156,18 +156,18 @@ sched.func @schedule {
 
 // A reduction loop; the init keeps to the first step.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 6 {
-// CHECK-NEXT: {{^}}      tir.for %k0 in 3 {
-// CHECK-NEXT: {{^}}        tir.for %k1 in 4 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k0 * 4 + %k1] where [%k0 * 4 + %k1] < [10] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 {
+// CHECK-NEXT: {{^}}      tir.for %[[K0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}        tir.for %[[K1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K0]] * 4 + %[[K1]]] where [%[[K0]] * 4 + %[[K1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 2 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %k in 10 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i0 * 4 + %i1, %k] where [%i0 * 4 + %i1] < [6] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 2 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 10 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I0]] * 4 + %[[I1]], %[[K]]] where [%[[I0]] * 4 + %[[I1]]] < [6] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
@@ -197,18 +197,18 @@ sched.func @schedule {
 
 // Two blocks below the loop: both get the guard.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%v: spatial<10>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [10] {
-// CHECK: {{^}}        tir.block "C" iters(%v: spatial<10>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
+// CHECK: {{^}}        tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%v: spatial<10>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [10] {
-// PASS: {{^}}        tir.block "C" iters(%v: spatial<10>) = [%i0 * 4 + %i1] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
+// PASS: {{^}}        tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I0]] * 4 + %[[I1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10xf32>, %C: memref<10xf32>) {
@@ -235,30 +235,30 @@ sched.func @schedule {
 
 // Blocks of the same name in two functions: only the named one changes.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 // CHECK-LABEL: func.func @g(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}        tir.for %j in 12 {
-// CHECK-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// CHECK-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}        tir.for %j in 12 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}        tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 // PASS-LABEL: func.func @g(
-// PASS: {{^}}    tir.for %i in 10 {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -293,11 +293,11 @@ sched.func @schedule {
 
 // An inner factor of an extent that is known at run time.
 // CHECK-LABEL: func.func @f(
-// CHECK: %[[LENGTH:.*]] = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%n)
-// CHECK-NEXT: tir.for %i0 in 4 {
-// CHECK-NEXT: tir.for %i1 in %[[LENGTH]] {
-// CHECK-NEXT: %[[START:.*]] = arith.muli %i0, %[[LENGTH]] : index
-// CHECK-NEXT: tir.block "B" iters(%v: spatial<%n>) = [%[[START]] + %i1] where [%[[START]] + %i1] < [%n] {
+// CHECK: %[[LENGTH:.*]] = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[N:\w+]])
+// CHECK-NEXT: tir.for %[[I0:\w+]] in 4 {
+// CHECK-NEXT: tir.for %[[I1:\w+]] in %[[LENGTH]] {
+// CHECK-NEXT: %[[START:.*]] = arith.muli %[[I0]], %[[LENGTH]] : index
+// CHECK-NEXT: tir.block "B" iters(%[[V:\w+]]: spatial<%[[N]]>) = [%[[START]] + %[[I1]]] where [%[[START]] + %[[I1]]] < [%[[N]]] {
 func.func @f(%C: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32

@@ -21,5 +21,5 @@ func.func @transpose(%A: memref<4x20x16xf32>, %C: memref<16x20x4xf32>) {
 // LOW-DAG:   %c800 = arith.constant 800 : index
 // LOW-DAG:   %c40 = arith.constant 40 : index
 // LOW:       %T = memref.alloca() {alignment = 64 : i64} : memref<3200xf32, "local">
-// LOW:       arith.muli %i, %c800 : index
-// LOW:       arith.muli %j, %c40 : index
+// LOW:       arith.muli %[[I:\w+]], %[[C800:\w+]] : index
+// LOW:       arith.muli %[[J:\w+]], %[[C40:\w+]] : index

@@ -4,20 +4,20 @@
 
 // Factors that do not divide.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 6 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j0 * 6 + %j1] where [%i0 * 4 + %i1] < [10] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 6 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 6 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %j0 in 3 {
-// PASS-NEXT: {{^}}        tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}          tir.for %j1 in 4 {
-// PASS-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i0 * 4 + %i1, %j0 * 4 + %j1] where [%i0 * 4 + %i1] < [10] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[J0:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// PASS-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]]] < [10] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -41,29 +41,29 @@ sched.func @schedule {
 
 // The loops of a reduction.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i0 in 3 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 2 {
-// CHECK-NEXT: {{^}}        tir.for %k0 in 3 {
-// CHECK-NEXT: {{^}}          tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}            tir.for %j1 in 5 {
-// CHECK-NEXT: {{^}}              tir.for %k1 in 3 {
-// CHECK-NEXT: {{^}}                tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j0 * 5 + %j1, %k0 * 3 + %k1] {
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 2 {
+// CHECK-NEXT: {{^}}        tir.for %[[K0:\w+]] in 3 {
+// CHECK-NEXT: {{^}}          tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}            tir.for %[[J1:\w+]] in 5 {
+// CHECK-NEXT: {{^}}              tir.for %[[K1:\w+]] in 3 {
+// CHECK-NEXT: {{^}}                tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 5 + %[[J1]], %[[K0]] * 3 + %[[K1]]] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i0 in 3 {
-// PASS-NEXT: {{^}}      tir.for %j0 in 3 {
-// PASS-NEXT: {{^}}        tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}          tir.for %j1 in 4 {
-// PASS-NEXT: {{^}}            tir.for %k in 9 {
-// PASS-NEXT: {{^}}              tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i0 * 4 + %i1, %j0 * 4 + %j1, %k] where [%j0 * 4 + %j1] < [10] {
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I0:\w+]] in 3 {
+// PASS-NEXT: {{^}}      tir.for %[[J0:\w+]] in 3 {
+// PASS-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// PASS-NEXT: {{^}}            tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}              tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]], %[[K]]] where [%[[J0]] * 4 + %[[J1]]] < [10] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
@@ -107,24 +107,24 @@ sched.func @schedule {
 
 // Symbolic extents: both are computed before the nest.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// CHECK-NEXT: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 7) floordiv 8))> (%n)
-// CHECK-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}      tir.for %j0 in %{{[0-9]+}} {
-// CHECK-NEXT: {{^}}        tir.for %i1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %j1 in 8 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i0 * 4 + %i1, %j0 * 8 + %j1] where [%i0 * 4 + %i1, %j0 * 8 + %j1] < [%m, %n] {
+// CHECK: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// CHECK-NEXT: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 7) floordiv 8))> (%[[N:\w+]])
+// CHECK-NEXT: {{^}}    tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in %{{[0-9]+}} {
+// CHECK-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[J1:\w+]] in 8 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 8 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]], %[[J0]] * 8 + %[[J1]]] < [%[[M]], %[[N]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%m)
-// PASS-NEXT: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%n)
-// PASS-NEXT: {{^}}    tir.for %i0 in %{{[0-9]+}} {
-// PASS-NEXT: {{^}}      tir.for %j0 in %{{[0-9]+}} {
-// PASS-NEXT: {{^}}        tir.for %i1 in 4 {
-// PASS-NEXT: {{^}}          tir.for %j1 in 4 {
-// PASS-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<%m>, %vj: spatial<%n>) = [%i0 * 4 + %i1, %j0 * 4 + %j1] where [%i0 * 4 + %i1, %j0 * 4 + %j1] < [%m, %n] {
+// PASS: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[M:\w+]])
+// PASS-NEXT: {{^}}    %{{[0-9]+}} = affine.apply affine_map<(d0) -> (((d0 + 3) floordiv 4))> (%[[N:\w+]])
+// PASS-NEXT: {{^}}    tir.for %[[I0:\w+]] in %{{[0-9]+}} {
+// PASS-NEXT: {{^}}      tir.for %[[J0:\w+]] in %{{[0-9]+}} {
+// PASS-NEXT: {{^}}        tir.for %[[I1:\w+]] in 4 {
+// PASS-NEXT: {{^}}          tir.for %[[J1:\w+]] in 4 {
+// PASS-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<%[[M]]>, %[[VJ:\w+]]: spatial<%[[N]]>) = [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]]] where [%[[I0]] * 4 + %[[I1]], %[[J0]] * 4 + %[[J1]]] < [%[[M]], %[[N]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<?x?xf32>, %D: memref<?x?xf32>) {

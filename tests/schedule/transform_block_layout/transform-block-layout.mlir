@@ -14,18 +14,18 @@ func.func @reduction(%A: memref<6x8xf32>, %C: memref<6x8xf32>) {
   func.return
 }
 // CHECK-LABEL: @reduction
-// CHECK:         tir.for %ax0 in 2 {
-// CHECK-NEXT:      tir.for %ax1 in 5 {
-// CHECK-NEXT:        tir.for %ax2 in 24 {
-// CHECK-NEXT:          tir.block "C" iters(%vj: spatial<2>, %vk: reduce<5>, %vi_vj_fused: spatial<24>) = [%ax0, %ax1, %ax2] attributes {note = 1 : i64} {
-// CHECK-NEXT:            tir.reads %A[%vi_vj_fused floordiv 4, %vj * 4 + %vi_vj_fused mod 4] : memref<6x8xf32>
+// CHECK:         tir.for %[[AX0:\w+]] in 2 {
+// CHECK-NEXT:      tir.for %[[AX1:\w+]] in 5 {
+// CHECK-NEXT:        tir.for %[[AX2:\w+]] in 24 {
+// CHECK-NEXT:          tir.block "C" iters(%[[VJ:\w+]]: spatial<2>, %[[VK:\w+]]: reduce<5>, %[[VI_VJ_FUSED:\w+]]: spatial<24>) = [%[[AX0]], %[[AX1]], %[[AX2]]] attributes {note = 1 : i64} {
+// CHECK-NEXT:            tir.reads %A[%[[VI_VJ_FUSED]] floordiv 4, %[[VJ]] * 4 + %[[VI_VJ_FUSED]] mod 4] : memref<6x8xf32>
 // CHECK-NEXT:            tir.init {
-// CHECK-NEXT:              %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%vi_vj_fused)
-// CHECK-NEXT:              %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%vj, %vi_vj_fused)
-// CHECK-NEXT:              memref.store %zero, %C[%[[I]], %[[J]]] : memref<6x8xf32>
+// CHECK-NEXT:              %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%[[VI_VJ_FUSED]])
+// CHECK-NEXT:              %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%[[VJ]], %[[VI_VJ_FUSED]])
+// CHECK-NEXT:              memref.store %[[ZERO:\w+]], %C[%[[I]], %[[J]]] : memref<6x8xf32>
 // CHECK-NEXT:            }
-// CHECK-NEXT:            %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%vi_vj_fused)
-// CHECK-NEXT:            %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%vj, %vi_vj_fused)
+// CHECK-NEXT:            %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%[[VI_VJ_FUSED]])
+// CHECK-NEXT:            %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%[[VJ]], %[[VI_VJ_FUSED]])
 // CHECK-NEXT:            memref.load %A[%[[I]], %[[J]]] : memref<6x8xf32>
 
 // -----
@@ -44,10 +44,10 @@ func.func @tiles(%A: memref<8x8x4x8xf32>, %C: memref<8x8x4x8xf32>) {
   func.return
 }
 // CHECK-LABEL: @tiles
-// CHECK:         tir.block "C" iters(%vj: spatial<2>, %vk: spatial<4>, %vi_vj_fused: spatial<32>) = [%ax0, %ax1, %ax2] {
-// CHECK-NEXT:      %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%vi_vj_fused)
-// CHECK-NEXT:      %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%vj, %vi_vj_fused)
+// CHECK:         tir.block "C" iters(%[[VJ:\w+]]: spatial<2>, %[[VK:\w+]]: spatial<4>, %[[VI_VJ_FUSED:\w+]]: spatial<32>) = [%[[AX0:\w+]], %[[AX1:\w+]], %[[AX2:\w+]]] {
+// CHECK-NEXT:      %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 4))> (%[[VI_VJ_FUSED]])
+// CHECK-NEXT:      %[[J:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 mod 4)))> (%[[VJ]], %[[VI_VJ_FUSED]])
 // CHECK:           tir.block "inner"
-// CHECK-NEXT:        %[[X:.*]] = affine.apply affine_map<(d0, d1) -> ((((d0 * -4) + ((d1 mod 4) * -1)) + 7))> (%vj, %vi_vj_fused)
-// CHECK-NEXT:        memref.load %A[%[[I]], %[[X]], %vk, %vl] : memref<8x8x4x8xf32>
-// CHECK-NEXT:        memref.store {{.*}}, %C[%[[I]], %[[J]], %vk, %vl] : memref<8x8x4x8xf32>
+// CHECK-NEXT:        %[[X:.*]] = affine.apply affine_map<(d0, d1) -> ((((d0 * -4) + ((d1 mod 4) * -1)) + 7))> (%[[VJ]], %[[VI_VJ_FUSED]])
+// CHECK-NEXT:        memref.load %A[%[[I]], %[[X]], %[[VK]], %[[VL:\w+]]] : memref<8x8x4x8xf32>
+// CHECK-NEXT:        memref.store {{.*}}, %C[%[[I]], %[[J]], %[[VK]], %[[VL]]] : memref<8x8x4x8xf32>

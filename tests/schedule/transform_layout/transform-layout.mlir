@@ -19,32 +19,32 @@ func.func @packed(%A: memref<6x32xf32>, %C: memref<6x32xf32>) {
 }
 // CHECK-LABEL: @packed
 // CHECK:         %B = memref.alloc() : memref<2x6x16xf32>
-// CHECK:         tir.block "B" iters(%vi: spatial<6>, %vj: spatial<32>) = [%i, %j] {
-// CHECK-NEXT:      memref.load %A[%vi, %vj]
-// CHECK-NEXT:      %[[O:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 16))> (%vj)
-// CHECK-NEXT:      %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))> (%vj)
-// CHECK-NEXT:      memref.store {{.*}}, %B[%[[O]], %vi, %[[I]]] : memref<2x6x16xf32>
+// CHECK:         tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ:\w+]]: spatial<32>) = [%[[I:\w+]], %[[J:\w+]]] {
+// CHECK-NEXT:      memref.load %A[%[[VI]], %[[VJ]]]
+// CHECK-NEXT:      %[[O:.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 16))> (%[[VJ]])
+// CHECK-NEXT:      %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))> (%[[VJ]])
+// CHECK-NEXT:      memref.store {{.*}}, %B[%[[O]], %[[VI]], %[[I]]] : memref<2x6x16xf32>
 // CHECK:         tir.block "C"
-// CHECK:           memref.load %B[%vo, %vi, %vj] : memref<2x6x16xf32>
+// CHECK:           memref.load %B[%[[VO:\w+]], %[[VI]], %[[VJ]]] : memref<2x6x16xf32>
 
 // Its producer runs over the new buffer, and fills the rest.
 // PAD-LABEL: @packed
 // PAD:         %B = memref.alloc() : memref<6x7x5xf32>
-// PAD-NEXT:    tir.for %ax0 in 6 {
-// PAD-NEXT:      tir.for %ax1 in 7 {
-// PAD-NEXT:        tir.for %ax2 in 5 {
-// PAD-NEXT:          tir.block "B" iters(%vi: spatial<6>, %vj_o: spatial<7>, %vj_i: spatial<5>) = [%ax0, %ax1, %ax2] {
-// PAD-NEXT:            %vj = affine.apply affine_map<(d0, d1) -> (((d0 * 5) + d1))> (%vj_o, %vj_i)
+// PAD-NEXT:    tir.for %[[AX0:\w+]] in 6 {
+// PAD-NEXT:      tir.for %[[AX1:\w+]] in 7 {
+// PAD-NEXT:        tir.for %[[AX2:\w+]] in 5 {
+// PAD-NEXT:          tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VJ_O:\w+]]: spatial<7>, %[[VJ_I:\w+]]: spatial<5>) = [%[[AX0]], %[[AX1]], %[[AX2]]] {
+// PAD-NEXT:            %[[VJ:\w+]] = affine.apply affine_map<(d0, d1) -> (((d0 * 5) + d1))> (%[[VJ_O]], %[[VJ_I]])
 // PAD-NEXT:            %[[LAST:.*]] = arith.constant 31 : index
-// PAD-NEXT:            %[[IN:.*]] = arith.cmpi sle, %vj, %[[LAST]] : index
+// PAD-NEXT:            %[[IN:.*]] = arith.cmpi sle, %[[VJ]], %[[LAST]] : index
 // PAD-NEXT:            %[[V:.*]] = scf.if %[[IN]] -> (f32) {
-// PAD-NEXT:              %a = memref.load %A[%vi, %vj] : memref<6x32xf32>
-// PAD-NEXT:              scf.yield %a : f32
+// PAD-NEXT:              %[[A:\w+]] = memref.load %A[%[[VI]], %[[VJ]]] : memref<6x32xf32>
+// PAD-NEXT:              scf.yield %[[A]] : f32
 // PAD-NEXT:            } else {
 // PAD-NEXT:              %[[P:.*]] = arith.constant 2.500000e+00 : f32
 // PAD-NEXT:              scf.yield %[[P]] : f32
 // PAD-NEXT:            }
-// PAD-NEXT:            memref.store %[[V]], %B[%vi, %vj_o, %vj_i] : memref<6x7x5xf32>
+// PAD-NEXT:            memref.store %[[V]], %B[%[[VI]], %[[VJ_O]], %[[VJ_I]]] : memref<6x7x5xf32>
 
 // -----
 
@@ -71,19 +71,19 @@ func.func @reduction(%A: memref<6x32x8xf32>, %C: memref<6x32xf32>) {
 // CHECK-LABEL: @reduction
 // CHECK:         %B = memref.alloc() : memref<2x6x16xf32>
 // CHECK-NOT:     "B_pad"
-// CHECK:         tir.writes %B[%vj floordiv 16, %vi, %vj mod 16] : memref<2x6x16xf32>
+// CHECK:         tir.writes %B[%[[VJ:\w+]] floordiv 16, %[[VI:\w+]], %[[VJ]] mod 16] : memref<2x6x16xf32>
 
 // PAD-LABEL: @reduction
-// PAD:         tir.for %ax0 in 6 {
-// PAD-NEXT:      tir.for %ax1 in 1 {
-// PAD-NEXT:        tir.for %ax2 in 3 {
-// PAD-NEXT:          tir.block "B_pad" iters(%v0: spatial<6>, %v1: spatial<1>, %v2: spatial<3>) = [%ax0, %ax1, %ax2] {
-// PAD-NEXT:            %[[O:.*]] = affine.apply affine_map<(d0) -> ((d0 + 6))> (%v1)
-// PAD-NEXT:            %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%v2)
+// PAD:         tir.for %[[AX0:\w+]] in 6 {
+// PAD-NEXT:      tir.for %[[AX1:\w+]] in 1 {
+// PAD-NEXT:        tir.for %[[AX2:\w+]] in 3 {
+// PAD-NEXT:          tir.block "B_pad" iters(%[[V0:\w+]]: spatial<6>, %[[V1:\w+]]: spatial<1>, %[[V2:\w+]]: spatial<3>) = [%[[AX0]], %[[AX1]], %[[AX2]]] {
+// PAD-NEXT:            %[[O:.*]] = affine.apply affine_map<(d0) -> ((d0 + 6))> (%[[V1]])
+// PAD-NEXT:            %[[I:.*]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%[[V2]])
 // PAD-NEXT:            %[[P:.*]] = arith.constant 2.500000e+00 : f32
-// PAD-NEXT:            memref.store %[[P]], %B[%v0, %[[O]], %[[I]]] : memref<6x7x5xf32>
-// PAD:         tir.for %i in 6 {
-// PAD:           memref.store %zero, %B[%vi, %{{.*}}, %{{.*}}] : memref<6x7x5xf32>
+// PAD-NEXT:            memref.store %[[P]], %B[%[[V0]], %[[O]], %[[I]]] : memref<6x7x5xf32>
+// PAD:         tir.for %[[I:\w+]] in 6 {
+// PAD:           memref.store %[[ZERO:\w+]], %B[%[[VI:\w+]], %{{.*}}, %{{.*}}] : memref<6x7x5xf32>
 
 // -----
 
@@ -101,7 +101,7 @@ func.func @parameter(%B: memref<?x15xf32>, %C: memref<?x15xf32>) {
 }
 // CHECK-LABEL: @parameter(%B: memref<1x?x15xf32>, %C: memref<?x15xf32>)
 // CHECK:         %[[D:.*]] = arith.constant 1 : index
-// CHECK-NEXT:    %n = memref.dim %B, %[[D]] : memref<1x?x15xf32>
-// CHECK:         memref.load %B[%{{.*}}, %vi, %vj] : memref<1x?x15xf32>
+// CHECK-NEXT:    %[[N:\w+]] = memref.dim %B, %[[D]] : memref<1x?x15xf32>
+// CHECK:         memref.load %B[%{{.*}}, %[[VI:\w+]], %[[VJ:\w+]]] : memref<1x?x15xf32>
 
 // PAD-LABEL: @parameter(%B: memref<?x3x5xf32>, %C: memref<?x15xf32>)

@@ -4,17 +4,17 @@
 
 // One of two.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %k in 9 attributes {other = true} {
-// CHECK-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 attributes {other = true} {
+// CHECK-NEXT: {{^}}        tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // CHECK-NEXT: {{^}}          tir.init {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %k in 9 attributes {note = 7 : i64} {
-// PASS-NEXT: {{^}}        tir.block "S" iters(%vi: spatial<12>, %vk: reduce<9>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 9 attributes {note = 7 : i64} {
+// PASS-NEXT: {{^}}        tir.block "S" iters(%[[VI:\w+]]: spatial<12>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[K]]] {
 // PASS-NEXT: {{^}}          tir.init {
 // PASS-NOT: tir.block
 // PASS: func.return

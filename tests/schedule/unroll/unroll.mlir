@@ -4,16 +4,16 @@
 
 // An outer and an inner loop.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 {
-// CHECK-NEXT: {{^}}      tir.for %j in 12 unrolled {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 unrolled {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 unrolled {
-// PASS-NEXT: {{^}}      tir.for %j in 12 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<10>, %vj: spatial<12>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 unrolled {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 12 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<10>, %[[VJ:\w+]]: spatial<12>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10x12xf32>, %D: memref<10x12xf32>) {
@@ -37,16 +37,16 @@ sched.func @schedule {
 
 // Two blocks below one loop: an element is read where it was written.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 10 unrolled {
-// CHECK-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
-// CHECK: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 10 unrolled {
+// CHECK-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I]]] {
+// CHECK: {{^}}      tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 10 unrolled {
-// PASS-NEXT: {{^}}      tir.block "B" iters(%v: spatial<10>) = [%i] {
-// PASS: {{^}}      tir.block "C" iters(%v: spatial<10>) = [%i] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 10 unrolled {
+// PASS-NEXT: {{^}}      tir.block "B" iters(%[[V:\w+]]: spatial<10>) = [%[[I]]] {
+// PASS: {{^}}      tir.block "C" iters(%[[V]]: spatial<10>) = [%[[I]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<10xf32>, %C: memref<10xf32>) {
@@ -73,16 +73,16 @@ sched.func @schedule {
 
 // The spatial loop of a reduction.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 6 unrolled {
-// CHECK-NEXT: {{^}}      tir.for %k in 10 {
-// CHECK-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 6 unrolled {
+// CHECK-NEXT: {{^}}      tir.for %[[K:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 6 unrolled {
-// PASS-NEXT: {{^}}      tir.for %k in 10 {
-// PASS-NEXT: {{^}}        tir.block "B" iters(%vi: spatial<6>, %vk: reduce<10>) = [%i, %k] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 6 unrolled {
+// PASS-NEXT: {{^}}      tir.for %[[K:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "B" iters(%[[VI:\w+]]: spatial<6>, %[[VK:\w+]]: reduce<10>) = [%[[I]], %[[K]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%A: memref<6x10xf32>, %S: memref<6xf32>) {
@@ -112,25 +112,25 @@ sched.func @schedule {
 
 // A part of a split loop.
 // CHECK-LABEL: func.func @f(
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j0 in 3 unrolled {
-// CHECK-NEXT: {{^}}        tir.for %j1 in 4 {
-// CHECK-NEXT: {{^}}          tir.for %k in 9 {
-// CHECK-NEXT: {{^}}            tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j0 * 4 + %j1, %k] where [%j0 * 4 + %j1] < [10] {
-// CHECK: {{^}}    tir.for %i in 12 {
-// CHECK-NEXT: {{^}}      tir.for %j in 10 {
-// CHECK-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// CHECK: {{^}}    tir.for %[[I:\w+]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J0:\w+]] in 3 unrolled {
+// CHECK-NEXT: {{^}}        tir.for %[[J1:\w+]] in 4 {
+// CHECK-NEXT: {{^}}          tir.for %[[K:\w+]] in 9 {
+// CHECK-NEXT: {{^}}            tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J0]] * 4 + %[[J1]], %[[K]]] where [%[[J0]] * 4 + %[[J1]]] < [10] {
+// CHECK: {{^}}    tir.for %[[I]] in 12 {
+// CHECK-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// CHECK-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // CHECK-NOT: tir.block
 // CHECK: func.return
 //
 // PASS-LABEL: func.func @f(
-// PASS: {{^}}    tir.for %i in 12 unrolled {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.for %k in 9 {
-// PASS-NEXT: {{^}}          tir.block "B" iters(%vi: spatial<12>, %vj: spatial<10>, %vk: reduce<9>) = [%i, %j, %k] {
-// PASS: {{^}}    tir.for %i in 12 {
-// PASS-NEXT: {{^}}      tir.for %j in 10 {
-// PASS-NEXT: {{^}}        tir.block "C" iters(%vi: spatial<12>, %vj: spatial<10>) = [%i, %j] {
+// PASS: {{^}}    tir.for %[[I:\w+]] in 12 unrolled {
+// PASS-NEXT: {{^}}      tir.for %[[J:\w+]] in 10 {
+// PASS-NEXT: {{^}}        tir.for %[[K:\w+]] in 9 {
+// PASS-NEXT: {{^}}          tir.block "B" iters(%[[VI:\w+]]: spatial<12>, %[[VJ:\w+]]: spatial<10>, %[[VK:\w+]]: reduce<9>) = [%[[I]], %[[J]], %[[K]]] {
+// PASS: {{^}}    tir.for %[[I]] in 12 {
+// PASS-NEXT: {{^}}      tir.for %[[J]] in 10 {
+// PASS-NEXT: {{^}}        tir.block "C" iters(%[[VI]]: spatial<12>, %[[VJ]]: spatial<10>) = [%[[I]], %[[J]]] {
 // PASS-NOT: tir.block
 // PASS: func.return
 func.func @f(%X: memref<12x9xf32>, %W: memref<9x10xf32>, %D: memref<12x10xf32>) {
