@@ -14,7 +14,7 @@ from weft.autoschedule.contraction_roles import Factor, Roles, roles_of
 from weft.autoschedule.contraction_tiles import balance, product
 from weft.autoschedule.rules import extent_of, loop_of, op_of
 from weft.dialects.tir_kinds import PREFETCH
-from weft.passes.schedule.annotations import Note
+from weft.passes.schedule.annotate import Note
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.errors import ScheduleError

@@ -14,7 +14,7 @@ from weft.autoschedule.nests import Member, bytes_moved, is_stream, reduces_in_l
 from weft.autoschedule.rules import op_of
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
-from weft.passes.schedule.annotations import Note
+from weft.passes.schedule.annotate import Note
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 

@@ -18,8 +18,8 @@ from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched_parameters import REQUIRED, Kind, Step
 from weft.dialects.sched_steps import DECLARATIONS, QUERY_STEPS
-from weft.passes.schedule.annotations import Note, attribute_of
-from weft.passes.schedule.layouts_functions import index_map_of, ranges_of, value_of
+from weft.passes.schedule.annotate import Note, attribute_of
+from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
 from weft.schedule.neutral_options import ANY, accepts, step_methods
 from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder

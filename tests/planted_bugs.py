@@ -31,21 +31,21 @@ class Bug:
 BUGS = (
     Bug(
         "parallel reductions",
-        "passes/schedule/loop_kinds.py",
+        "passes/schedule/parallel.py",
         '        self.require(2, dependent_iterations(self.loop, "at the same time"), self.loop)\n',
         "",
         ("tests/schedule/test_loop_kinds.py", "tests/schedule/test_refusals.py"),
     ),
     Bug(
         "split without guards",
-        "passes/schedule/loop_structure.py",
+        "passes/schedule/split.py",
         "guarded=total > extent)",
         "guarded=False)",
         ("tests/schedule/test_loop_shapes.py",),
     ),
     Bug(
         "compute_at loses guards",
-        "passes/schedule/moving.py",
+        "passes/schedule/compute_location.py",
         "                kept.append(found)\n",
         "                pass\n",
         ("tests/schedule/test_primitives.py", "tests/schedule/test_corners.py"),

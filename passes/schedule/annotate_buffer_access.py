@@ -17,10 +17,10 @@ from weft.analysis.replay import leaves_region
 from weft.analysis.sets import NotProved, Point
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
-from weft.passes.schedule.copying import buffer_extents
-from weft.passes.schedule.layouts import buffer_at
-from weft.passes.schedule.layouts_functions import why_not_function
+from weft.passes.schedule.caching import buffer_extents
+from weft.passes.schedule.index_maps import why_not_function
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.transform_layout import buffer_at
 from weft.support.errors import Violation
 
 

@@ -17,10 +17,10 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.tir_loop import AXES
-from weft.passes.schedule.loop_kinds import LoopKindPlan, why_bound_together
-from weft.passes.schedule.loop_structure import unguarded_access
+from weft.passes.schedule.loop_nests import guards_of, set_guards
+from weft.passes.schedule.parallel import LoopKindPlan, why_bound_together
 from weft.passes.schedule.primitive import Primitive, operation_text
-from weft.passes.schedule.rewriting import guards_of, set_guards
+from weft.passes.schedule.split import unguarded_access
 from weft.support.errors import Violation
 
 

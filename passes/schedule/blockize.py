@@ -34,11 +34,19 @@ from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.lone_block import lone_block
+from weft.passes.schedule.dominance import Place, lift, outermost_place, values_used_by, why_not_visible
+from weft.passes.schedule.loop_nests import (
+    become,
+    empty_copy,
+    guards_of,
+    insert_in,
+    lone_block,
+    nest,
+    set_guards,
+    take_operations,
+)
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.rewriting import become, empty_copy, guards_of, insert_in, nest, set_guards, take_operations
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.schedule.visibility import Place, lift, outermost_place, values_used_by, why_not_visible
 from weft.passes.tir.nest import detached_ops, erase_if_unused
 from weft.support.errors import Violation
 

@@ -15,8 +15,16 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_read, buffers_written, child_towards, function_of, is_inside, scope_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.caching import CachePlan, Reading, left_out, pick, why_not_redirected, why_not_scope
-from weft.passes.schedule.copying import memref_type, planned_copy
+from weft.passes.schedule.caching import (
+    CachePlan,
+    Reading,
+    left_out,
+    memref_type,
+    pick,
+    planned_copy,
+    why_not_redirected,
+    why_not_scope,
+)
 from weft.passes.schedule.primitive import block_text
 from weft.support.errors import Violation
 

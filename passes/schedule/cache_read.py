@@ -28,14 +28,16 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
     Reading,
+    buffer_extents,
     common_guards,
     consumers_named,
+    memref_type,
     pick,
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.copying import buffer_extents, memref_type, unwritten_element
 from weft.passes.schedule.primitive import block_text
+from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import InternalError
 
 

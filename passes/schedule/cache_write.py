@@ -27,15 +27,18 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
+    buffer_extents,
     common_guards,
     consumers_named,
     left_out,
+    memref_type,
     pick,
+    planned_copy,
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.copying import buffer_extents, memref_type, planned_copy, unwritten_element
 from weft.passes.schedule.primitive import Primitive, block_text
+from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import Violation
 
 

@@ -1,386 +1,441 @@
-"""compute_at, reverse_compute_at: move a block under a loop of its consumers or producers."""
+"""The checks and the rewrite that compute_at and reverse_compute_at share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product, takewhile
 from typing import ClassVar
 
-from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import (
-    Access,
-    Conditions,
-    Context,
-    accesses,
-    accesses_in_scope,
-    accesses_of_instance,
-    is_fixed,
-    range_of,
-)
-from weft.analysis.dependence import add_domain, buffer_name, is_exact, is_temporary, undecided, whole_buffer
-from weft.analysis.footprint import Span, hull
-from weft.analysis.index import Index
-from weft.analysis.motion import actions_passed, passing_conflict
-from weft.analysis.replay import instance_at, tried
-from weft.analysis.sets import NotProved, Point, System, Variable
+from weft.analysis.access_inverse import access_inverse
+from weft.analysis.accesses import Access, Conditions, is_fixed, range_of
+from weft.analysis.checks import domain_of
+from weft.analysis.combiners import combines_freely
+from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
+from weft.analysis.dependence import conflict_between, is_temporary, undecided
+from weft.analysis.footprint import Span, box_of, preimage, source_of
+from weft.analysis.index import Atom, Index, exprs_of
+from weft.analysis.motion import actions_in, loops_around_both, shared_element
+from weft.analysis.replay import runs_twice, starts_late
+from weft.analysis.replay_search import is_missed
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
-    ancestors,
+    buffers_loaded,
     buffers_written,
-    child_towards,
     is_inside,
     loops_around,
-    precedes,
-    producers_of,
     scope_of,
+    why_not_complete,
+    why_not_reduction,
 )
-from weft.analysis.threads import is_shared
-from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import IterKind
-from weft.dialects.tir_regions import AssumeShapeOp
-from weft.passes.schedule.moving import (
+from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.passes.schedule.dominance import Place, lift, values_of_block, why_not_visible
+from weft.passes.schedule.loop_nests import (
     IterDomain,
-    Move,
-    MovePlan,
-    domain_from_span,
-    full_domain,
+    erase_empty_loops,
+    guards_of,
+    loops_over,
+    nest,
+    set_guards,
 )
-from weft.passes.schedule.primitive import block_text
+from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.requirements import instance_left_out
+from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
-class ComputeAt(Move):
-    """A producer moves under a loop of its consumers: each iteration computes just what it reads.
+class IterGuard:
+    """A guard over one iterator: `sign * iterator + rest` is not negative, with `rest` fixed in the function."""
 
-    Requirements:
-    1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: its instances store to different elements
-    3. the block writes temporaries only, or each of its instances still runs: in some iteration
-    4. every consumer is under the loop: every block that reads what it writes also comes after it, in every iteration
-       of the loops around both
-    5. the indices of what it stores can be inverted: each element is stored by one instance
-    6. no block it changes places with writes what it reads or writes
-    7. what it uses is known at its new place
-    8. loops that run in parallel stay independent: parallel and vectorized ones
-    9. the index is a place before every consumer: `index`, if given, is -1, -2 or the place of an op in the loop that
-       no consumer stands before
+    position: int
+    sign: int
+    rest: Index
 
-    The block goes right before its first consumer: the last place there is, -1. An `index` of n is the place before
-    the n-th loop or block (or other op on memory) in the body of the loop, -2 the first place where what the block uses
-    is known.
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given. Where what is read lies a constant step apart, so do its values,
-    and where it is windows with gaps between them, the loop counts through the windows.
-    Into a buffer of scope "shared" it computes what all threads of a block need, when the loop is in or is a loop over
-    threads: `bind` can then spread the new loops over the same threads.
-
-    ```mlir
-    tir.for %i in 128 { tir.block "B" ... = [%i] {...} }
-    tir.for %i in 128 { tir.block "C" ... = [%i] { reads B[%vi] and B[%vi + 1] } }
-    // compute_at "B", %i
-    tir.for %i in 128 {
-      tir.for %ax0 in 2 { tir.block "B" ... = [%i + %ax0] where [%i + %ax0] < [128] {...} }
-      tir.block "C" ... = [%i] {...} }
-    ```
-    """
-
-    RECOMPUTES: ClassVar[bool] = True
-
-    block: BlockOp
-    loop: ForOp
-    preserve_unit_loops: Attribute | None = None
-    index: Attribute | None = None
-
-    def draft(self) -> MovePlan:
-        block, subject = self.block, block_text(self.block)
-        self.require_scope(1)
-        self.require_block_kind(2)
-        kept = self.kept_guards(2)
-        users = self._users(subject)
-        domains = self._domains(subject)
-        if not all(is_temporary(buffer) for buffer in buffers_written(block)):
-            self.require_all_instances(3, domains, subject)
-        kept = self.former_only(2, domains, kept)
-        same = self.loops_kept(domains, kept)
-        passed = actions_passed(block, self.loop, same)
-        self.require(6, passing_conflict(block, passed, same, flow_to=True), block, subject)
-        if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
-            self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same, subject)
-        first = min((child_towards(self.loop, user) for user in users), key=self._position)
-        # Requirement 6 holds of every place before it: it is asked of all that stands under the loop.
-        before = self.place(9, 7, domains, last=first)
-        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
-
-    def _users(self, subject: str) -> list[Operation]:
-        """What uses the buffers that the block writes: all of it is under the loop."""
-        block = self.block
-        users: list[Operation] = []
-        for buffer in buffers_written(block):
-            for use in buffer.uses:
-                user = use.operation
-                if is_inside(user, block) or isinstance(user, memref.DimOp | AssumeShapeOp):
-                    continue
-                around = next((op for op in ancestors(user) if isinstance(op, BlockOp)), None)
-                name = op_name(user) if around is None else f'block "{around.label}"'
-                if not is_inside(user, self.loop):
-                    detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
-                    self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user, subject)
-                if not precedes(block, user):
-                    self.refuse(4, f"{name} reads {buffer_name(buffer)} before", user, subject)
-                users.append(user)
-        if not users:
-            self.refuse(4, "nothing reads what it writes", block, subject)
-        return users
-
-    def _position(self, op: Operation) -> int:
-        return list(self.loop.body.block.ops).index(op)
-
-    def _domains(self, subject: str) -> tuple[IterDomain, ...]:
-        """Each iterator over the instances that store what is read in an iteration."""
-        block = self.block
-        spans: dict[SSAValue, list[Span | None]] = {}
-        under_loop = [a for a in accesses_in_scope(self.loop) if not is_inside(a.op, block)]
-        for store in accesses_of_instance(block):
-            reads = [a for a in under_loop if a.buffer is store.buffer]
-            if not store.is_write or not reads:
-                continue  # nobody reads this buffer: what others need decides
-            needed = self.instances_at(5, store, reads, subject, by_all_threads=is_shared(store.buffer))
-            for variable, span in needed.items():
-                spans.setdefault(variable, []).append(span)
-        steps = zip(block.iter_vars, block.extents, block.kinds, strict=True)
-        return tuple(
-            full_domain(extent) if kind is IterKind.REDUCE else domain_from_span(hull(spans.get(v, [])), extent)
-            for v, extent, kind in steps
-        )
+    def over(self, bindings: Sequence[Index]) -> tuple[Index, Index]:
+        """As `left < right`, for other bindings."""
+        index = bindings[self.position]
+        return (index, self.rest + 1) if self.sign < 0 else (-self.rest - 1, index)
 
 
 @dataclass(frozen=True)
-class ReverseComputeAt(Move):
-    """A consumer moves under a loop of its producers: each iteration consumes what it just produced.
-
-    Requirements:
-    1. the loop is in the scope of the block and not around it
-    2. the block is complete or a reduction: its instances store to different elements
-    3. every producer is under the loop: some block before it that writes what it reads is; others ran before its nest,
-       and alone write what they do
-    4. the indices of what it reads can be inverted, and the producers fill ranges: indices of what it reads of a
-       producer, up to quotients and remainders of an iterator, and a range of each iterator, or of such a part of it
-    5. what an iteration consumes is final: no later iteration writes it
-    6. every instance of the block runs in some iteration, updates in one only: one that updates what it reads runs
-       after the one that starts its accumulation
-    7. no block it changes places with touches what it writes, or writes what it reads
-    8. what it uses is known at its new place
-    9. loops that run in parallel stay independent: parallel and vectorized ones
-    10. the index is a place after every producer: `index`, if given, is -1, -2 or the place of an op in the loop, or
-        its end, that no producer stands behind
-
-    The block goes to the end of the loop's body: the last place there is, -1. An `index` of n is the place before the
-    n-th loop or block (or other op on memory) in that body, -2 the first place behind all producers.
-    The new loops are called ax0, ax1, ... in the order of the block's iterators; an iterator with one value
-    gets none, unless `preserve_unit_loops` is given.
-
-    ```mlir
-    tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
-    tir.for %i in 128 { tir.block "C" ... = [%i] { reads B[%vi] } }
-    // reverse_compute_at "C", %i
-    tir.for %i in 32 {
-      tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} }
-      tir.for %ax0 in 4 { tir.block "C" ... = [%i * 4 + %ax0] {...} } }
-    ```
-    """
-
-    RECOMPUTES: ClassVar[bool] = False
+class MovePlan(Plan):
+    """A block, the loop it goes under, the op in the loop's body it goes before, its iterators there, and guards that
+    it keeps besides those that keep iterators in their domain."""
 
     block: BlockOp
     loop: ForOp
-    preserve_unit_loops: Attribute | None = None
-    index: Attribute | None = None
+    before: Operation | None
+    domains: tuple[IterDomain, ...]
+    kept: tuple[IterGuard, ...]
+    unit_loops: bool
+    """Whether iterators with one value get loops, too."""
 
-    def draft(self) -> MovePlan:
-        block, subject = self.block, block_text(self.block)
-        self.require_scope(1)
-        self.require_block_kind(2)
-        kept = self.kept_guards(2)
-        # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
-        producers = [producer for producer in producers_of(block) if precedes(producer, block)]
-        if not producers:
-            self.refuse(3, "no block writes what it reads before it", block, subject)
-        producers = [producer for producer in producers if not self._ran_before(producer)]
-        for producer in producers:
-            if not is_inside(producer, self.loop):
-                self.refuse(
-                    3,
-                    Violation(
-                        f'block "{producer.label}" writes what it reads and is not under the loop',
-                        legal="a loop around all its producers",
-                    ),
-                    producer,
-                    subject,
-                )
-        if not producers:
-            self.refuse(3, "all that write what it reads run before the loop", block, subject)
-        domains = self._domains(producers, subject)
-        kept = self.former_only(2, domains, kept)
-        self._require_final(domains, producers, subject)
-        self.require_all_instances(6, domains, subject)
-        self.require_once(6, domains, kept)
-        self.require_start_first(6, domains, kept)
-        same = self.loops_kept(domains, kept)
-        self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same, subject)
-        passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
-        violation = passing_conflict(block, passed, same, flow_to=False)
-        self.require(7, violation or passing_conflict(block, passed, same, flow_to=True), block, subject)
-        last = max((child_towards(self.loop, p) for p in producers), key=self._position)
-        # Requirement 7 holds of every place behind it: it is asked of all that stands under the loop.
-        before = self.place(10, 8, domains, behind=last)
-        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
-
-    def _ran_before(self, producer: BlockOp) -> bool:
-        """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""
-        nest = child_towards(scope_of(self.block), self.loop)
-        if is_inside(producer, nest) or not precedes(producer, nest):
-            return False
-        others = [other for other in producers_of(self.block) if other is not producer]
-        return not any(set(buffers_written(producer)) & set(buffers_written(other)) for other in others)
-
-    def _position(self, op: Operation) -> int:
-        return list(self.loop.body.block.ops).index(op)
-
-    def _domains(self, producers: Sequence[BlockOp], subject: str) -> tuple[IterDomain, ...]:
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
         block = self.block
-        written = [a for p in producers for a in accesses(p) if a.is_write]
-        spans: dict[SSAValue, Span] = {}
-        for read in accesses_of_instance(block):
-            writes = [a for a in written if a.buffer is read.buffer]
-            if read.is_write or not writes:
-                continue
-            for variable, span in self.instances_at(4, read, writes, subject).items():
-                if span is None or not span.tight:
-                    self.refuse(
-                        4,
-                        Violation(
-                            f"what an iteration of %{self.loop.induction_variable.name_hint} writes of "
-                            f"{buffer_name(read.buffer)} is not one dense range of iterator %{variable.name_hint}",
-                            "not proved",
-                            legal="a loop below which the producer's loops step through that range by 1",
-                        ),
-                        read.op,
-                        subject,
-                    )
-                known = spans.get(variable)
-                merged = span if known is None else hull([known, span])
-                if merged is None:
-                    detail = f"the ranges of iterator %{variable.name_hint} do not fit together"
-                    self.refuse(4, detail, read.op, subject)
-                spans[variable] = merged
-        return tuple(
-            domain_from_span(spans.get(variable), extent, again=False)
-            for variable, extent in zip(block.iter_vars, block.extents, strict=True)
-        )
+        lift(values_of_block(block), Place(self.loop.body.block, self.before))
+        old_parent = block.parent_op()
+        loops, bindings, guards = loops_over(self.domains, block.extents, self.loop, unit_loops=self.unit_loops)
+        block.detach()
+        outermost = nest(loops, [block])
+        point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
+        if outermost is not None:
+            rewriter.insert([outermost], point)
+        exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
+        block.set_bindings(exprs, operands)
+        guards.extend(guard.over(bindings) for guard in self.kept)
+        set_guards(block, [(left.simplified(range_of), right) for left, right in guards])
+        erase_empty_loops(old_parent)
+        return ()
 
-    def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp], subject: str) -> None:
-        """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""
-        theirs = [a for p in producers for a in accesses(p)]
-        prefix = [*loops_around(self.loop), self.loop]
-        for own in accesses(self.block):
-            for other in theirs:
-                if own.buffer is not other.buffer or not (own.is_write or other.is_write):
-                    continue
-                for level, loop in enumerate(prefix):
-                    try:
-                        violation = self._comes_later(own, other, domains, prefix[:level], loop)
-                    except NotProved as error:
-                        violation = undecided(error)
-                    self.require(7 if own.is_write else 5, violation, own.op, subject)
 
-    def _comes_later(
-        self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp
-    ) -> Violation | None:
-        """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
-        if own.indices is None or other.indices is None:
-            return whole_buffer(own, other)
-        system = System()
-        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
-        consumer = _named(system, "consumer", outside)
-        here = _named(system, "here", [*outside, *equal])
-        later = _named(system, "later", [*outside, *equal])
-        add_domain(system, own.loops, own.conditions, consumer)
-        add_domain(system, other.loops, other.conditions, later)
-        add_domain(system, [*loops_around(self.loop), self.loop], Conditions(), here)
-        for left, right in zip(own.indices, other.indices, strict=True):
-            system.equal(system.row(left, consumer), system.row(right, later))
-        for index, domain in zip(_bindings_over_loops(self.block), domains, strict=True):
-            if isinstance(domain.extent, int):
-                counter = Block(arg_types=[IndexType()]).args[0]
-                system.declare(here(counter), 0, domain.extent - 1)
-                system.equal(system.row(index, consumer), system.row(domain.at(counter), here))
-        value = Index.of(level.induction_variable)
-        system.less(system.row(value, here), system.row(value, later))
-        point = None if system.is_empty() else system.find_point()
-        if point is None:
-            return None
-        if not (is_exact(own) and is_exact(other)):
-            return Violation("the subscripts or conditions are not affine", "not proved")
-        violation = _in_wrong_order(own, other, level, point)
-        return replace(violation, replay=lambda: self._happens(own, other, domains, level, point))
+def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tuple[SSAValue, Atom]]]:
+    """An access that tells only a quotient or remainder of an iterator, over a value that stands for this; and for each
+    such value the iterator and its part."""
+    if own.indices is None:
+        return own, {}
+    indices = [index.simplified(range_of) for index in own.indices]
+    atoms = dict.fromkeys(atom for index in indices for atom in index.terms)
+    known = {v: [atom for atom in atoms if Index({atom: 1}).depends_on([v])] for v in block.iter_vars}
+    parts: dict[SSAValue, tuple[SSAValue, Atom]] = {}
+    standing: dict[Atom, ForOp] = {}
+    for variable, (part, *others) in ((v, found) for v, found in known.items() if found):
+        low, high = Index({part: 1}).range(range_of)
+        if part is variable or others or source_of(part) is not variable or low is None or low < 0 or high is None:
+            continue
+        standing[part] = ForOp.around(high + 1, (), variable.name_hint or "v")
+        parts[standing[part].induction_variable] = variable, part
+    if not parts:
+        return own, {}
+    over: list[Index] = []
+    for index in indices:
+        terms = ((standing[a].induction_variable if a in standing else a, factor) for a, factor in index.terms.items())
+        over.append(Index(dict(terms), index.constant))
+    return replace(own, indices=tuple(over), loops=(*own.loops, *standing.values())), parts
 
-    def _happens(self, own: Access, other: Access, domains: Sequence[IterDomain], level: ForOp, point: Point) -> bool:
-        """Whether the instance of the block would run in the first iteration, and `other` touches its element in the
-        later one."""
-        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
-        around = [*outside, *loops_around(self.loop), self.loop]
 
-        def question() -> bool:
-            mine, theirs = instance_at(point, "consumer", own.loops), instance_at(point, "later", other.loops)
-            here = instance_at(point, "here", around)
-            value = level.induction_variable
-            ranges = zip(self.block.iter_vars, domains, strict=True)
-            return (
-                mine.runs(own.op)
-                and theirs.runs(other.op)
-                and mine.element(own) == theirs.element(other)
-                and here.value(value) < theirs.value(value)
-                and all(
-                    not isinstance(domain.extent, int)
-                    or mine.value(v) - here.number(domain.lower) in map(domain.offset, range(domain.extent))
-                    for v, domain in ranges
+def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
+    """The dimension whose index is an iterator of a block plus what is fixed in an instance of it."""
+    for at, index in enumerate(indices):
+        if index.coefficient(variable) == 1 and not (index - Index({variable: 1})).depends_on(block.iter_vars):
+            return at
+    return None
+
+
+class Move(MovingPrimitive):
+    """What both directions share."""
+
+    RECOMPUTES: ClassVar[bool]
+    """Whether each iteration of the loop runs what is needed there, also what another one runs."""
+
+    block: BlockOp
+    loop: ForOp
+    preserve_unit_loops: Attribute | None
+    index: Attribute | None
+
+    @property
+    def keeps_unit_loops(self) -> bool:
+        return isinstance(given := self.preserve_unit_loops, IntegerAttr) and given.value.data != 0
+
+    def require_scope(self, requirement: int) -> None:
+        """The loop is in the scope of the block, and not around it."""
+        subject = block_text(self.block)
+        if scope_of(self.loop) is not scope_of(self.block):
+            self.refuse(requirement, "the loop is in another function or block", self.loop, subject)
+        if is_inside(self.block, self.loop):
+            self.refuse(requirement, "the loop is already around the block", self.loop, subject)
+        for loop in loops_around(self.block):
+            if loop.kind.data is LoopKind.THREAD_BINDING:
+                self.refuse(
+                    requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop, subject
                 )
+
+    def instances_at(
+        self, requirement: int, own: Access, others: Sequence[Access], subject: str, *, by_all_threads: bool = False
+    ) -> dict[SSAValue, Span | None]:
+        """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
+        each iterator in the indices of `own`; None where that may be all of it. Iterators of which `own` tells only a
+        quotient or remainder take all values with such a one."""
+        block = self.block
+        if own.indices is None:
+            return {}
+        own, parts = _over_parts(own, block)
+        indices = own.indices or ()
+        used = {value for index in indices for value in index.values()}
+        extents = [*zip(block.iter_vars, block.extents, strict=True)]
+        loops = [(loop.induction_variable, loop.extent) for loop in own.loops]
+        domain: dict[SSAValue, Index] = {v: Index.of(e) for v, e in (*extents, *loops) if v in used and e != 1}
+        inverse = access_inverse(domain, indices)
+        if isinstance(inverse, Violation):
+            self.refuse(requirement, inverse, own.op, subject)
+        variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
+        # An iterator of one value takes it in iterations where guards let the element be, and in no others.
+        units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
+        moved: list[Access] = []
+        for other in others:
+            if other.indices is None:
+                return dict.fromkeys([*variables, *units])
+            shifts = [other.indices[at] - indices[at] + Index({v: 1}) for v, at in units.items()]
+            moved.append(replace(other, indices=(*inverse.instance(other.indices)[: len(variables)], *shifts)))
+        box = box_of(moved, self.loop, by_all_threads=by_all_threads)
+        spans = dict(zip([*variables, *units], box, strict=True))
+        for value, (variable, part) in parts.items():
+            if value in spans:
+                span = spans.pop(value)
+                spans[variable] = span and preimage(part, span)
+        return spans
+
+    def require_block_kind(self, requirement: int) -> None:
+        """Complete or reduction blocks can be cut into pieces."""
+        complete, reduction = why_not_complete(self.block), why_not_reduction(self.block)
+        if complete is not None and reduction is not None:
+            reason = reduction if self.block.init is not None else complete
+            self.refuse(requirement, reason, self.block, block_text(self.block))
+        self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
+        if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
+            reason = "its reduction would run in another order, and its combiner is not known to be commutative"
+            self.refuse(requirement, Violation(reason, "not proved"), self.block, block_text(self.block))
+
+    def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
+        """The guards of the block that say which iterator values run, where that is not just the domain."""
+        block = self.block
+        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        kept: list[IterGuard] = []
+        for left, right in guards_of(block):
+            found = _guard_of_iterator(right - left - 1, bindings)
+            if found is None:
+                # A guard over several iterators cannot be kept; it need not be when every instance runs.
+                self.require(requirement, instance_left_out(block), block, block_text(block))
+            elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
+                kept.append(found)
+        return tuple(kept)
+
+    def require_all_instances(self, requirement: int, domains: Sequence[IterDomain], subject: str) -> None:
+        """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
+        block = self.block
+        values = Block(arg_types=[IndexType()] * len(domains))
+        partial = [at for at, domain in enumerate(domains) if isinstance(domain.extent, int)]
+        bindings = [domains[at].at(values.args[at]) for at in partial]
+        question = Domain(
+            (*loops_around(self.loop), self.loop),
+            tuple(index.simplified(range_of) for index in bindings),
+            tuple(Index.of(block.extents[at]) for at in partial),
+            Conditions(),
+            tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
+        )
+        try:
+            missed = missed_instance(question, loops_run=True)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), block, subject)
+        if missed is None:
+            return
+        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
+        text = ", ".join(f"{name}={value}" for name, value in point.items())
+        violation = Violation(
+            f"instance ({text}) would run in none",
+            counterexample={"instance": point},
+            replay=lambda: is_missed(question, missed),
+        )
+        self.refuse(requirement, violation, block, subject)
+
+    @contextmanager
+    def _domain_afterwards(
+        self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> Generator[tuple[Domain, list[ForOp]]]:
+        """What runs the block at its new place, and the new loops of that, which are gone afterwards."""
+        new, bindings, guards = loops_over(domains, self.block.extents, self.block)
+        room = [right - left - 1 for left, right in (*guards, *(guard.over(bindings) for guard in kept))]
+        try:
+            yield (
+                Domain(
+                    (*loops_around(self.loop), self.loop, *new),
+                    tuple(index.simplified(range_of) for index in bindings),
+                    tuple(Index.of(extent) for extent in self.block.extents),
+                    Conditions(tuple(index.simplified(range_of) for index in room)),
+                ),
+                new,
             )
+        finally:
+            for loop in new:
+                loop.erase()
 
-        return tried(question)
+    def loops_kept(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> list[ForOp]:
+        """Of the loops around the block and its new place, outermost first, those in whose iterations it runs the same
+        instances before and after: nothing that it passes there is in another iteration.
+
+        Of a block that writes temporaries only, fewer instances may run afterwards: what nobody reads is not missed.
+        """
+        shared = loops_around_both(self.block, self.loop)[::-1]
+        before = domain_of(self.block)
+        fewer = all(is_temporary(buffer) for buffer in buffers_written(self.block)) and self.RECOMPUTES
+        with self._domain_afterwards(domains, kept) as (after, _):
+            for count in range(len(shared), 0, -1):
+                try:
+                    if runs_only(after, before, shared[:count]) and (fewer or runs_only(before, after, shared[:count])):
+                        return shared[:count]
+                except NotProved:
+                    continue
+        return []
+
+    def former_only(
+        self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
+    ) -> tuple[IterGuard, ...]:
+        """`kept`, and guards by which no instance of a writer of temporaries runs that did not run before: what it
+        would read is not written, perhaps. Other blocks run all of their instances."""
+        block = self.block
+        if not all(is_temporary(buffer) for buffer in buffers_written(block)) or self._runs_former(domains, kept):
+            return tuple(kept)
+        bounds: list[IterGuard] = []
+        for at, (index, extent) in enumerate(zip(domain_of(block).bindings, block.extents, strict=True)):
+            low, high = index.range(range_of)
+            if low is not None and low > 0:
+                bounds.append(IterGuard(at, 1, Index({}, -low)))
+            if high is not None and not (isinstance(extent, int) and high >= extent - 1):
+                bounds.append(IterGuard(at, -1, Index({}, high)))
+        if not bounds or not self._runs_former(domains, (*kept, *bounds)):
+            reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
+            self.refuse(requirement, reason, block, block_text(block))
+        return (*kept, *bounds)
+
+    def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
+        """Whether only instances that ran before the move run afterwards, as far as is proved."""
+        if instance_left_out(self.block) is None:
+            return True
+        with self._domain_afterwards(domains, kept) as (after, _):
+            try:
+                return runs_only(after, domain_of(self.block), ())
+            except NotProved:
+                return False
+
+    def require_order(
+        self,
+        requirement: int,
+        earlier: Sequence[Access],
+        later: Sequence[Access],
+        kept: Sequence[ForOp],
+        subject: str,
+    ) -> None:
+        """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
+        loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
+        the loops that are `kept` stays in order."""
+        shared = loops_around_both(self.block, self.loop)[::-1]
+        for first, second in product(earlier, later):
+            if first.buffer is not second.buffer or not (first.is_write or second.is_write):
+                continue
+            for at, loop in list(enumerate(shared))[len(kept) :]:
+                try:
+                    found = conflict_between(first, second, shared[:at], lambda order, loop=loop: order.earlier(loop))
+                except NotProved as error:
+                    self.refuse(requirement, undecided(error), first.op, subject)
+                if found is not None:
+                    self.refuse(requirement, found.violation("and would change places"), first.op, subject)
+
+    def require_once(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
+        """A block that updates what it reads runs each instance once, after the last start of its accumulation."""
+        block, subject = self.block, block_text(self.block)
+        if set(buffers_written(block)).isdisjoint(buffers_loaded(block)):
+            return
+        with self._domain_afterwards(domains, kept) as (question, new):
+            self._require_no_repetition(requirement, question, new, subject)
+
+    def require_start_first(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
+        """The instance that starts an accumulation, whose reduce iterators are 0, runs before the others of it."""
+        block = self.block
+        steps = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
+        if block.init is None or not steps:
+            return
+        with self._domain_afterwards(domains, kept) as (question, new):
+            restarting = self._restarting_loops(question)
+            try:
+                found = late_start(question, steps, restarting)
+            except NotProved as error:
+                self.refuse(requirement, undecided(error), block, block_text(block))
+            if found is None:
+                return
+            outside = [loop.induction_variable for loop in question.loops if loop not in new]
+            points = {
+                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
+                for role, point in zip(("updating", "starting"), found, strict=True)
+            }
+            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
+            detail = f"iteration {texts[0]} would update an element that iteration {texts[1]} starts"
+            replay = partial(starts_late, question, steps, *found)
+            self.refuse(requirement, Violation(detail, counterexample=points, replay=replay), block, block_text(block))
+
+    def _restarting_loops(self, domain: Domain) -> list[ForOp]:
+        """The outer loops each of whose iterations starts the accumulations of the block again."""
+        steps = zip(domain.bindings, self.block.kinds, strict=True)
+        reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
+        return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
+
+    def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp], subject: str) -> None:
+        block = self.block
+        restarting = self._restarting_loops(question)
+        try:
+            repeated = repeated_instance(question, restarting)
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), block, subject)
+        if repeated is not None:
+            outside = [loop.induction_variable for loop in question.loops if loop not in new]
+            points = {
+                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
+                for role, point in zip(("first", "second"), repeated, strict=True)
+            }
+            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
+            detail = f"iterations {texts[0]} and {texts[1]} would both run one instance, which updates what it reads"
+            first, second = repeated
+            violation = Violation(
+                detail, counterexample=points, replay=lambda: runs_twice(question, restarting, first, second)
+            )
+            self.refuse(requirement, violation, block, subject)
+
+    def place(
+        self,
+        wanted: int,
+        visible: int,
+        domains: Sequence[IterDomain],
+        *,
+        behind: Operation | None = None,
+        last: Operation | None = None,
+    ) -> Operation | None:
+        """The op that the block goes before, None for the end: `index` says which of the places in the loop's body that
+        are behind one op, or up to another. `wanted` and `visible` are the requirements of `index`, and that what the
+        block uses is known there."""
+        block, subject = self.block, block_text(self.block)
+        used = values_of_block(block)
+        for domain in domains:
+            used.extend(domain.lower.values())
+            if not isinstance(domain.extent, int):
+                used.append(domain.extent)
+        acting = [op for op in self.loop.body.block.ops if op is behind or op is last or actions_in(op)]
+        low = 0 if behind is None else acting.index(behind) + 1
+        high = len(acting) if last is None else acting.index(last)
+        places = {at: Place(self.loop.body.block, before) for at, before in enumerate([*acting[low:], None], low)}
+        at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
+        if at == -2:
+            at = next((n for n in range(low, high) if why_not_visible(used, places[n]) is None), high)
+        elif at == -1:
+            at = high
+        if not low <= at <= high:
+            legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
+            self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop, subject)
+        self.require(visible, why_not_visible(used, places[at]), block, subject)
+        return places[at].before
 
 
-def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> Violation:
-    name = level.induction_variable.name_hint or "loop"
-    first, second = (point.get((role, level.induction_variable), 0) for role in ("here", "later"))
-    verbs = ["writes" if access.is_write else "reads" for access in (own, other)]
-    return Violation(
-        f"iteration {name}={first} would {verbs[0].removesuffix('s')} an element of {buffer_name(own.buffer)} that "
-        f'block "{other.block.label if other.block else "?"}" {verbs[1]} in iteration {name}={second}',
-        "refuted",
-        {
-            f"{verbs[0].removesuffix('s').removesuffix('e')}ing iteration": {name: first},
-            f"{verbs[1].removesuffix('s').removesuffix('e')}ing iteration": {name: second},
-        },
-        f"a loop outside of %{name}, or one that holds all of them",
-    )
-
-
-def _named(system: System, role: str, shared: Sequence[ForOp]) -> Callable[[SSAValue], Variable]:
-    """Values of one role; the shared loops are the same in all roles, as is what is fixed in the function."""
-    same = {loop.induction_variable for loop in shared}
-
-    def name(value: SSAValue) -> Variable:
-        variable: Variable = value if value in same or is_fixed(value) else (role, value)
-        system.declare(variable, *range_of(value))
-        return variable
-
-    return name
-
-
-def _bindings_over_loops(block: BlockOp) -> tuple[Index, ...]:
-    return Context.around(block).resolve_map(block)
+def _guard_of_iterator(room: Index, bindings: Sequence[Index]) -> IterGuard | None:
+    """`room >= 0` as a guard over one of the iterators with these bindings."""
+    for position, index in enumerate(bindings):
+        for sign in (-1, 1):
+            rest = room - index * sign
+            if not index.is_constant and all(is_fixed(value) for value in rest.values()):
+                return IterGuard(position, sign, rest)
+    return None

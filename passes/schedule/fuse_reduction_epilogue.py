@@ -31,20 +31,18 @@ from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.schedule.inlining import (
-    conditions_left,
+from weft.passes.schedule.compute_inline import (
     erase_regions,
     insert_values,
     loads_of,
     remove_block,
     remove_if_unused,
     require_uses_inside,
-    single_store,
 )
-from weft.passes.schedule.moving import instance_left_out
+from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
-from weft.passes.schedule.reduction import started_elsewhere
-from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
+from weft.passes.schedule.reverse_compute_inline import conditions_left
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation
 

@@ -15,9 +15,9 @@ from weft.analysis.structure import child_blocks, function_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
-from weft.passes.schedule.loop_structure import why_not_serial
+from weft.passes.schedule.loop_nests import new_loop, replace_loop_value, take_operations
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rewriting import new_loop, replace_loop_value, take_operations
+from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 from weft.support.names import free_name

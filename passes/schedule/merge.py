@@ -20,10 +20,10 @@ from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.loop_structure import require_loops, why_not_serial
+from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value, take_operations
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.reorder import why_not_perfect
-from weft.passes.schedule.rewriting import nest, new_loop, replace_loop_value, take_operations
+from weft.passes.schedule.reorder import require_loops, why_not_perfect
+from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import InternalError, Violation
 
 

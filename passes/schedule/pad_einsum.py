@@ -2,42 +2,425 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from xdsl.dialects import affine, arith, memref
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.math import FmaOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import is_fixed
-from weft.analysis.combiners import is_in_init, updates_of
+from weft.analysis.accesses import is_fixed, range_of
+from weft.analysis.combiners import Update, is_in_init, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.index import Index
+from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import shared_element
-from weft.analysis.structure import loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
+from weft.analysis.structure import function_of, loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import IterKind, LoopKind
+from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.schedule.copying import buffer_extents, unwritten_element
-from weft.passes.schedule.padding_copies import Axis, PaddedCopy, copy_in, copy_out
-from weft.passes.schedule.padding_domains import (
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.caching import (
+    alloc_like,
+    buffer_extents,
+    dynamic_extents,
+    free_label,
+    insert_alloc,
+    memref_type,
+)
+from weft.passes.schedule.dominance import Place, why_not_visible
+from weft.passes.schedule.loop_nests import (
     bindings_of,
     extent_value,
     loop_of,
+    nest,
+    new_loop,
     own_loops,
     set_extents,
+    set_guards,
     set_loop_extent,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.padding_values import Number, neutral_padding
 from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import divided_up, erase_if_unused
-from weft.support.errors import Violation
+from weft.support.errors import InternalError, Violation
+
+Number = int | float
+MAX_OPERANDS = 5
+"""More than that many have too many combinations of candidates."""
+_NEUTRAL: Mapping[type[Operation], Callable[[Attribute], Number]] = {
+    arith.AddfOp: lambda _: 0.0,
+    arith.MulfOp: lambda _: 1.0,
+    arith.MaximumfOp: lambda _: -math.inf,
+    arith.MinimumfOp: lambda _: math.inf,
+    arith.AddiOp: lambda _: 0,
+    arith.MuliOp: lambda _: 1,
+    arith.OrIOp: lambda _: 0,
+    arith.XOrIOp: lambda _: 0,
+    arith.AndIOp: lambda _: -1,
+    arith.MaxSIOp: lambda type_: _ends(type_)[0],
+    arith.MinSIOp: lambda type_: _ends(type_)[1],
+    arith.MaxUIOp: lambda _: 0,
+    arith.MinUIOp: lambda _: -1,
+}
+"""Combined with any value it gives that value (a sum may lose the sign of a zero). Integers are signed."""
+_OF_TWO: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
+    arith.AddfOp: lambda a, b: a + b,
+    arith.SubfOp: lambda a, b: a - b,
+    arith.MulfOp: lambda a, b: a * b,
+    arith.MaximumfOp: lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else max(a, b),
+    arith.MinimumfOp: lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else min(a, b),
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.MaxSIOp: max,
+    arith.MinSIOp: min,
+    arith.AndIOp: lambda a, b: int(a) & int(b),
+    arith.OrIOp: lambda a, b: int(a) | int(b),
+    arith.XOrIOp: lambda a, b: int(a) ^ int(b),
+}
+_COMPARED: Mapping[int, Callable[[Number, Number], bool]] = {
+    0: lambda a, b: a == b,
+    1: lambda a, b: a != b,
+    2: lambda a, b: a < b,
+    3: lambda a, b: a <= b,
+    4: lambda a, b: a > b,
+    5: lambda a, b: a >= b,
+}
+"""Signed predicates of `arith.cmpi`."""
+
+
+def neutral_padding(
+    updates: Sequence[Update],
+    operands: Sequence[tuple[SSAValue, ...]],
+    outside: Sequence[Collection[int]],
+) -> list[Number] | None:
+    """A number for each operand such that padded steps change nothing; None when none of the candidates does.
+
+    An operand is given by the values that are loaded from it; `outside` are, for each padded iterator of the reduction,
+    the operands that lie outside when it does.
+    """
+    concerned = sorted({at for group in outside for at in group})
+    if len(concerned) > MAX_OPERANDS or any(update.operation not in _NEUTRAL for update in updates):
+        return None
+    candidates = [_candidates(operands[at][0].type) for at in concerned]
+    for choice in itertools.product(*candidates):
+        numbers: dict[int, Number] = dict(zip(concerned, choice, strict=True))
+        if all(_is_neutral(update, operands, group, numbers) for update in updates for group in outside):
+            return [numbers.get(at, 0) for at in range(len(operands))]
+    return None
+
+
+def _is_neutral(
+    update: Update, operands: Sequence[tuple[SSAValue, ...]], outside: Collection[int], numbers: Mapping[int, Number]
+) -> bool:
+    known: dict[SSAValue, Number | None] = {value: numbers[at] for at in outside for value in operands[at]}
+    fused = update.store.value.owner
+    if update.term is None and isinstance(fused, FmaOp):
+        left, right = _value(fused.a, known), _value(fused.b, known)
+        term = None if left is None or right is None else left * right
+    else:
+        term = None if update.term is None else _value(update.term, known)
+    type_ = update.store.value.type
+    if term is None or update.operation is None:
+        return False
+    return term == _wrapped(_NEUTRAL[update.operation](type_), type_)
+
+
+def _candidates(type_: Attribute) -> tuple[Number, ...]:
+    if isinstance(type_, AnyFloat):
+        return 0.0, 1.0, -math.inf, math.inf
+    return tuple(dict.fromkeys((0, _wrapped(1, type_), *_ends(type_))))
+
+
+def _ends(type_: Attribute) -> tuple[int, int]:
+    """The least and the greatest signed integer of a type."""
+    width = type_.width.data if isinstance(type_, IntegerType) else 64
+    return -(1 << (width - 1)), (1 << (width - 1)) - 1
+
+
+def _wrapped(number: Number, type_: Attribute) -> Number:
+    """A number as a value of a type: integers in two's complement."""
+    if not isinstance(type_, IntegerType | IndexType):
+        return number
+    low, high = _ends(type_)
+    return (int(number) - low) % (high - low + 1) + low
+
+
+def _value(value: SSAValue, known: dict[SSAValue, Number | None]) -> Number | None:
+    """What a value is when some loads are known; None when it depends on what is not."""
+    if value not in known:
+        op = value.owner
+        computed = _computed(op, known) if isinstance(op, Operation) else None
+        known[value] = None if computed is None else _wrapped(computed, value.type)
+    return known[value]
+
+
+def _computed(op: Operation, known: dict[SSAValue, Number | None]) -> Number | None:
+    match op:
+        case arith.ConstantOp():
+            return op.value.value.data if isinstance(op.value, IntegerAttr | FloatAttr) else None
+        case memref.LoadOp():
+            return None
+        case arith.SelectOp():
+            condition = _value(op.cond, known)
+            return None if condition is None else _value(op.lhs if condition else op.rhs, known)
+        case arith.CmpiOp():
+            sides = [_value(side, known) for side in (op.lhs, op.rhs)]
+            compare = _COMPARED.get(op.predicate.value.data)
+            return None if compare is None or None in sides else int(compare(*(s for s in sides if s is not None)))
+        case arith.ExtFOp() | arith.TruncFOp() | arith.ExtSIOp() | arith.TruncIOp():
+            return _value(op.operands[0], known)
+        case arith.SIToFPOp() | arith.ExtUIOp() | arith.UIToFPOp():
+            number = _value(op.operands[0], known)
+            return number if number is not None and 0 <= number <= 1 else None  # exact, whatever the sign says
+        case arith.NegfOp():
+            number = _value(op.operands[0], known)
+            return None if number is None else -number
+        case _:
+            return _combined(op, known)
+
+
+def _combined(op: Operation, known: dict[SSAValue, Number | None]) -> Number | None:
+    combine = _OF_TWO.get(type(op))
+    if combine is None:
+        return None
+    left, right = (_value(operand, known) for operand in op.operands)
+    if left is not None and right is not None:
+        return combine(left, right)
+    if isinstance(op, arith.MuliOp | arith.AndIOp) and 0 in (left, right):
+        return 0  # of floats, 0 * inf is NaN
+    return None
+
+
+Extent = int | SSAValue
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A dimension of a buffer, as a block indexes it: iterator `position` plus `rest`; without an iterator, `rest`."""
+
+    position: int | None
+    rest: Index
+    is_whole: bool = False
+    """Whether the index depends on iterators in another way: the copy has the whole dimension."""
+
+
+@dataclass(frozen=True)
+class PaddedCopy:
+    """A buffer, how its dimensions are indexed, the accesses that go to the copy, and what it is padded with.
+
+    The copy has no dimension for an index that is constant.
+    """
+
+    buffer: SSAValue
+    axes: tuple[Axis, ...]
+    accesses: tuple[memref.LoadOp | memref.StoreOp, ...]
+    padding: Number = 0
+
+    @property
+    def values(self) -> tuple[SSAValue, ...]:
+        """What is loaded from it."""
+        return tuple(op.res for op in self.accesses if isinstance(op, memref.LoadOp))
+
+    def padded_with(self, number: Number) -> PaddedCopy:
+        return replace(self, padding=number)
+
+    def of(self, accesses: Sequence[memref.LoadOp | memref.StoreOp]) -> PaddedCopy:
+        return replace(self, accesses=tuple(accesses))
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """A dimension of a copy: the axis it comes from, its extent, and the extent of the valid part."""
+
+    axis: Axis
+    extent: Extent
+    valid: Extent
+
+
+def copy_in(
+    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
+) -> Operation:
+    """Make the copy, let the accesses of the block go there, and give the nest that fills it: detached.
+
+    `old` and `new` are the extents of the iterators of the block.
+    """
+    dimensions, alloc = _allocate(rewriter, block, copy, old, new)
+    _redirect_to_copy(block, copy, alloc.memref)
+    body, places = _body(len(dimensions))
+    conditions: list[SSAValue] = []
+    for place, dimension in zip(places, dimensions, strict=True):
+        if dimension.valid != dimension.extent:
+            valid, operations = materialize(Index.of(dimension.valid))
+            test = arith.CmpiOp(place, valid, "slt")
+            body.add_ops([*operations, test])
+            conditions.append(test.result)
+    load, operations = _load(copy, _indices(copy, places))
+    value = load.res
+    if conditions:
+        constant = arith.ConstantOp(_constant_of_type(copy.padding, load.res.type))
+        inside = Region(Block([*operations, load, scf.YieldOp(load.res)]))
+        choice = scf.IfOp(
+            _conjunction(conditions, body),
+            [load.res.type],
+            inside,
+            Region(Block([constant, scf.YieldOp(constant.result)])),
+        )
+        body.add_op(choice)
+        value = choice.results[0]
+    else:
+        body.add_ops([*operations, load])
+    body.add_op(memref.StoreOp.get(value, alloc.memref, places))
+    return _copying_nest(block, copy, body, dimensions, [d.extent for d in dimensions])
+
+
+def copy_out(
+    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
+) -> Operation:
+    """Make the copy, let the accesses of the block go there, and give the nest that writes the valid part back."""
+    dimensions, alloc = _allocate(rewriter, block, copy, old, new)
+    _redirect_to_copy(block, copy, alloc.memref)
+    body, places = _body(len(dimensions))
+    load = memref.LoadOp.get(alloc.memref, places)
+    load.res.name_hint = (copy.buffer.name_hint or "x").lower()
+    body.add_op(load)
+    indices: list[SSAValue] = []
+    for index in _indices(copy, places):
+        value, operations = materialize(index)
+        body.add_ops(operations)
+        indices.append(value)
+    body.add_op(memref.StoreOp.get(load.res, copy.buffer, indices))
+    return _copying_nest(block, copy, body, dimensions, [d.valid for d in dimensions])
+
+
+def _allocate(
+    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
+) -> tuple[list[_Dimension], memref.AllocOp]:
+    """The copy's dimensions, and its allocation, which is put behind that of the buffer."""
+    type_ = memref_type(copy.buffer)
+    needs_sizes = any(a.is_whole and e == DYNAMIC_INDEX for a, e in zip(copy.axes, type_.get_shape(), strict=True))
+    known = dynamic_extents(copy.buffer) if needs_sizes else None
+    sizes = iter(() if known is None else known.values)
+    dimensions: list[_Dimension] = []
+    for axis, extent in zip(copy.axes, type_.get_shape(), strict=True):
+        size: Extent = next(sizes) if known is not None and extent == DYNAMIC_INDEX else extent
+        if axis.position is not None:
+            dimensions.append(_Dimension(axis, new[axis.position], old[axis.position]))
+        elif axis.is_whole:
+            dimensions.append(_Dimension(axis, size, size))
+    shape = [d.extent if isinstance(d.extent, int) else DYNAMIC_INDEX for d in dimensions]
+    values = [d.extent for d in dimensions if not isinstance(d.extent, int)]
+    hint = f"{copy.buffer.name_hint or 'buffer'}_pad"
+    alloc = alloc_like(MemRefType(type_.element_type, shape, memory_space=type_.memory_space), values, hint)
+    alloc.location = block.location
+    insert_alloc(rewriter, copy.buffer, alloc, () if known is None else known.operations)
+    return dimensions, alloc
+
+
+def _redirect_to_copy(block: BlockOp, copy: PaddedCopy, buffer: SSAValue) -> None:
+    """Let the accesses go to the copy, at their iterators."""
+    for op in copy.accesses:
+        indices: list[SSAValue] = []
+        for axis, operand in zip(copy.axes, op.indices, strict=True):
+            if axis.position is not None:
+                indices.append(block.iter_vars[axis.position])
+            elif axis.is_whole:
+                indices.append(operand)
+        values = [op.value] if isinstance(op, memref.StoreOp) else []
+        op.operands = [*values, buffer, *indices]
+
+
+def _body(rank: int) -> tuple[Block, list[SSAValue]]:
+    body = Block(arg_types=[IndexType()] * rank)
+    for at, variable in enumerate(body.args):
+        variable.name_hint = f"v{at}"
+    return body, list(body.args)
+
+
+def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
+    """The indices of the buffer at a place of the copy."""
+    remaining = iter(places)
+    found: list[Index] = []
+    for axis in copy.axes:
+        if axis.position is not None:
+            found.append(Index.of(next(remaining)) + axis.rest)
+        else:
+            found.append(Index.of(next(remaining)) if axis.is_whole else axis.rest)
+    return found
+
+
+def _load(copy: PaddedCopy, indices: Sequence[Index]) -> tuple[memref.LoadOp, list[Operation]]:
+    operations: list[Operation] = []
+    values: list[SSAValue] = []
+    for index in indices:
+        value, new = materialize(index)
+        operations.extend(new)
+        values.append(value)
+    load = memref.LoadOp.get(copy.buffer, values)
+    load.res.name_hint = (copy.buffer.name_hint or "x").lower()
+    return load, operations
+
+
+def _conjunction(conditions: Sequence[SSAValue], body: Block) -> SSAValue:
+    """All conditions at once, computed at the end of a body."""
+    result = conditions[0]
+    for condition in conditions[1:]:
+        both = arith.AndIOp(result, condition)
+        body.add_op(both)
+        result = both.result
+    return result
+
+
+def _copying_nest(
+    block: BlockOp, copy: PaddedCopy, body: Block, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
+) -> Operation:
+    """A block that is called after the copy, over what one run of the loops of `block` alone needs.
+
+    An iterator that does not grow is bound as in `block`, to copies of its loops; there is a new loop for any other
+    dimension.
+    """
+    loops: list[ForOp] = []
+    copies: dict[SSAValue, Index] = {}
+    own: dict[SSAValue, ForOp] = {loop.induction_variable: loop for loop in own_loops(block)}
+    bindings: list[Index] = []
+    for dimension, extent in zip(dimensions, extents, strict=True):
+        position = dimension.axis.position
+        if position is None or dimension.valid != dimension.extent:
+            loops.append(new_loop(extent, f"ax{len(loops)}", block))
+            bindings.append(Index.of(loops[-1].induction_variable))
+            continue
+        binding = bindings_of(block)[position]
+        for value in binding.values():
+            if value in own and value not in copies:
+                loops.append(new_loop(own[value].extent, f"ax{len(loops)}", block))
+                copies[value] = Index.of(loops[-1].induction_variable)
+        bindings.append(binding.substitute(copies, range_of))
+    exprs, operands = exprs_of(bindings)
+    label = free_label(function_of(block), f"{copy.buffer.name_hint or 'buffer'}_pad")
+    new = BlockOp(label, [SPATIAL] * len(dimensions), list(extents), exprs, operands, Region(body))
+    for op in (new, *new.walk()):
+        op.location = block.location
+    outermost = nest(loops, [new]) or new
+    guards = [(index, Index.of(extent)) for index, extent in zip(bindings, extents, strict=True)]
+    set_guards(new, [*guards, *((Index({}, -1), index) for index in bindings)])
+    return outermost
+
+
+def _constant_of_type(number: Number, type_: Attribute) -> FloatAttr | IntegerAttr:
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(float(number), type_)
+    if isinstance(type_, IntegerType | IndexType):
+        return IntegerAttr(int(number), type_)
+    raise InternalError(f"no number of type {type_}")
+
 
 _PARTIAL = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi", "shli", "shrsi", "shrui")
 _NOT_TOTAL = frozenset(f"arith.{name}" for name in (*_PARTIAL, "fptosi", "fptoui"))

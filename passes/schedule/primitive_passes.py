@@ -21,8 +21,8 @@ from weft.analysis.structure import find_block, loops_around
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.annotations import attribute_of
-from weft.passes.schedule.layouts_functions import parse_function
+from weft.passes.schedule.annotate import attribute_of
+from weft.passes.schedule.index_maps import parse_function
 from weft.passes.schedule.primitive import buffer_place
 from weft.passes.schedule.registry import primitive_class
 from weft.support.errors import CompileError

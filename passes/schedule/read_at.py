@@ -14,12 +14,12 @@ from weft.passes.schedule.caching import (
     CachePlan,
     Reading,
     common_guards,
+    memref_type,
     pick,
     why_not_around,
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.copying import memref_type
 from weft.passes.schedule.primitive import block_text
 
 

@@ -21,10 +21,9 @@ from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
-from weft.passes.schedule.caching import CachePlan, free_label, pick
-from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type
+from weft.passes.schedule.caching import CachePlan, alloc_like, free_label, insert_alloc, memref_type, pick
+from weft.passes.schedule.loop_nests import nest, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.rewriting import nest, new_loop
 from weft.support.errors import InternalError, ScheduleError, Violation
 
 _ENCODINGS: Final = ("unsigned", "signed", "int16", "int32", "int64")

@@ -11,26 +11,13 @@ from weft.passes.schedule.primitive import Primitive
 from weft.support.errors import InternalError
 
 _FILES: Mapping[str, str] = {
-    "split": "loop_structure",
-    "fuse": "loop_structure",
-    "tile": "loop_structure",
-    "parallel": "loop_kinds",
-    "vectorize": "loop_kinds",
-    "unroll": "loop_kinds",
-    "add_unit_loop": "iterators",
-    "reorder_block_iter_var": "iterators",
-    "annotate": "annotations",
-    "unannotate": "annotations",
-    "compute_at": "compute_location",
-    "reverse_compute_at": "compute_location",
-    "compute_inline": "inlining",
-    "reverse_compute_inline": "inlining",
-    "decompose_reduction": "reduction",
+    "vectorize": "parallel",
+    "unroll": "parallel",
+    "unannotate": "annotate",
     "reindex_cache_read": "reindex",
     "reindex_cache_write": "reindex",
-    "transform_layout": "layouts",
-    "rolling_buffer": "rolling",
 }
+"""The modules that are not named as the primitive."""
 PRIMITIVES: Mapping[str, str] = {name: _FILES.get(name, name) for name in PRIMITIVE_STEPS}
 """Name -> module in this folder. The step is `sched.<name>`, the pass `tir-<name with dashes>`."""
 

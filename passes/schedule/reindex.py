@@ -40,14 +40,21 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
-from weft.passes.schedule.caching import free_label, pick, why_not_scope
-from weft.passes.schedule.copying import alloc_like, insert_alloc, memref_type, with_scope
-from weft.passes.schedule.layouts import buffer_at
-from weft.passes.schedule.layouts_checks import Points, layout_of, meeting_points
+from weft.passes.schedule.caching import (
+    alloc_like,
+    free_label,
+    insert_alloc,
+    memref_type,
+    pick,
+    why_not_scope,
+    with_scope,
+)
+from weft.passes.schedule.dominance import Place, why_not_visible
+from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
+from weft.passes.schedule.loop_nests import nest, new_loop
 from weft.passes.schedule.primitive import BufferPlace, Plan, block_text
-from weft.passes.schedule.rewriting import nest, new_loop
+from weft.passes.schedule.transform_layout import buffer_at
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.schedule.visibility import Place, why_not_visible
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation
 

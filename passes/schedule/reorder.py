@@ -10,15 +10,17 @@ from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
 
-from weft.analysis.accesses import accesses
-from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
+from weft.analysis.dependence import undecided
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
+from weft.passes.schedule.loop_nests import (
+    insert_in,
+    take_operations,
+)
 from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.rewriting import insert_in, take_operations
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
@@ -88,27 +90,6 @@ def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
         parent.add_op(new[0])
     else:
         parent.insert_op_before(new[0], following)
-
-
-def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
-    """Loops of a perfect nest can be tiled when no dependence goes forward in one and backward in another."""
-    found = accesses(loops[0])
-    try:
-        for first, second in conflicting_pairs(found):
-            if is_accumulation(first, second):
-                continue
-            outer = first.loops[: first.loops.index(loops[0])]
-            for at, p in enumerate(loops):
-                for q in loops[at + 1 :]:
-                    for earlier, later in ((first, second), (second, first)):
-                        conflict = conflict_between(
-                            earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
-                        )
-                        if conflict is not None:
-                            return conflict.violation("and could now run first")
-    except NotProved as error:
-        return undecided(error)
-    return None
 
 
 @dataclass(frozen=True)
@@ -204,3 +185,9 @@ class Reorder(MovingPrimitive):
         if conflict is None:
             return None
         return conflict.violation("and would now run first", "an order that keeps the first of the two first")
+
+
+def require_loops(name: str, loops: tuple[ForOp, ...], least: int) -> None:
+    """A `CompileError` when too few loops are given."""
+    if len(loops) < least:
+        raise CompileError(f"{name} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")

@@ -15,7 +15,7 @@ from weft.dialects.sched_base import IntType
 from weft.dialects.sched_parameters import ANNOTATION, BLOCK_HANDLE, BUFFER, DECISION, DECISIONS, LOOP_OR_BLOCKS, Kind
 from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.annotations import note_of
+from weft.passes.schedule.annotate import note_of
 from weft.passes.schedule.primitive import BufferPlace
 from weft.passes.schedule.registry import primitive_class
 from weft.passes.schedule.sampling import SAMPLERS, Decision, Drawn, Place

@@ -20,9 +20,9 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.index import Index
 from weft.analysis.structure import consumers_of, is_inside, loops_around
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.loop_structure import always_divides
 from weft.passes.schedule.primitive import Refusing, block_text
 from weft.passes.schedule.registry import primitive_class
+from weft.passes.schedule.split import always_divides
 from weft.support.errors import ScheduleError, Violation
 
 Decision: TypeAlias = int | tuple[int, ...]

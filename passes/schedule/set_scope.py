@@ -11,8 +11,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.structure import buffers_written, function_of
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.caching import pick, why_not_redirected, why_not_scope
-from weft.passes.schedule.copying import alloc_like, memref_type, with_scope
+from weft.passes.schedule.caching import alloc_like, memref_type, pick, why_not_redirected, why_not_scope, with_scope
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 
 

@@ -16,8 +16,7 @@ from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.schedule.caching import pick
-from weft.passes.schedule.copying import memref_type
+from weft.passes.schedule.caching import memref_type, pick
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.support.errors import Violation
 

@@ -29,10 +29,9 @@ from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.blockize import Blockize
-from weft.passes.schedule.function_copies import copy_of_nests
 from weft.passes.schedule.intrinsics import TensorIntrinsic, content_of, find_intrinsic, points_into
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
-from weft.passes.schedule.trial_application import MovingPrimitive
+from weft.passes.schedule.trial_application import MovingPrimitive, copy_of_nests
 from weft.support.errors import InternalError, Violation
 
 

@@ -18,7 +18,7 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
-from weft.passes.schedule.reduction import DecomposeReduction
+from weft.passes.schedule.decompose_reduction import DecomposeReduction
 from weft.passes.schedule.rfactor import Rfactor
 from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
 from weft.support.errors import CompileError, ScheduleError

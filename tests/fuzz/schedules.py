@@ -38,8 +38,8 @@ from weft.dialects.sched_steps import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule import registry
-from weft.passes.schedule.layouts_nests import own_nest
-from weft.passes.schedule.rolling_windows import Window, window_of
+from weft.passes.schedule.rolling_buffer import Window, window_of
+from weft.passes.schedule.transform_block_layout import own_nest
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
 T = TypeVar("T")

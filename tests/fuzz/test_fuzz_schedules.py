@@ -24,9 +24,9 @@ from tiers import first_tier
 import weft
 from weft.dialects import sched
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.schedule import compute_location, loop_kinds, registry
-from weft.passes.schedule.loop_structure import Split, SplitPlan
-from weft.passes.schedule.reduction import DecomposeReduction
+from weft.passes.schedule import compute_at, parallel, registry
+from weft.passes.schedule.decompose_reduction import DecomposeReduction
+from weft.passes.schedule.split import Split, SplitPlan
 from weft.passes.tir.tir_lower_reductions import LowerReductionsPass
 
 CASES = 300
@@ -159,7 +159,7 @@ def test_programs_with_effects_mean_what_their_loops_say() -> None:
 
 
 def test_moves_that_ignore_what_they_pass_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute_location, "passing_conflict", lambda *_, **__: None)
+    monkeypatch.setattr(compute_at, "passing_conflict", lambda *_, **__: None)
     found: list[str] = []
     for seed in range(20):
         program = make_program("memory", seed)
@@ -226,7 +226,7 @@ def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatc
     def never(*_: object, **__: object) -> None:
         return None
 
-    monkeypatch.setattr(loop_kinds, "dependent_iterations", never)
+    monkeypatch.setattr(parallel, "dependent_iterations", never)
     seed, outcome = first_failure("matmul_relu")
     assert stage_of(outcome).startswith(("interpreter", "after interpreter"))
     case = shrunk(outcome, seed)
@@ -252,7 +252,7 @@ def test_random_programs_shrink_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
         return None
 
-    monkeypatch.setattr(loop_kinds, "dependent_iterations", never)
+    monkeypatch.setattr(parallel, "dependent_iterations", never)
     seed, outcome = first_failure("random", 60)
     case = shrunk(outcome, seed)
     before, after = outcome.program.text, case.outcome.program.text
@@ -327,11 +327,11 @@ def test_wrong_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_refusal_that_changes_the_module_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(self: loop_kinds.Parallel) -> Any:
+    def careless(self: parallel.Parallel) -> Any:
         self.loop.induction_variable.name_hint = "renamed"
         self.refuse(1, "the loop is odd", self.loop)
 
-    monkeypatch.setattr(loop_kinds.Parallel, "plan", careless)
+    monkeypatch.setattr(parallel.Parallel, "plan", careless)
     seed, outcome = first_failure("elementwise")
     assert stage_of(outcome) == "step refused"
     assert "sched.parallel" in report(shrunk(outcome, seed), seed)
@@ -339,10 +339,10 @@ def test_a_refusal_that_changes_the_module_is_found(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.slow
 def test_tracebacks_of_primitives_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(self: loop_kinds.Unroll) -> Any:
+    def broken(self: parallel.Unroll) -> Any:
         raise IndexError("tuple index out of range")
 
-    monkeypatch.setattr(loop_kinds.Unroll, "plan", broken)
+    monkeypatch.setattr(parallel.Unroll, "plan", broken)
     seed, outcome = first_failure("conv2d")
     assert stage_of(outcome) == "step IndexError in broken"
     assert "IndexError: tuple index out of range" in report(shrunk(outcome, seed), seed)

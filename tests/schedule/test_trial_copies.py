@@ -11,9 +11,8 @@ from weft.analysis.sets import System
 from weft.analysis.structure import find_block, function_of, functions
 from weft.dialects.tir import ForOp
 from weft.passes.schedule import trial_application
-from weft.passes.schedule.compute_location import ComputeAt
-from weft.passes.schedule.function_copies import copy_of_nests
-from weft.passes.schedule.trial_application import changed_buffers, users_of_buffers
+from weft.passes.schedule.compute_at import ComputeAt
+from weft.passes.schedule.trial_application import changed_buffers, copy_of_nests, users_of_buffers
 from weft.support.errors import ScheduleError
 
 

@@ -16,8 +16,7 @@ from weft.analysis.footprint import hull, span_of
 from weft.analysis.index import Index
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.moving import domain_from_span
-from weft.passes.schedule.rewriting import new_loop
+from weft.passes.schedule.loop_nests import domain_from_span, new_loop
 
 PROGRAM = """
 func.func @f(%A: memref<64x64xf32>, %C: memref<64x64xf32>, %n: index) {

@@ -18,7 +18,8 @@ from weft.analysis.dependence import Conflict, conflicting_pairs, is_accumulatio
 from weft.analysis.independence import carried_conflict, dependent_iterations, reordered_conflict
 from weft.analysis.privacy import is_private
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.reorder import permute_chain, why_not_perfect, why_not_tileable
+from weft.passes.schedule.reorder import permute_chain, why_not_perfect
+from weft.passes.schedule.tile import why_not_tileable
 
 CHUNKS = range(10)
 """Seeds are divided into so many tests."""

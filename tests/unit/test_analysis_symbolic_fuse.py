@@ -16,8 +16,9 @@ from weft.analysis.coverage import missed_instance, repeated_instance
 from weft.analysis.independence import dependent_iterations, reordered_conflict
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.loop_structure import Fuse, Split
+from weft.passes.schedule.fuse import Fuse
 from weft.passes.schedule.reorder import permute_chain
+from weft.passes.schedule.split import Split
 
 SIZES = list(itertools.product((-1, 0, 1, 2, 3, 4), (-1, 0, 1, 2, 3)))
 CHUNKS = range(6)

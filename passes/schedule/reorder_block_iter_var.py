@@ -1,4 +1,4 @@
-"""add_unit_loop, reorder_block_iter_var: changes of form without effect on the order of execution."""
+"""reorder_block_iter_var: the iterators of a block in another order."""
 
 from __future__ import annotations
 
@@ -7,44 +7,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i64
 from xdsl.ir import Operation
 from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
 
 from weft.analysis.structure import parts_of
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import BlockOp
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
-from weft.passes.schedule.rewriting import new_loop
 from weft.support.errors import Violation
-
-
-@dataclass(frozen=True)
-class AddUnitLoopPlan(Plan):
-    """The loop or block that gets a loop around it."""
-
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        unit = new_loop(1, "u", self.anchor)
-        rewriter.insert([unit], InsertPoint.before(self.anchor))
-        self.anchor.detach()
-        unit.body.block.add_op(self.anchor)
-        return (unit,)
-
-
-@dataclass(frozen=True)
-class AddUnitLoop(Primitive):
-    """A loop of one iteration around a loop or block: something to bind, to compute at, or to reorder with.
-
-    Requirements: none.
-
-    ```mlir
-    tir.block "C" iters(%v: spatial<1>) = [0] { ... }
-    // add_unit_loop "C"
-    tir.for %u in 1 { tir.block "C" iters(%v: spatial<1>) = [0] { ... } }
-    ```
-    """
-
-    target: BlockOp | ForOp
-
-    def plan(self) -> AddUnitLoopPlan:
-        return AddUnitLoopPlan(self.target)
 
 
 @dataclass(frozen=True)

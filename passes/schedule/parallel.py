@@ -1,4 +1,4 @@
-"""parallel, vectorize, unroll: set the kind of a loop."""
+"""parallel, vectorize, unroll: how the iterations of a loop run."""
 
 from __future__ import annotations
 

@@ -19,14 +19,9 @@ from weft.analysis.motion import why_not_started_before
 from weft.analysis.replay import same_instance
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
-    ancestors,
-    buffers_loaded,
     buffers_written,
-    child_blocks,
     function_of,
     loops_around,
-    precedes,
-    scope_of,
     why_not_reduction,
 )
 from weft.analysis.threads import axis_of, kernel_around
@@ -35,9 +30,10 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.caching import free_label
+from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.loop_nests import guards_of, nest, new_loop, rebind, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
-from weft.passes.schedule.rewriting import guards_of, nest, new_loop, rebind, set_guards
-from weft.passes.schedule.visibility import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.requirements import started_elsewhere
 from weft.support.errors import Violation
 
 
@@ -249,21 +245,6 @@ class DecomposeReduction(Primitive):
             elif left.depends_on(known) or right.depends_on(known):
                 self.refuse(5, f"the guard {left!r} < {right!r} mixes them", self.block, block_text(self.block))
         return tuple(kept)
-
-
-def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
-    """What can be done about a reduction block without init: the block around it that starts the accumulation, or the
-    one before it that was its init."""
-    if block.init is not None:
-        return None
-    for parent in ancestors(block):
-        if isinstance(parent, BlockOp) and parent.init is not None:
-            return f'{primitive} of block "{parent.label}" around it, which starts the accumulation'
-    written = set(buffers_written(block))
-    before = [b for b in child_blocks(scope_of(block)) if b is not block and precedes(b, block)]
-    if any(written & set(buffers_written(other)) for other in before) and written & set(buffers_loaded(block)):
-        return f"{primitive} before decompose_reduction"
-    return None
 
 
 def _names(loops: list[ForOp]) -> str:

@@ -1,4 +1,4 @@
-"""annotate, unannotate: notes on loops and blocks, for passes and people; they change no meaning."""
+"""annotate, unannotate: annotations of loops and blocks, for passes and people; they change no meaning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from weft.support.errors import CompileError, did_you_mean
 
 Note: TypeAlias = Union[int, float, str, bool, Sequence["Note"], Mapping[str, "Note"]]  # noqa: UP007 - recursive
 """What an annotation holds, in Python."""
-
 _OWN = ("tir.", "low.")
 """How the names begin of what weft itself states on loops and blocks."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects import affine, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr
@@ -11,11 +12,21 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.accesses import accesses, range_of
-from weft.analysis.dependence import buffer_name, is_temporary, undecided
+from weft.analysis.accesses import Access, Conditions, accesses, is_fixed, range_of
+from weft.analysis.dependence import (
+    add_domain,
+    buffer_name,
+    declaring,
+    evaluate,
+    instances_where,
+    is_exact,
+    is_temporary,
+    undecided,
+)
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_of, passing_conflict, shared_element
-from weft.analysis.sets import NotProved
+from weft.analysis.replay import instance_at, tried
+from weft.analysis.sets import NotProved, Point, Row, System, Variable
 from weft.analysis.structure import (
     ancestors,
     buffers_written,
@@ -31,17 +42,277 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.schedule.caching import free_label, pick
-from weft.passes.schedule.copying import alloc_like, memref_type
-from weft.passes.schedule.inlining import erase_regions
-from weft.passes.schedule.padding_domains import bindings_of, own_loops, set_loop_extent
+from weft.passes.schedule.caching import alloc_like, free_label, memref_type, pick
+from weft.passes.schedule.compute_inline import erase_regions
+from weft.passes.schedule.loop_nests import bindings_of, guards_of, own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, block_text
-from weft.passes.schedule.rewriting import guards_of, rebind, set_guards
-from weft.passes.schedule.rolling_reads import changed_between, outside_of
-from weft.passes.schedule.rolling_windows import NoWindow, Window, window_of
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import InternalError, Violation
+
+
+@dataclass(frozen=True)
+class Window:
+    """In an iteration of `loop`, indices `lower .. lower + extent - 1` of a dimension are computed by the iterations of
+    `rows`; in the next iteration the window begins up to `step` later, which is less than `extent`, and never earlier.
+    """
+
+    loop: ForOp
+    dimension: int
+    rows: ForOp
+    step: int
+    extent: int
+    lower: Index
+    """Over the loops around `rows`."""
+
+    @property
+    def shared(self) -> int:
+        """How many of the indices the iteration before has surely computed."""
+        return self.extent - self.step
+
+    def new_rows(self, row: Index) -> tuple[Index, Index] | None:
+        """The guard (left < right) that `row`, one of the last `step` indices, is not in the window of the iteration
+        before; None where that is always so, and where the first iteration would not run all of them."""
+        value = self.loop.induction_variable
+        before = self.lower.substitute({value: Index({value: 1}, -1)})
+        first = [lower.substitute({value: Index({})}) for lower in (before, self.lower)]
+        steady = self.lower - before == Index({}, self.step)
+        if steady or first[1] - first[0] != Index({}, self.step):
+            return None
+        return (before + (self.extent - 1)).simplified(range_of), row.simplified(range_of)
+
+
+@dataclass(frozen=True)
+class NoWindow:
+    """Why a dimension has no window that overlaps the next one."""
+
+    reason: str
+
+
+def window_of(
+    block: BlockOp, buffer: SSAValue, indices: Sequence[Index], dimension: int, loop: ForOp, common: Sequence[ForOp]
+) -> Window | NoWindow:
+    """How a dimension of a buffer that `block` stores at `indices` moves with one of the `common` loops, which are
+    around the block and the readers of the buffer."""
+    value = loop.induction_variable
+    name = f"dimension {dimension} of {buffer_name(buffer)}"
+    iterators: dict[SSAValue, int] = {v: at for at, v in enumerate(block.iter_vars)}
+    mine = [v for v in indices[dimension].values() if v in iterators]
+    rest = indices[dimension] - Index.of(mine[0]) if len(mine) == 1 else indices[dimension]
+    if len(mine) != 1 or not all(is_fixed(other) for other in rest.values()):
+        return NoWindow(f"{name} is not indexed by one iterator")
+    position = iterators[mine[0]]
+    binding = bindings_of(block)[position]
+    rows = [own for own in own_loops(block) if binding.coefficient(own.induction_variable) == 1]
+    if len(rows) != 1 or not binding.depends_on([value]):
+        return NoWindow(f"{name} does not move with %{value.name_hint or '?'}")
+    (inner,) = rows
+    variable = inner.induction_variable
+    lower = binding - Index.of(variable)
+    known = [around.induction_variable for around in common]
+    if any(other not in known and not is_fixed(other) for other in lower.values()):
+        return NoWindow(f"{name} is computed by several loops")
+    step = _largest_step(lower, loop)
+    if step is None:
+        return NoWindow(f"{name} does not move steadily forward with %{value.name_hint or '?'}")
+    if not isinstance(inner.extent, int) or step >= inner.extent:
+        extent = inner.extent if isinstance(inner.extent, int) else "many"
+        return NoWindow(f"{name} moves by {step} with %{value.name_hint or '?'} and spans {extent}")
+    window = Window(loop, dimension, inner, step, inner.extent, lower + rest)
+    reason = _why_not_alone(block, position, window)
+    return window if reason is None else NoWindow(reason)
+
+
+def _largest_step(lower: Index, loop: ForOp) -> int | None:
+    """By how much an index grows at most from an iteration of a loop to the next; None where it does not grow, may get
+    less in some iteration, or that is not known."""
+    value = loop.induction_variable
+    following = lower.substitute({value: Index({value: 1}, 1)})
+    distance = following - lower
+    if distance.is_constant:
+        return distance.constant if distance.constant > 0 else None
+    system = System()
+    naming = declaring(system)
+    add_domain(system, [*loops_around(loop), loop], Conditions(), naming)
+    system.less(system.row(Index({value: 1}, 1), naming), system.row(Index.of(loop.extent), naming))
+    system.bounds["step"] = (None, None)
+    system.equal(Row({"step": 1}, 0), system.row(distance, naming))
+    try:
+        limits = system.limits("step")
+    except NotProved:
+        return None
+    return None if limits is None or limits[0] < 0 or limits[1] < 1 else limits[1]
+
+
+def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
+    """Nothing but the index of its dimension depends on the two loops of a window."""
+    value, rows = window.loop.induction_variable, window.rows.induction_variable
+    for at, binding in enumerate(bindings_of(block)):
+        if at != position and binding.depends_on([value, rows]):
+            name = block.iter_vars[at].name_hint or str(at)
+            return f"iterator %{name} moves with the window too"
+    if any(use.operation is not block for use in rows.uses):
+        return f"%{rows.name_hint or '?'} is used for more than the window"
+    for left, right in guards_of(block):
+        room = right - left
+        if (room - bindings_of(block)[position] * room.coefficient(rows)).depends_on([value, rows]):
+            return f"the guard {left!r} < {right!r} is no guard on the elements alone"
+    for loop in _loops_between(window.loop, block):
+        if not isinstance(loop.extent, int) and not is_fixed(loop.extent):
+            return f"the extent of %{loop.induction_variable.name_hint or '?'} may differ between iterations"
+    return None
+
+
+def _loops_between(outer: ForOp, block: BlockOp) -> list[ForOp]:
+    found: list[ForOp] = []
+    parent = block.parent_op()
+    while parent is not None and parent is not outer:
+        if isinstance(parent, ForOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found
+
+
+def outside_of(read: Access, window: Window) -> Violation | None:
+    """A read of an element that does not lie in the window of its iteration."""
+    if read.indices is None:
+        return Violation("a call reads the whole buffer", "not proved")
+    place = read.indices[window.dimension] - window.lower
+    low, high = place.simplified(range_of).range(range_of)
+    if low is not None and high is not None and low >= 0 and high < window.extent:
+        return None
+    for outside in (-place - 1, place - window.extent):
+        point = _point_where(read, outside)
+        if point is None:
+            continue
+        if not is_exact(read):
+            return Violation("what it reads is not affine in the loops", "not proved")
+        iteration = {
+            loop.induction_variable.name_hint or "?": point.get(loop.induction_variable, 0) for loop in read.loops
+        }
+        first = evaluate(window.lower, lambda value, point=point: point.get(value, 0))
+        element = evaluate(read.indices[window.dimension], lambda value, point=point: point.get(value, 0))
+        text = ", ".join(f"{name}={value}" for name, value in iteration.items())
+        detail = (
+            f"iteration ({text}) reads index {element} of dimension {window.dimension}, "
+            f"its window is {first}..{first + window.extent - 1}"
+        )
+        return Violation(
+            detail, "refuted", {"iteration": iteration}, replay=partial(_really_outside, read, window, point)
+        )
+    return None
+
+
+def _really_outside(read: Access, window: Window, point: Point) -> bool:
+    """Whether a read runs at a point, and leaves the window of that iteration."""
+
+    def question() -> bool:
+        instance = instance_at(point, "", read.loops)
+        place = instance.element(read)[1][window.dimension] - instance.number(window.lower)
+        return instance.runs(read.op) and not 0 <= place < window.extent
+
+    return tried(question)
+
+
+def _point_where(read: Access, positive: Index) -> Point | None:
+    """An instance of a read in which an index is not negative."""
+    system = instances_where(read, positive)
+    return None if system.is_empty() else system.find_point()
+
+
+def changed_between(block: BlockOp, other: Operation, window: Window, outside: Sequence[ForOp]) -> Violation | None:
+    """`other` writes something that `block` reads for an element, after one iteration of the window's loop computes
+    that element and before another one does. `outside` are the loops around the window's loop."""
+    for read in accesses(block):
+        for write in accesses(other):
+            if read.is_write or not write.is_write or read.buffer is not write.buffer:
+                continue
+            try:
+                violation = _changed(block, read, write, window, outside)
+            except NotProved as error:
+                violation = undecided(error)
+            if violation is not None:
+                return violation
+    return None
+
+
+def _changed(block: BlockOp, read: Access, write: Access, window: Window, outside: Sequence[ForOp]) -> Violation | None:
+    if read.indices is None or write.indices is None:
+        return Violation(f"a call touches {buffer_name(read.buffer)}", "not proved")
+    system = System()
+    shared = {loop.induction_variable for loop in outside}
+    kept, again, writer = (_naming_of(system, role, shared) for role in ("kept", "again", "writer"))
+    add_domain(system, read.loops, read.conditions, kept)
+    add_domain(system, read.loops, read.conditions, again)
+    add_domain(system, write.loops, write.conditions, writer)
+    for index in bindings_of(block):
+        system.equal(system.row(index, kept), system.row(index, again))
+    for left, right in zip(read.indices, write.indices, strict=True):
+        system.equal(system.row(left, again), system.row(right, writer))
+    value = Index.of(window.loop.induction_variable)
+    first, last, between = (system.row(value, naming) for naming in (kept, again, writer))
+    is_first = precedes(write.op, block)
+    system.less(first, last)
+    system.less(first, between, by=1 if is_first else 0)
+    system.less(between, last, by=0 if is_first else 1)
+    point = None if system.is_empty() else system.find_point()
+    if point is None:
+        return None
+    if not (is_exact(read) and is_exact(write)):
+        return Violation("the subscripts or conditions are not affine", "not proved")
+    variable = window.loop.induction_variable
+    name = variable.name_hint or "?"
+    values = [point.get((role, variable), 0) for role in ("kept", "writer", "again")]
+
+    def value_again(value: SSAValue, point: Point = point) -> int:
+        return point.get(again(value), 0)
+
+    place = ", ".join(str(evaluate(index, value_again)) for index in read.indices)
+    owner = f'block "{write.block.label}"' if write.block else write.op.name
+    detail = (
+        f"iterations {name}={values[0]} and {name}={values[2]} compute an element from "
+        f"{buffer_name(read.buffer)}[{place}], which {owner} writes in iteration {name}={values[1]}"
+    )
+    roles = ("computed", "written", "computed again")
+    return Violation(
+        detail,
+        "refuted",
+        {role: {name: v} for role, v in zip(roles, values, strict=True)},
+        replay=lambda: _really_changed(block, read, write, values, point),
+    )
+
+
+def _really_changed(block: BlockOp, read: Access, write: Access, iterations: Sequence[int], point: Point) -> bool:
+    """Whether two runs of an instance of a block read what is written in between, or at the same time, as the
+    iterations of the loop say."""
+
+    def question() -> bool:
+        kept, again = (instance_at(point, role, read.loops) for role in ("kept", "again"))
+        writer = instance_at(point, "writer", write.loops)
+        is_first = precedes(write.op, block)
+        first, between, last = iterations
+        in_order = first < between <= last if is_first else first <= between < last
+        return (
+            in_order
+            and all(kept.value(variable) == again.value(variable) for variable in block.iter_vars)
+            and kept.runs(read.op)
+            and again.runs(read.op)
+            and writer.runs(write.op)
+            and again.element(read) == writer.element(write)
+        )
+
+    return tried(question)
+
+
+def _naming_of(system: System, role: str, shared: Collection[SSAValue]) -> Callable[[SSAValue], Variable]:
+    """Values of one role; those of the shared loops, and what is fixed in the function, are the same in all roles."""
+
+    def name(value: SSAValue) -> Variable:
+        variable: Variable = value if value in shared or is_fixed(value) else (role, value)
+        system.declare(variable, *range_of(value))
+        return variable
+
+    return name
 
 
 @dataclass(frozen=True)

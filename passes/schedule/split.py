@@ -1,8 +1,7 @@
-"""split, fuse, tile: restructure loops; block bindings are rewritten, so that iterators keep their values."""
+"""split: a loop into nested loops; block bindings are rewritten, so that iterators keep their values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -13,18 +12,15 @@ from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
 from weft.analysis.accesses import accesses, range_of
-from weft.analysis.computed import is_not_negative
 from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, System
 from weft.analysis.structure import child_blocks, is_inside, why_opaque
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import index_op, materialize
-from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.reorder import permute_chain, sink_indices, why_not_chain, why_not_tileable
-from weft.passes.schedule.repetitions import repeated_reduction
-from weft.passes.schedule.rewriting import (
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.dominance import outermost_place
+from weft.passes.schedule.loop_nests import (
     guards_of,
     insert_in,
     nest,
@@ -33,8 +29,8 @@ from weft.passes.schedule.rewriting import (
     set_guards,
     take_operations,
 )
-from weft.passes.schedule.visibility import outermost_place
-from weft.support.errors import CompileError, InternalError, Violation
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.support.errors import InternalError, Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
@@ -214,166 +210,3 @@ class Split(Primitive):
             detail = f"{access.name} is in no block below the loop"
             self.require(4, why_opaque(access, f"{detail}, and"), access)
             self.refuse(4, detail, access)
-
-
-@dataclass(frozen=True)
-class FusePlan(Plan):
-    """Loops to fuse, outermost first."""
-
-    loops: tuple[ForOp, ...]
-
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        outermost = self.loops[0]
-        factors = [outermost.extent, *(self._not_negative(loop.extent) for loop in self.loops[1:])]
-        extent = factors[0]
-        for factor in factors[1:]:
-            extent = self._product(extent, factor)
-        hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
-        fused = new_loop(extent, hint, outermost)
-        for loop in reversed(self.loops):
-            fused.attributes.update(loop.attributes)
-        sink_indices(self.loops)
-        fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
-        rewriter.insert([fused], InsertPoint.before(outermost))
-        self._delinearize(fused, factors)
-        rewriter.erase(outermost)
-        return (fused,)
-
-    def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
-        """The number of iterations of an inner loop: two negative extents would multiply to a positive one."""
-        if isinstance(extent, int) or is_not_negative(Index.of(extent)):
-            return extent
-        place = outermost_place(self.loops[0], Index.of(extent))
-        zero = index_op(Index({}))
-        clamped = arith.MaxSIOp(extent, zero.results[0])
-        insert_in(place.block, [zero, clamped], place.before)
-        return clamped.result
-
-    def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
-        if isinstance(a, int) and isinstance(b, int):
-            return a * b
-        # Where the extents themselves are known, not only what they are computed from.
-        place = outermost_place(self.loops[0], Index({side: 1 for side in (a, b) if isinstance(side, SSAValue)}))
-        values: list[SSAValue] = []
-        for side in (a, b):
-            value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])
-            insert_in(place.block, operations, place.before)
-            values.append(value)
-        product = arith.MuliOp(values[0], values[1])
-        insert_in(place.block, [product], place.before)
-        return product.result
-
-    def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
-        """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
-        body = fused.body.block
-        first = body.first_op
-        rest: Index = Index.of(fused.induction_variable)
-        for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
-            if isinstance(factor, int):
-                # In a loop of no iterations any value will do.
-                replace_loop_value(loop.induction_variable, rest if 0 in factors else rest % factor, body, first)
-                rest = rest if 0 in factors else rest // factor
-                continue
-            value, operations = materialize(rest)
-            remainder = arith.RemSIOp(value, factor)
-            quotient = arith.DivSIOp(value, factor)
-            insert_in(body, [*operations, remainder, quotient], first)
-            replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
-            rest = Index.of(quotient.result)
-        replace_loop_value(self.loops[0].induction_variable, rest, body, first)
-
-
-@dataclass(frozen=True)
-class Fuse(Primitive):
-    """Nested loops into one whose extent is the product of theirs.
-
-    Requirements:
-    1. the loops form a perfect nest in the given order: each holds only the next
-    2. the loops are serial
-    3. the extent of an inner loop does not depend on an outer one
-    4. no loop that runs a reduction again is fused with a loop of it: from its start
-
-    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
-    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
-    have the same key, the outer one decides.
-
-    ```mlir
-    tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
-    // fuse %i, %j
-    tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
-    ```
-    """
-
-    loops: tuple[ForOp, ...]
-
-    def plan(self) -> FusePlan:
-        require_loops(self.NAME, self.loops, 2)
-        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_chain(outer, inner), inner)
-        for loop in self.loops:
-            self.require(2, why_not_serial(loop), loop)
-        outer_values = [loop.induction_variable for loop in self.loops]
-        for loop in self.loops[1:]:
-            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
-                self.refuse(3, f"the extent of %{loop.induction_variable.name_hint} depends on an outer loop", loop)
-        self.require(4, repeated_reduction(self.loops), self.loops[0])
-        return FusePlan(self.loops[0], self.loops)
-
-
-def require_loops(name: str, loops: tuple[ForOp, ...], least: int) -> None:
-    """A `CompileError` when too few loops are given."""
-    if len(loops) < least:
-        raise CompileError(f"{name} needs at least {least} loop{'s' if least > 1 else ''}, got {len(loops)}")
-
-
-@dataclass(frozen=True)
-class TilePlan(Plan):
-    """Loops of a perfect nest and the tile extent of each."""
-
-    loops: tuple[ForOp, ...]
-    factors: tuple[int, ...]
-
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
-        chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
-        permute_chain(chain, [*chain[0::2], *chain[1::2]])
-        return (*chain[0::2], *chain[1::2])
-
-
-@dataclass(frozen=True)
-class Tile(Primitive):
-    """Each loop of a perfect nest split by its factor, the inner loops moved inside all outer ones.
-
-    Requirements:
-    1. the loops form a perfect nest in the given order: each holds only the next
-    2. the loops are serial
-    3. one positive factor a loop
-    4. dependences stay forward: no dependence runs backwards inside a tile
-    5. what touches memory below the loops can be guarded: where a factor does not divide its extent, all of it is in
-       blocks
-
-    ```mlir
-    tir.for %i in 128 { tir.for %j in 128 { ... } }
-    // tile %i, %j {factors = [32, 8]}
-    tir.for %i0 in 4 { tir.for %j0 in 16 { tir.for %i1 in 32 { tir.for %j1 in 8 { ... } } } }
-    ```
-    """
-
-    loops: tuple[ForOp, ...]
-    factors: tuple[int, ...]
-
-    def plan(self) -> TilePlan:
-        require_loops(self.NAME, self.loops, 1)
-        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
-            self.require(1, why_not_chain(outer, inner), inner)
-        for loop in self.loops:
-            self.require(2, why_not_serial(loop), loop)
-        if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):
-            self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
-        self.require(4, why_not_tileable(self.loops), self.loops[0])
-        for loop, factor in zip(self.loops, self.factors, strict=True):
-            divides = always_divides(factor, Index.of(loop.extent))
-            access = None if divides else unguarded_access(loop)
-            if access is not None:
-                self.refuse(5, f"{access.name} is in no block below %{loop.induction_variable.name_hint}", access)
-        return TilePlan(self.loops[0], self.loops, self.factors)

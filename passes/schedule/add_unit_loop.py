@@ -1,0 +1,44 @@
+"""add_unit_loop: a loop of one iteration around a loop or block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.dialects.tir import BlockOp, ForOp
+from weft.passes.schedule.loop_nests import new_loop
+from weft.passes.schedule.primitive import Plan, Primitive
+
+
+@dataclass(frozen=True)
+class AddUnitLoopPlan(Plan):
+    """The loop or block that gets a loop around it."""
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        unit = new_loop(1, "u", self.anchor)
+        rewriter.insert([unit], InsertPoint.before(self.anchor))
+        self.anchor.detach()
+        unit.body.block.add_op(self.anchor)
+        return (unit,)
+
+
+@dataclass(frozen=True)
+class AddUnitLoop(Primitive):
+    """A loop of one iteration around a loop or block: something to bind, to compute at, or to reorder with.
+
+    Requirements: none.
+
+    ```mlir
+    tir.block "C" iters(%v: spatial<1>) = [0] { ... }
+    // add_unit_loop "C"
+    tir.for %u in 1 { tir.block "C" iters(%v: spatial<1>) = [0] { ... } }
+    ```
+    """
+
+    target: BlockOp | ForOp
+
+    def plan(self) -> AddUnitLoopPlan:
+        return AddUnitLoopPlan(self.target)

@@ -1,0 +1,307 @@
+"""compute_inline: inline a producer into its consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xdsl.dialects import memref
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.access_inverse import AccessInverse, inverse_in_block
+from weft.analysis.accesses import Access, accesses, is_fixed, range_of
+from weft.analysis.boxes import fills_box_around
+from weft.analysis.dependence import (
+    PairSystem,
+    add_domain,
+    buffer_name,
+    conflict_between,
+    is_exact,
+    is_temporary,
+    undecided,
+    whole_buffer,
+)
+from weft.analysis.index import Index
+from weft.analysis.motion import actions_between, passing_conflict
+from weft.analysis.privacy import uncovered_element
+from weft.analysis.replay import Order
+from weft.analysis.replay_search import is_never_written
+from weft.analysis.sets import NotProved, Variable
+from weft.analysis.structure import (
+    ancestors,
+    buffers_loaded,
+    buffers_written,
+    child_towards,
+    is_inside,
+    precedes,
+    readers_of,
+    scope_of,
+    why_not_complete,
+)
+from weft.dialects.effects import op_name
+from weft.dialects.low_access import AccessPtrOp
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import copy_of
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.loop_nests import erase_empty_loops
+from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.requirements import instance_left_out, single_store
+from weft.support.errors import Violation
+
+
+def loads_of(block: BlockOp, buffer: SSAValue) -> list[memref.LoadOp]:
+    return [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
+
+
+def clone_body(
+    block: BlockOp, values: dict[SSAValue, SSAValue], skip: Operation
+) -> tuple[list[Operation], dict[SSAValue, SSAValue]]:
+    """Copies of the ops of a block with values replaced, without `skip` and the access annotations."""
+    operations = [
+        copy_of(op, values) for op in block.body.block.ops if op is not skip and not isinstance(op, AccessRegionOp)
+    ]
+    return operations, values
+
+
+def remove_block(rewriter: PatternRewriter, block: BlockOp) -> None:
+    """Erase a block, and the loops that become empty."""
+    parent = block.parent_op()
+    rewriter.erase(block)
+    erase_empty_loops(parent)
+
+
+def remove_if_unused(rewriter: PatternRewriter, buffer: SSAValue) -> None:
+    """Erase the allocation of a buffer that nobody uses any more."""
+    if buffer.first_use is None and isinstance(buffer.owner, Operation):
+        rewriter.erase(buffer.owner)
+
+
+def insert_values(
+    rewriter: PatternRewriter, indices: Mapping[SSAValue, Index], point: InsertPoint
+) -> dict[SSAValue, SSAValue]:
+    """Values of indices, computed at a point; shared between equal ones."""
+    known: dict[Index, SSAValue] = {}
+    result: dict[SSAValue, SSAValue] = {}
+    for variable, index in indices.items():
+        if index not in known:
+            value, operations = materialize(index)
+            rewriter.insert(operations, point)
+            known[index] = value
+        result[variable] = known[index]
+    return result
+
+
+@dataclass(frozen=True)
+class ComputeInlinePlan(Plan):
+    """The producer, its store, which of its instances stores an element, and the loads that compute it instead."""
+
+    block: BlockOp
+    store: memref.StoreOp
+    inverse: AccessInverse
+    loads: tuple[memref.LoadOp, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        buffer = self.store.memref
+        for load in self.loads:
+            erase_outgrown_regions(rewriter, load, self.block)
+            lift(values_used_by(self.block), Place.before_op(load))
+            point = InsertPoint.before(load)
+            instance = self.inverse.instance([Index.of(index) for index in load.indices])
+            indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
+            values = insert_values(rewriter, indices, point)
+            operations, mapped = clone_body(self.block, dict(values), self.store)
+            rewriter.insert(operations, point)
+            stored = self.store.value
+            rewriter.replace(load, [], [mapped.get(stored, stored)])
+        remove_block(rewriter, self.block)
+        erase_regions(rewriter, buffer)
+        remove_if_unused(rewriter, buffer)
+        return ()
+
+
+@dataclass(frozen=True)
+class ComputeInline(Primitive):
+    """A producer disappears: every read of what it writes computes the value instead.
+
+    Requirements:
+    1. the block is complete
+    2. it stores once to a temporary: unconditionally, and only blocks of its scope read that
+    3. the indices of the store can be inverted: each element that is read is one that some instance stores
+    4. nothing between the block and a reader writes what it reads: nor does the reader, before it needs it
+    5. every read comes after the block
+    6. what it uses is known at every read
+
+    A block that nothing reads is erased.
+
+    ```mlir
+    tir.block "B" ... = [%i] { B[%vi] = A[%vi] * 2 }
+    tir.block "C" ... = [%i] { C[%vi] = B[%vi + 1] + 1 }
+    // compute_inline "B"
+    tir.block "C" ... = [%i] { C[%vi] = A[%vi + 1] * 2 + 1 }
+    ```
+    """
+
+    block: BlockOp
+
+    def plan(self) -> ComputeInlinePlan:
+        block, subject = self.block, block_text(self.block)
+        moved = "compute_at moves it to its readers" if block.init is not None else None
+        self.require(1, why_not_complete(block), block, subject, moved)
+        store = single_store(self, 2, block)
+        if not is_temporary(store.memref):
+            self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store, subject)
+        inverse = inverse_in_block(block, list(store.indices))
+        if isinstance(inverse, Violation):
+            self.refuse(3, inverse, store, subject)
+        readers = readers_of(store.memref, scope_of(block))
+        for reader in readers:
+            self.require(3, unstored_element(reader, block, store.memref), reader, subject)
+            if not precedes(block, reader):
+                self.refuse(5, f'block "{reader.label}" reads it before', reader, subject)
+        require_uses_inside(self, 2, store.memref, [block, *readers], subject)
+        self._require_same_inputs(readers, store.memref, subject)
+        loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
+        for load in loads:
+            self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load, subject)
+        return ComputeInlinePlan(block, block, store, inverse, loads)
+
+    def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+        """Between producer and reader nobody overwrites what the producer read."""
+        block, scope = self.block, scope_of(self.block)
+        for reader in readers:
+            passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
+            self.require(4, passing_conflict(block, passed, (), flow_to=True), block, subject)
+            if passing_conflict(block, [reader], (), flow_to=True) is not None:
+                self.require(4, overwritten_before_use(block, reader, buffer), block, subject)
+
+
+def require_uses_inside(
+    primitive: Primitive, requirement: int, buffer: SSAValue, blocks: Sequence[BlockOp], subject: str
+) -> None:
+    """Nothing but loads and stores of these blocks touches a buffer: it will be gone."""
+    for use in buffer.uses:
+        if isinstance(use.operation, AccessPtrOp):
+            primitive.refuse(requirement, f"a pointer into {buffer_name(buffer)} is taken", use.operation, subject)
+        if not any(is_inside(use.operation, block) for block in blocks):
+            detail = f"{op_name(use.operation)} outside of the blocks of its scope uses {buffer_name(buffer)}"
+            primitive.refuse(requirement, detail, use.operation, subject)
+
+
+def erase_regions(rewriter: PatternRewriter, buffer: SSAValue) -> None:
+    """Erase what is stated about accesses to a buffer that blocks no longer make."""
+    for user in {use.operation for use in buffer.uses}:
+        if isinstance(user, AccessRegionOp):
+            rewriter.erase(user)
+
+
+def erase_outgrown_regions(rewriter: PatternRewriter, place: Operation, moved: BlockOp) -> None:
+    """Erase what the blocks around `place` state about buffers that `moved` accesses too, as its body comes there."""
+    touched = {*buffers_loaded(moved), *buffers_written(moved)}
+    for around in ancestors(place):
+        if isinstance(around, BlockOp):
+            for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
+                rewriter.erase(op)
+
+
+def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
+    """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
+    out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
+    (store,) = (a for a in accesses(writer) if a.is_write and a.buffer is buffer)
+    for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
+        if not (is_exact(load) and is_exact(store)):
+            if instance_left_out(writer) is None:
+                continue
+            return Violation("loops or guards leave out elements, and the subscripts are not affine", "not proved")
+        if fills_box_around(store, load):
+            continue
+        try:
+            element = uncovered_element(load, [store])
+        except NotProved as error:
+            return undecided(error)
+        if element is not None:
+            places = [element[("place", d)] for d in range(len(load.indices or ()))]
+            return Violation(
+                f'it reads {buffer_name(buffer)}[{", ".join(map(str, places))}], which "{writer.label}" never writes',
+                counterexample={"element": {f"d{d}": at for d, at in enumerate(places)}},
+                replay=partial(is_never_written, [store], element),
+            )
+    return None
+
+
+def overwritten_before_use(block: BlockOp, reader: BlockOp, buffer: SSAValue) -> Violation | None:
+    """An instance of `block` whose inputs an earlier instance of `reader` overwrites, when `reader` computes what it
+    needs of `buffer` itself."""
+    (store,) = (a for a in accesses(block) if a.is_write and a.buffer is buffer)
+    for read, write in overwriting_pairs(block, reader, buffer):
+        for load in (a for a in accesses(reader) if not a.is_write and a.buffer is buffer):
+            common = [loop for loop, other in zip(load.loops, write.loops, strict=False) if loop is other]
+            again = precedes(write.op, load.op) or load.loops != write.loops
+            violation = overwritten_in_time(read, write, store, load, common, len(common) + again, write_first=True)
+            if violation is not None:
+                return violation
+    return None
+
+
+def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Iterator[tuple[Access, Access]]:
+    """What `block` reads, but for `buffer`, with each write of it by `other`."""
+    writes = [access for access in accesses(other) if access.is_write]
+    for read in accesses(block):
+        if not read.is_write and read.buffer is not buffer:
+            yield from ((read, write) for write in writes if write.buffer is read.buffer)
+
+
+def overwritten_in_time(
+    read: Access,
+    write: Access,
+    own: Access,
+    place: Access,
+    loops: Sequence[ForOp],
+    levels: int,
+    *,
+    write_first: bool,
+) -> Violation | None:
+    """An instance of `write` that changes what one of `read` needs where the body of one block runs at accesses of the
+    other: at a third instance, of `place`, which touches the element that `own` touches in an instance of `read` (of
+    `write`, unless `write_first`).
+
+    `write` runs before that third instance (`write_first`), or that runs before `read`: equal in the `loops` outside of
+    one of the `levels`, earlier there; past the last loop, both are one instance.
+    """
+    if read.indices is None or write.indices is None:
+        return whole_buffer(read, write)
+
+    def constrain(system: PairSystem, level: int) -> None:
+        def moved(value: SSAValue) -> Variable:
+            variable: Variable = value if is_fixed(value) else ("third", value)
+            system.declare(variable, *range_of(value))
+            return variable
+
+        add_domain(system, place.loops, place.conditions, moved)
+        for left, right in zip(own.indices or (), place.indices or (), strict=True):
+            at = system.row(left, system.first if write_first else system.second)
+            system.equal(at, system.row(right, moved))
+        first, second = (system.second, moved) if write_first else (moved, system.first)
+        for at, loop in enumerate(loops[: level + 1]):
+            value = Index.of(loop.induction_variable)
+            (system.equal if at < level else system.less)(system.row(value, first), system.row(value, second))
+
+    for level in range(levels):
+
+        def ordered(order: Order, level: int = level) -> None:
+            if isinstance(order, PairSystem):
+                constrain(order, level)
+
+        try:
+            conflict = conflict_between(read, write, (), ordered)
+        except NotProved as error:
+            return undecided(error)
+        if conflict is not None:
+            if is_exact(own) and is_exact(place):
+                return conflict.violation("and would change places")
+            return Violation(f"{conflict.describe()} may come before it: the subscripts are not affine", "not proved")
+    return None

@@ -1,0 +1,185 @@
+"""fuse: nested loops into one; block bindings are rewritten, so that iterators keep their values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.checks import domain_of
+from weft.analysis.computed import is_not_negative
+from weft.analysis.coverage import Domain, repeated_instance
+from weft.analysis.dependence import undecided
+from weft.analysis.index import Index
+from weft.analysis.replay import runs_twice
+from weft.analysis.sets import NotProved, Point
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import IterKind
+from weft.passes.index_ops import index_op, materialize
+from weft.passes.schedule.dominance import outermost_place
+from weft.passes.schedule.loop_nests import (
+    insert_in,
+    new_loop,
+    replace_loop_value,
+    take_operations,
+)
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
+from weft.passes.schedule.split import why_not_serial
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class FusePlan(Plan):
+    """Loops to fuse, outermost first."""
+
+    loops: tuple[ForOp, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        outermost = self.loops[0]
+        factors = [outermost.extent, *(self._not_negative(loop.extent) for loop in self.loops[1:])]
+        extent = factors[0]
+        for factor in factors[1:]:
+            extent = self._product(extent, factor)
+        hint = "_".join(loop.induction_variable.name_hint or "i" for loop in self.loops) + "_fused"
+        fused = new_loop(extent, hint, outermost)
+        for loop in reversed(self.loops):
+            fused.attributes.update(loop.attributes)
+        sink_indices(self.loops)
+        fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
+        rewriter.insert([fused], InsertPoint.before(outermost))
+        self._delinearize(fused, factors)
+        rewriter.erase(outermost)
+        return (fused,)
+
+    def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
+        """The number of iterations of an inner loop: two negative extents would multiply to a positive one."""
+        if isinstance(extent, int) or is_not_negative(Index.of(extent)):
+            return extent
+        place = outermost_place(self.loops[0], Index.of(extent))
+        zero = index_op(Index({}))
+        clamped = arith.MaxSIOp(extent, zero.results[0])
+        insert_in(place.block, [zero, clamped], place.before)
+        return clamped.result
+
+    def _product(self, a: int | SSAValue, b: int | SSAValue) -> int | SSAValue:
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        # Where the extents themselves are known, not only what they are computed from.
+        place = outermost_place(self.loops[0], Index({side: 1 for side in (a, b) if isinstance(side, SSAValue)}))
+        values: list[SSAValue] = []
+        for side in (a, b):
+            value, operations = materialize(Index.of(side)) if isinstance(side, int) else (side, [])
+            insert_in(place.block, operations, place.before)
+            values.append(value)
+        product = arith.MuliOp(values[0], values[1])
+        insert_in(place.block, [product], place.before)
+        return product.result
+
+    def _delinearize(self, fused: ForOp, factors: Sequence[int | SSAValue]) -> None:
+        """Innermost loop first: its value is the remainder by its extent, the rest goes on with the quotient."""
+        body = fused.body.block
+        first = body.first_op
+        rest: Index = Index.of(fused.induction_variable)
+        for loop, factor in zip(reversed(self.loops[1:]), reversed(factors[1:]), strict=True):
+            if isinstance(factor, int):
+                # In a loop of no iterations any value will do.
+                replace_loop_value(loop.induction_variable, rest if 0 in factors else rest % factor, body, first)
+                rest = rest if 0 in factors else rest // factor
+                continue
+            value, operations = materialize(rest)
+            remainder = arith.RemSIOp(value, factor)
+            quotient = arith.DivSIOp(value, factor)
+            insert_in(body, [*operations, remainder, quotient], first)
+            replace_loop_value(loop.induction_variable, Index.of(remainder.result), body, first)
+            rest = Index.of(quotient.result)
+        replace_loop_value(self.loops[0].induction_variable, rest, body, first)
+
+
+@dataclass(frozen=True)
+class Fuse(Primitive):
+    """Nested loops into one whose extent is the product of theirs.
+
+    Requirements:
+    1. the loops form a perfect nest in the given order: each holds only the next
+    2. the loops are serial
+    3. the extent of an inner loop does not depend on an outer one
+    4. no loop that runs a reduction again is fused with a loop of it: from its start
+
+    The values of the old loops become quotients and remainders of the new one, also by extents that are known at run
+    time only; such an extent of an inner loop counts as 0 where it may be negative. Annotations are joined; where loops
+    have the same key, the outer one decides.
+
+    ```mlir
+    tir.for %i in 4 { tir.for %j in 8 { tir.block "C" iters(...) = [%i, %j] {...} } }
+    // fuse %i, %j
+    tir.for %i_j_fused in 32 { tir.block "C" iters(...) = [%i_j_fused floordiv 8, %i_j_fused mod 8] {...} }
+    ```
+    """
+
+    loops: tuple[ForOp, ...]
+
+    def plan(self) -> FusePlan:
+        require_loops(self.NAME, self.loops, 2)
+        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
+            self.require(1, why_not_chain(outer, inner), inner)
+        for loop in self.loops:
+            self.require(2, why_not_serial(loop), loop)
+        outer_values = [loop.induction_variable for loop in self.loops]
+        for loop in self.loops[1:]:
+            if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
+                self.refuse(3, f"the extent of %{loop.induction_variable.name_hint} depends on an outer loop", loop)
+        self.require(4, repeated_reduction(self.loops), self.loops[0])
+        return FusePlan(self.loops[0], self.loops)
+
+
+def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
+    """Why `loops` of a chain, outermost first, may not become one: a reduction below goes on in one of them, and those
+    outside of that run instances of it again, each time from the init."""
+    for block in loops[-1].walk():
+        if not isinstance(block, BlockOp) or block.init is None:
+            continue
+        domain = domain_of(block)
+        reduced = {
+            value
+            for index, kind in zip(domain.bindings, block.kinds, strict=True)
+            if kind is IterKind.REDUCE
+            for value in index.sources()
+        }
+        first = next((at for at, loop in enumerate(loops) if loop.induction_variable in reduced), 0)
+        if first == 0 or loops[0] not in domain.loops:
+            continue
+        outside = list(domain.loops[: domain.loops.index(loops[0])])
+        if any(loop.induction_variable in reduced for loop in outside):
+            continue  # then they are one run of the reduction already
+        try:
+            repeated = repeated_instance(domain, outside)
+        except NotProved as error:
+            return undecided(error)
+        if repeated is not None:
+            return _violation(block, domain, outside, repeated, loops[first])
+    return None
+
+
+def _violation(
+    block: BlockOp, domain: Domain, outside: Sequence[ForOp], repeated: tuple[Point, Point], loop: ForOp
+) -> Violation:
+    iterations = {
+        f"{role} iteration": {
+            inner.induction_variable.name_hint or "?": point.get(inner.induction_variable, 0) for inner in domain.loops
+        }
+        for role, point in zip(("first", "second"), repeated, strict=True)
+    }
+    texts = ["(" + ", ".join(f"{name}={v}" for name, v in each.items()) + ")" for each in iterations.values()]
+    return Violation(
+        f'iterations {texts[0]} and {texts[1]} run the same instance of the reduction "{block.label}", the second time '
+        "from its start",
+        "refuted",
+        iterations,
+        f"loops outside of %{loop.induction_variable.name_hint or '?'} fused among themselves",
+        replay=lambda: runs_twice(domain, outside, *repeated),
+    )

@@ -1,0 +1,319 @@
+"""Loop nests and blocks: build them, and change their loops, extents, bindings and guards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import InsertPoint
+
+from weft.analysis.accesses import is_fixed, is_loop_value, least_value, range_of
+from weft.analysis.footprint import Runs, Span
+from weft.analysis.index import Index, exprs_of
+from weft.analysis.structure import (
+    child_towards,
+    function_of,
+)
+from weft.dialects.effects import only_computes
+from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.index_ops import materialize
+from weft.passes.schedule.primitive import Primitive
+
+
+def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
+    """An empty loop with the source location of `like`."""
+    loop = ForOp.around(extent, (), hint, kind)
+    loop.location = like.location
+    return loop
+
+
+def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
+    """An empty loop that runs as `loop` does."""
+    copy = new_loop(extent, hint, loop, loop.kind.data)
+    copy.thread_axis = loop.thread_axis
+    copy.attributes.update(loop.attributes)
+    return copy
+
+
+def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation | None:
+    """Put each loop into the one before, and `body` into the last; returns the outermost op."""
+    inner: Sequence[Operation] = body
+    for loop in reversed(loops):
+        loop.body.block.add_ops(inner)
+        inner = (loop,)
+    return inner[0] if inner else None
+
+
+def take_operations(block: Block) -> list[Operation]:
+    """Detach all operations of a block, in order."""
+    operations = list(block.ops)
+    for op in operations:
+        op.detach()
+    return operations
+
+
+def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
+    """Replace values in the bindings and guards of a block, simplified with the ranges of the loops around it.
+
+    Bindings that mention none of the values stay as they are: those to loops of one iteration, say, which may be split.
+    """
+    bindings = [
+        index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
+        for index in Index.of_map(block.bindings.data, block.binding_operands)
+    ]
+    block.set_bindings(*exprs_of(bindings))
+    operands = [Index.of(v) for v in block.guard_operands]
+    guards = [
+        (
+            Index.of_expr(left, operands).substitute(mapping, range_of).simplified(range_of),
+            Index.of_expr(right, operands).substitute(mapping, range_of).simplified(range_of),
+        )
+        for left, right in block.guards
+    ]
+    set_guards(block, guards)
+
+
+def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
+    """Give a block the guards `left < right`, without those that ranges prove and without repetition."""
+    kept = [guard for guard in dict.fromkeys(guards) if not always_less(*guard)]
+    exprs, operands = exprs_of([side for guard in kept for side in guard])
+    block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
+
+
+def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
+    """The guards of a block as indices over loop values."""
+    operands = [Index.of(v) for v in block.guard_operands]
+    return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
+
+
+def always_less(left: Index, right: Index) -> bool:
+    """Whether ranges prove left < right."""
+    low = least_value(right - left)
+    return low is not None and low > 0
+
+
+def replace_loop_value(value: SSAValue, index: Index, body: Block, before: Operation | None = None) -> None:
+    """Replace every use of a loop value by `index`.
+
+    `body` is a block in which the index can be computed: before `before`, or at its start.
+    """
+    users = dict.fromkeys(use.operation for use in value.uses)
+    others: list[Operation] = []
+    for user in users:
+        if isinstance(user, BlockOp):
+            if value in user.extent_operands:
+                others.append(user)
+            rebind(user, {value: index})
+        else:
+            others.append(user)
+    if not others:
+        return
+    new, operations = materialize(index)
+    insert_in(body, operations, before or body.first_op)
+    for user in others:
+        for at, operand in enumerate(user.operands):
+            if operand is value:
+                user.operands[at] = new
+
+
+def become(block: BlockOp, other: BlockOp) -> None:
+    """Turn a block into another one, detached and used up: handles on the block stay valid."""
+    region = other.detach_region(0)
+    old = block.detach_region(0)
+    block.add_region(region)
+    block.operands = list(other.operands)
+    block.properties = dict(other.properties)
+    block.attributes = dict(other.attributes)
+    old.drop_all_references()
+    other.erase()
+
+
+def insert_in(body: Block, operations: Sequence[Operation], before: Operation | None) -> None:
+    """Insert operations before an operation of a block, or at its end."""
+    for op in operations:
+        if before is None:
+            body.add_op(op)
+        else:
+            body.insert_op_before(op, before)
+
+
+def erase_empty_loops(op: Operation | None) -> None:
+    """Erase `op` when it is a loop without blocks in it, then the loops around it that become empty."""
+    while isinstance(op, ForOp) and not _does_anything(op.body):
+        parent = op.parent_op()
+        op.detach()
+        op.erase()
+        op = parent
+
+
+def _does_anything(region: Region) -> bool:
+    """Whether a region holds more than index arithmetic and empty loops."""
+    for op in region.block.ops:
+        if isinstance(op, ForOp):
+            if _does_anything(op.body):
+                return True
+        elif op.name not in ("affine.apply", "arith.constant"):
+            return True
+    return False
+
+
+def own_loops(block: BlockOp) -> list[ForOp]:
+    """The loops around a block that hold nothing else, outermost first."""
+    found: list[ForOp] = []
+    child: Operation = block
+    parent = block.parent_op()
+    while isinstance(parent, ForOp) and all(op is child or only_computes(op) for op in parent.body.block.ops):
+        found.append(parent)
+        child, parent = parent, parent.parent_op()
+    return found[::-1]
+
+
+def why_no_loop_of_its_own(block: BlockOp, position: int) -> str | None:
+    """Why an iterator is not bound to a loop that holds only the block, has the iterator's extent, and is used for
+    nothing else: None when it is."""
+    name = f"%{block.iter_vars[position].name_hint or position}"
+    loop = loop_of(block, position)
+    if loop is None:
+        return f"iterator {name} is not bound to a single loop"
+    shown = f"%{loop.induction_variable.name_hint or '?'}"
+    if loop not in own_loops(block):
+        return f"loop {shown} of iterator {name} holds more than the block"
+    if Index.of(loop.extent) != Index.of(block.extents[position]):
+        return f"loop {shown} and iterator {name} differ in extent"
+    others = [index for at, index in enumerate(bindings_of(block)) if at != position]
+    if loop.induction_variable.get_user_of_unique_use() is not block or any(
+        index.depends_on([loop.induction_variable]) for index in others
+    ):
+        return f"loop {shown} is used for more than iterator {name}"
+    if loop.kind.data is LoopKind.THREAD_BINDING:
+        return f"loop {shown} is bound to a thread axis"
+    return None
+
+
+def bindings_of(block: BlockOp) -> tuple[Index, ...]:
+    return Index.of_map(block.bindings.data, block.binding_operands)
+
+
+def loop_of(block: BlockOp, position: int) -> ForOp | None:
+    """The loop whose value an iterator is."""
+    value = bindings_of(block)[position].single_value
+    owner = None if value is None else value.owner.parent_op()
+    return owner if isinstance(owner, ForOp) else None
+
+
+def set_loop_extent(loop: ForOp, extent: int | SSAValue) -> None:
+    """Let a loop run so often."""
+    loop.static_extent = IntegerAttr(extent, i64) if isinstance(extent, int) else None
+    loop.operands = [] if isinstance(extent, int) else [extent]
+
+
+def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
+    """Give the iterators of a block other domains."""
+    bindings, guards = tuple(block.binding_operands), tuple(block.guard_operands)
+    values = [extent for extent in extents if not isinstance(extent, int)]
+    static = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
+    block.static_extents = DenseArrayBase.from_list(i64, static)
+    block.operands = (*values, *bindings, *guards)
+    block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(values), len(bindings), len(guards)])
+
+
+def extent_value(rewriter: PatternRewriter, index: Index, at: Operation) -> int | SSAValue:
+    """An extent as a number, or as a value that is computed at the top level of the function, before `at`."""
+    if index.is_constant:
+        return index.constant
+    value, operations = materialize(index)
+    for op in operations:
+        op.location = at.location
+    rewriter.insert(operations, InsertPoint.before(child_towards(function_of(at), at)))
+    return value
+
+
+def lone_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
+    """The only thing with an effect below a loop, through the loops in it; a block itself. Refuses, as requirement 1 of
+    `primitive`, when there is more or it is no block."""
+    inner: Operation = loop
+    while isinstance(inner, ForOp):
+        effects = [op for op in inner.body.block.ops if not only_computes(op)]
+        if len(effects) != 1:
+            names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
+            hint = inner.induction_variable.name_hint or "?"
+            primitive.refuse(1, f"the body of loop %{hint} holds {names or 'nothing'}", inner)
+        (inner,) = effects
+    if not isinstance(inner, BlockOp):
+        primitive.refuse(1, f"it holds {inner.name}, not a block", inner)
+    return inner
+
+
+@dataclass(frozen=True)
+class IterDomain:
+    """What an iterator runs over after the move: `lower + step * v` for a new loop value v below `extent`."""
+
+    lower: Index
+    extent: int | SSAValue
+    clipped: bool
+    """Whether the span can leave the iterator's domain, so that a guard must keep it inside."""
+    step: int = 1
+    runs: Runs | None = None
+    """Where the values lie in runs with gaps between them, one after the other: `v` counts through these."""
+
+    def at(self, value: SSAValue) -> Index:
+        """The iterator at a value of the new loop."""
+        return self.lower + self._offset(Index.of(value))
+
+    def offset(self, value: int) -> int:
+        """The distance of the iterator from the first of its values at one of the new loop."""
+        return self._offset(Index({}, value)).constant
+
+    def _offset(self, value: Index) -> Index:
+        if self.runs is None:
+            return value * self.step
+        count = self.runs.count(self.step)
+        return value // count * self.runs.period + value % count * self.step
+
+
+def full_domain(extent: int | SSAValue) -> IterDomain:
+    return IterDomain(Index({}), extent, clipped=False)
+
+
+def domain_from_span(span: Span | None, extent: int | SSAValue, *, again: bool = True) -> IterDomain:
+    """The domain of an iterator of which `span` is needed.
+
+    An iterator with no more values than the span takes all of them. Where the span may lie beyond the iterator in some
+    iterations of the loops around, these values then run again in each, unless that is ruled out by `again`.
+    """
+    if span is None:
+        return full_domain(extent)
+    lower, length, count = span.lower, span.extent, span.count
+    low = least_value(lower)
+    if isinstance(extent, int) and count >= extent:
+        if again or not any(is_loop_value(value) or not is_fixed(value) for value in lower.values()):
+            return full_domain(extent)
+        if low is not None and low >= 0:
+            length = count = extent
+    last = least_value(Index.of(extent) - lower - length)
+    inside = low is not None and low >= 0 and last is not None and last >= 0
+    return IterDomain(lower, count, not inside, span.step, span.runs)
+
+
+def loops_over(
+    domains: Sequence[IterDomain], extents: Sequence[int | SSAValue], like: Operation, *, unit_loops: bool = False
+) -> tuple[list[ForOp], list[Index], list[tuple[Index, Index]]]:
+    """New loops ax0, ax1, ... over domains, the value of each iterator, and the guards that keep it in its extent."""
+    loops: list[ForOp] = []
+    bindings: list[Index] = []
+    guards: list[tuple[Index, Index]] = []
+    for domain, extent in zip(domains, extents, strict=True):
+        index = domain.lower
+        if domain.extent != 1 or unit_loops:
+            new = new_loop(domain.extent, f"ax{len(loops)}", like)
+            loops.append(new)
+            index = domain.at(new.induction_variable)
+        bindings.append(index)
+        if domain.clipped:
+            guards.append((index, Index.of(extent)))
+            guards.append((Index({}, -1), index))
+    return loops, bindings, guards

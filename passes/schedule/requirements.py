@@ -1,0 +1,102 @@
+"""Requirements on blocks that several primitives share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.dialects import memref
+from xdsl.ir import SSAValue
+
+from weft.analysis.accesses import accesses
+from weft.analysis.checks import domain_of
+from weft.analysis.coverage import Domain, missed_instance
+from weft.analysis.dependence import buffer_name, undecided
+from weft.analysis.index import Index
+from weft.analysis.replay_search import is_missed
+from weft.analysis.sets import NotProved
+from weft.analysis.structure import (
+    ancestors,
+    buffers_loaded,
+    buffers_written,
+    child_blocks,
+    is_inside,
+    precedes,
+    scope_of,
+)
+from weft.dialects.tir import BlockOp
+from weft.passes.schedule.primitive import Primitive, block_text
+from weft.support.errors import Violation
+
+
+def instance_left_out(block: BlockOp) -> Violation | None:
+    """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
+    domain = domain_of(block)
+    try:
+        missed = missed_instance(domain, loops_run=True)
+    except NotProved as error:
+        return undecided(error)
+    if missed is None:
+        return None
+    point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(block.iter_vars)}
+    text = ", ".join(f"{name}={value}" for name, value in point.items())
+    return Violation(
+        f"its loops or guards leave out instance ({text})",
+        counterexample={"instance": point},
+        replay=lambda: is_missed(domain, missed),
+    )
+
+
+def unwritten_element(
+    block: BlockOp, buffer: SSAValue, extents: Sequence[Index], lower: Sequence[Index] = ()
+) -> Violation | None:
+    """An element of a box of a buffer (from `lower`, else 0) that a block may not write in one run of its scope."""
+    scope = scope_of(block)
+    stores = [a for a in accesses(block) if a.is_write and a.buffer is buffer and not a.in_init]
+    for store in stores:
+        if store.indices is None or not store.conditions.exact:
+            continue
+        start = lower or [Index({})] * len(store.indices)
+        places = tuple(index - first for index, first in zip(store.indices, start, strict=True))
+        loops = tuple(loop for loop in store.loops if is_inside(loop, scope))
+        try:
+            missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
+        except NotProved as error:
+            return undecided(error)
+        if missed is None:
+            return None
+        if len(stores) == 1:
+            element = {f"d{d}": start[d].constant + missed[("iterator", d)] for d in range(len(places))}
+            detail = f"it never writes {buffer_name(buffer)}[{', '.join(map(str, element.values()))}]"
+            domain = Domain(loops, places, tuple(extents), store.conditions)
+            return Violation(detail, counterexample={"element": element}, replay=partial(is_missed, domain, missed))
+    return Violation(f"it may not write every element of {buffer_name(buffer)}", "not proved")
+
+
+def started_elsewhere(block: BlockOp, primitive: str) -> str | None:
+    """What can be done about a reduction block without init: the block around it that starts the accumulation, or the
+    one before it that was its init."""
+    if block.init is not None:
+        return None
+    for parent in ancestors(block):
+        if isinstance(parent, BlockOp) and parent.init is not None:
+            return f'{primitive} of block "{parent.label}" around it, which starts the accumulation'
+    written = set(buffers_written(block))
+    before = [b for b in child_blocks(scope_of(block)) if b is not block and precedes(b, block)]
+    if any(written & set(buffers_written(other)) for other in before) and written & set(buffers_loaded(block)):
+        return f"{primitive} before decompose_reduction"
+    return None
+
+
+def stores_of(block: BlockOp) -> list[memref.StoreOp]:
+    return [op for op in block.walk() if isinstance(op, memref.StoreOp)]
+
+
+def single_store(primitive: Primitive, requirement: int, block: BlockOp) -> memref.StoreOp:
+    """The only store of a block, directly in its body."""
+    stores = stores_of(block)
+    if len(stores) != 1:
+        primitive.refuse(requirement, f"it stores {len(stores)} times", block, block_text(block))
+    if stores[0].parent_op() is not block:
+        primitive.refuse(requirement, "its store is conditional or in a loop", stores[0], block_text(block))
+    return stores[0]

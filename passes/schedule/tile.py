@@ -1,0 +1,93 @@
+"""tile: split the loops of a perfect nest and move the inner loops inside all outer ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+from xdsl.pattern_rewriter import PatternRewriter
+
+from weft.analysis.accesses import accesses
+from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
+from weft.analysis.index import Index
+from weft.analysis.sets import NotProved
+from weft.dialects.tir import ForOp
+from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.reorder import permute_chain, require_loops, why_not_chain
+from weft.passes.schedule.split import Split, always_divides, unguarded_access, why_not_serial
+from weft.support.errors import Violation
+
+
+@dataclass(frozen=True)
+class TilePlan(Plan):
+    """Loops of a perfect nest and the tile extent of each."""
+
+    loops: tuple[ForOp, ...]
+    factors: tuple[int, ...]
+
+    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+        pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
+        chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
+        permute_chain(chain, [*chain[0::2], *chain[1::2]])
+        return (*chain[0::2], *chain[1::2])
+
+
+@dataclass(frozen=True)
+class Tile(Primitive):
+    """Each loop of a perfect nest split by its factor, the inner loops moved inside all outer ones.
+
+    Requirements:
+    1. the loops form a perfect nest in the given order: each holds only the next
+    2. the loops are serial
+    3. one positive factor a loop
+    4. dependences stay forward: no dependence runs backwards inside a tile
+    5. what touches memory below the loops can be guarded: where a factor does not divide its extent, all of it is in
+       blocks
+
+    ```mlir
+    tir.for %i in 128 { tir.for %j in 128 { ... } }
+    // tile %i, %j {factors = [32, 8]}
+    tir.for %i0 in 4 { tir.for %j0 in 16 { tir.for %i1 in 32 { tir.for %j1 in 8 { ... } } } }
+    ```
+    """
+
+    loops: tuple[ForOp, ...]
+    factors: tuple[int, ...]
+
+    def plan(self) -> TilePlan:
+        require_loops(self.NAME, self.loops, 1)
+        for outer, inner in zip(self.loops, self.loops[1:], strict=False):
+            self.require(1, why_not_chain(outer, inner), inner)
+        for loop in self.loops:
+            self.require(2, why_not_serial(loop), loop)
+        if len(self.factors) != len(self.loops) or any(factor < 1 for factor in self.factors):
+            self.refuse(3, f"factors {list(self.factors)} for {len(self.loops)} loops", self.loops[0])
+        self.require(4, why_not_tileable(self.loops), self.loops[0])
+        for loop, factor in zip(self.loops, self.factors, strict=True):
+            divides = always_divides(factor, Index.of(loop.extent))
+            access = None if divides else unguarded_access(loop)
+            if access is not None:
+                self.refuse(5, f"{access.name} is in no block below %{loop.induction_variable.name_hint}", access)
+        return TilePlan(self.loops[0], self.loops, self.factors)
+
+
+def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
+    """Loops of a perfect nest can be tiled when no dependence goes forward in one and backward in another."""
+    found = accesses(loops[0])
+    try:
+        for first, second in conflicting_pairs(found):
+            if is_accumulation(first, second):
+                continue
+            outer = first.loops[: first.loops.index(loops[0])]
+            for at, p in enumerate(loops):
+                for q in loops[at + 1 :]:
+                    for earlier, later in ((first, second), (second, first)):
+                        conflict = conflict_between(
+                            earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
+                        )
+                        if conflict is not None:
+                            return conflict.violation("and could now run first")
+    except NotProved as error:
+        return undecided(error)
+    return None
