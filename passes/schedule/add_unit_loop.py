@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_nests import new_loop
@@ -17,9 +16,9 @@ from weft.passes.schedule.primitive import Plan, Primitive
 class AddUnitLoopPlan(Plan):
     """The loop or block that gets a loop around it."""
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         unit = new_loop(1, "u", self.anchor)
-        rewriter.insert([unit], InsertPoint.before(self.anchor))
+        Rewriter.insert_op([unit], InsertPoint.before(self.anchor))
         self.anchor.detach()
         unit.body.block.add_op(self.anchor)
         return (unit,)

@@ -8,7 +8,6 @@ from typing import TypeAlias, Union, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Plan, Primitive
@@ -80,12 +79,11 @@ class AnnotatePlan(Plan):
     key: str
     value: Attribute | None
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         if self.value is None:
             del self.anchor.attributes[self.key]
         else:
             self.anchor.attributes[self.key] = self.value
-        rewriter.has_done_action = True
         return ()
 
 

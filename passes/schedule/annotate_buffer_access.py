@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value
-from weft.analysis.dependence import buffer_name, instances_where, undecided
+from weft.analysis.dependence import buffer_name, instances_where
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.replay import leaves_region
-from weft.analysis.sets import NotProved, Point
+from weft.analysis.sets import Point
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.passes.schedule.caching import buffer_extents
 from weft.passes.schedule.index_maps import why_not_function
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.schedule.transform_layout import buffer_at
 from weft.support.errors import Violation
 
@@ -34,20 +34,18 @@ class RegionPlan(Plan):
     corner: tuple[Index, ...]
     sizes: tuple[int, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         exprs, operands = exprs_of(self.corner)
         region = self.kind(self.buffer, exprs, operands, self.sizes)
         region.location = self.block.location
         body = self.block.body.block
         for op in list(body.ops):
             if isinstance(op, self.kind) and op.buffer is self.buffer:
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
         if body.first_op is None:
             body.add_op(region)
         else:
             body.insert_op_before(region, body.first_op)
-        rewriter.has_done_action = True
         return ()
 
 
@@ -78,14 +76,14 @@ class AnnotateBufferAccess(Primitive):
     region: AffineMapAttr
 
     def plan(self) -> RegionPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = buffer_at(self, block, (self.buffer_type, self.index))
         rank = len(buffer_extents(buffer))
         map_ = self.region.data
-        self.require(2, why_not_function(map_, len(block.iter_vars)), block, subject)
+        self.require(2, why_not_function(map_, len(block.iter_vars)))
         if len(map_.results) != 2 * rank:
             detail = f"it has {len(map_.results)} results"
-            self.refuse(2, Violation(detail, legal=f"{2 * rank}: begin and end of {rank} dimensions"), block, subject)
+            self.refuse(2, Violation(detail, legal=f"{2 * rank}: begin and end of {rank} dimensions"))
         results = [Index.of_expr(expr, list(map(Index.of, block.iter_vars))) for expr in map_.results]
         corner, sizes = (
             tuple(results[::2]),
@@ -93,17 +91,16 @@ class AnnotateBufferAccess(Primitive):
         )
         for at, size in enumerate(sizes):
             if not size.is_constant or size.constant < 1:
-                self.refuse(2, f"dimension {at} ends {size!r} above its begin", block, subject)
+                self.refuse(2, f"dimension {at} ends {size!r} above its begin")
         constants = tuple(size.constant for size in sizes)
         wants = self.buffer_type == "write"
-        self.require(3, disturbed_by_opaque((block,), buffer, writes=wants), block, subject)
+        self.require(3, disturbed_by_opaque((block,), buffer, writes=wants))
         for access in accesses_of_instance(block):
             if access.buffer is buffer and access.is_write == wants:
                 self._require_inside(access, corner, constants)
         return RegionPlan(block, block, buffer, WritesOp if wants else ReadsOp, corner, constants)
 
     def _require_inside(self, access: Access, corner: Sequence[Index], sizes: Sequence[int]) -> None:
-        subject = block_text(self.block)
         name, extents = buffer_name(access.buffer), buffer_extents(access.buffer)
         for at, (first, size) in enumerate(zip(corner, sizes, strict=True)):
             whole = first.is_constant and first.constant <= 0 and extents[at].is_constant
@@ -113,12 +110,10 @@ class AnnotateBufferAccess(Primitive):
             own = self.block.iter_vars
             if offset is None or not all(v in own or is_loop_value(v) or is_fixed(v) for v in offset.values()):
                 detail = f"which elements of {name} it touches is not known"
-                self.refuse(3, Violation(detail, "not proved"), access.op, subject)
+                self.refuse(3, Violation(detail, "not proved"), access.op)
             for beyond in (offset * -1 - 1, offset - size):
-                try:
+                with self.deciding(3, access.op):
                     point = instances_where(access, beyond).find_point()
-                except NotProved as error:
-                    self.refuse(3, undecided(error), access.op, subject)
                 if point is None:
                     continue
                 instance = {v.name_hint or f"v{n}": point.get(v, 0) for n, v in enumerate(self.block.iter_vars)}
@@ -126,10 +121,10 @@ class AnnotateBufferAccess(Primitive):
                 verb = "writes" if access.is_write else "reads"
                 detail = f"instance ({text}) {verb} an element of {name} that lies outside, in dimension {at}"
                 if not access.conditions.exact:
-                    self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op, subject)
+                    self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op)
 
                 def replay(at: int = at, first: Index = first, size: int = size, point: Point = point) -> bool:
                     return leaves_region(access, at, first, size, point)
 
                 violation = Violation(detail, counterexample={"instance": instance}, replay=replay)
-                self.refuse(3, violation, access.op, subject)
+                self.refuse(3, violation, access.op)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects import sched
 from weft.passes.schedule.replay import apply_schedule
@@ -36,5 +37,4 @@ class ApplySchedulePass(ModulePass):
             schedules = [s for s in schedules if s.sym_name.data == self.schedule]
         for schedule in schedules:
             apply_schedule(op, schedule, self.seed)
-            schedule.detach()
-            schedule.erase()
+            Rewriter.erase_op(schedule)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.atomics import combining_loop, why_not_atomic
 from weft.analysis.independence import dependent_blocks, dependent_iterations
@@ -32,13 +31,13 @@ class BindPlan(LoopKindPlan):
     """Those that run less often so far: a guard keeps the further iterations from running anything."""
     extent: int = 0
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         for loop in self.grown:
             value, end = Index.of(loop.induction_variable), Index.of(loop.extent)
             loop.static_extent = IntegerAttr(self.extent, i64)
             for block in child_blocks(loop):
                 set_guards(block, [*guards_of(block), (value, end)])
-        return super().rewrite(rewriter)
+        return super().rewrite()
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
@@ -91,10 +90,10 @@ class BlockizePlan(Plan):
     inner_guards: tuple[InnerGuard, ...]
     used_by_init: tuple[SSAValue, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block, root = self.block, self.nest
         outer = self._outer_block()
-        rewriter.insert([outer], InsertPoint.before(root))
+        Rewriter.insert_op([outer], InsertPoint.before(root))
         set_guards(outer, self.guards_outside())
         lift(self.used_by_init, Place.before_op(outer))
         parts = iter(outer.iter_vars)
@@ -252,8 +251,7 @@ class BlockizePlan(Plan):
         values = self._iterators(outer_values, inner_values, body)
         for op in list(block.body.block.ops):
             if isinstance(op, InitOp | AccessRegionOp):
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
         operations = detached_ops(block.body.block)
         for variable, value in zip(block.iter_vars, values, strict=True):
             variable.replace_all_uses_with(value)
@@ -273,8 +271,8 @@ class JoinPlan(Plan):
 
     plans: tuple[BlockizePlan, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        outers = [block for plan in self.plans for block in plan.rewrite(rewriter) if isinstance(block, BlockOp)]
+    def rewrite(self) -> tuple[Operation, ...]:
+        outers = [block for plan in self.plans for block in plan.rewrite() if isinstance(block, BlockOp)]
         iterators: dict[Index, tuple[IterKind, int | SSAValue, str | None]] = {}
         for outer in outers:
             bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
@@ -293,7 +291,7 @@ class JoinPlan(Plan):
         joined = BlockOp(label, [IterKindAttr(kind) for kind in kinds], extents, exprs, operands, Region(body))
         joined.location = outers[0].location
         guards = guards_of(outers[0])
-        rewriter.insert([joined], InsertPoint.after(outers[-1]))
+        Rewriter.insert_op([joined], InsertPoint.after(outers[-1]))
         for outer in outers:
             bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
             for index, variable in zip(bindings, outer.iter_vars, strict=True):
@@ -302,8 +300,7 @@ class JoinPlan(Plan):
             init = outer.init
             body.add_ops([*(take_operations(init.body.block) if init is not None else ())])
             body.add_ops([op for op in take_operations(outer.body.block) if op is not init])
-            outer.detach()
-            outer.erase()
+            Rewriter.erase_op(outer)
         set_guards(joined, guards)
         return (joined,)
 

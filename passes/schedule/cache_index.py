@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed
 from weft.analysis.index import Index, exprs_of
@@ -23,7 +22,7 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import alloc_like, free_label, insert_alloc, why_not_scope, with_scope
 from weft.passes.schedule.dominance import Place
 from weft.passes.schedule.loop_nests import nest, new_loop
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.tir.nest import erase_if_unused
 from weft.support.errors import Violation
 
@@ -37,10 +36,10 @@ class CacheIndexPlan(Plan):
     scope: str
     place: Operation
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        return tuple(self._cache(rewriter, index) for index in self.indices)
+    def rewrite(self) -> tuple[Operation, ...]:
+        return tuple(self._cache(index) for index in self.indices)
 
-    def _cache(self, rewriter: PatternRewriter, index: Index) -> BlockOp:
+    def _cache(self, index: Index) -> BlockOp:
         block = self.block
         used = [at for at, variable in enumerate(block.iter_vars) if index.depends_on([variable])]
         variables, extents = [block.iter_vars[at] for at in used], [block.extents[at] for at in used]
@@ -49,7 +48,7 @@ class CacheIndexPlan(Plan):
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         alloc = alloc_like(with_scope(MemRefType(IndexType(), shape), self.scope), sizes, name)
         users = [(op, at) for op, at in _subscripts(block) if Index.of(op.indices[at]) == index]
-        insert_alloc(rewriter, users[0][0].memref, alloc, ())
+        insert_alloc(users[0][0].memref, alloc, ())
         body = Block(arg_types=[IndexType()] * len(used))
         for argument, variable in zip(body.args, variables, strict=True):
             argument.name_hint = variable.name_hint
@@ -62,7 +61,7 @@ class CacheIndexPlan(Plan):
         root = nest(loops, [computing]) or computing
         for op in (alloc, *root.walk()):
             op.location = block.location
-        rewriter.insert([root], InsertPoint.before(self.place))
+        Rewriter.insert_op([root], InsertPoint.before(self.place))
         self._redirect(users, alloc.memref, variables)
         return computing
 
@@ -80,8 +79,7 @@ class CacheIndexPlan(Plan):
                 erase_if_unused([old.op])
         for op in [op for op in self.block.body.block.ops if isinstance(op, ReadsOp)]:
             if any(op.buffer is user.memref for user, _ in users):  # the region would not follow from the body
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
 
 def _subscripts(block: BlockOp) -> Iterator[tuple[memref.LoadOp, int]]:
@@ -119,8 +117,8 @@ class CacheIndex(Primitive):
     cse_thresh: int
 
     def plan(self) -> CacheIndexPlan:
-        block, subject = self.block, block_text(self.block)
-        self.require(1, why_not_scope(self.scope), block, subject)
+        block = self.block
+        self.require(1, why_not_scope(self.scope))
         place = child_towards(scope_of(block), block)
         before = Place.before_op(place)
         found = Counter(Index.of(op.indices[at]) for op, at in _subscripts(block))
@@ -134,6 +132,6 @@ class CacheIndex(Primitive):
             for variable, extent in zip(block.iter_vars, block.extents, strict=True):
                 if variable in own and not isinstance(extent, int) and not is_fixed(extent):
                     detail = f"the extent of %{variable.name_hint or '?'} is not"
-                    self.refuse(2, Violation(detail), block, subject)
+                    self.refuse(2, Violation(detail))
             chosen.append(index)
         return CacheIndexPlan(block, block, tuple(chosen), self.scope, place)

@@ -25,7 +25,6 @@ from weft.passes.schedule.caching import (
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.primitive import block_text
 from weft.support.errors import Violation
 
 
@@ -59,19 +58,19 @@ class CacheInplace(Reading):
     scope: str
 
     def draft(self) -> CachePlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
         if buffer not in buffers_written(block):
-            self.refuse(1, Violation(f"it only reads {buffer_name(buffer)}", legal="cache_read"), block, subject)
-        self.require(2, why_not_scope(self.scope), block, subject)
+            self.refuse(1, Violation(f"it only reads {buffer_name(buffer)}", legal="cache_read"))
+        self.require(2, why_not_scope(self.scope))
         scope = scope_of(block)
         place = child_towards(scope, block)
         for use in buffer.uses:
             if is_inside(use.operation, block):
-                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation)
             elif is_inside(use.operation, place):
-                self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation, subject)
-        self.require(3, disturbed_by_opaque((place,), buffer), block, subject)
+                self.refuse(3, f"{op_name(use.operation)} accesses {buffer_name(buffer)} too", use.operation)
+        self.require(3, disturbed_by_opaque((place,), buffer))
         touched = [a for a in accesses_in_scope(block) if a.buffer is buffer]
         box = box_of(touched, None)
         everything = (None,) * len(memref_type(buffer).get_shape())

@@ -36,7 +36,6 @@ from weft.passes.schedule.caching import (
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.primitive import block_text
 from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import InternalError
 
@@ -72,28 +71,26 @@ class CacheRead(Reading):
     consumer_blocks: Attribute | None = None
 
     def draft(self) -> CachePlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
-        self.require(2, why_not_scope(self.scope), block, subject)
+        self.require(2, why_not_scope(self.scope))
         scope = scope_of(block)
         readers = consumers_named(self, block, buffer, self.consumer_blocks)
         writers = writers_of(buffer, scope)
         if len(writers) > 1:
             names = ", ".join(f'"{w.label}"' for w in writers)
-            self.refuse(3, f"blocks {names} write {buffer_name(buffer)}", block, subject)
+            self.refuse(3, f"blocks {names} write {buffer_name(buffer)}")
         for use in buffer.uses:
             user = use.operation
             writes = buffer in buffers_stored_by(user)
             if writes and is_inside(user, scope) and not any(is_inside(user, w) for w in writers):
-                self.refuse(
-                    3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user, subject
-                )
+                self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
             if any(is_inside(user, reader) for reader in readers):
-                self.require(3, why_not_redirected(user, buffer), user, subject)
+                self.require(3, why_not_redirected(user, buffer), user)
         if not writers:
             first = child_towards(scope, child_blocks(scope)[0])
-            self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True), block, subject)
-            box = self._box(buffer, None, readers, scope, subject)
+            self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True))
+            box = self._box(buffer, None, readers, scope)
             if box is not None and is_temporary(buffer):
                 self.require_written(4, buffer, accesses(function_of(block)), readers, scope, box)
             guards = common_guards(readers, scope) if box is not None else ()
@@ -104,23 +101,20 @@ class CacheRead(Reading):
         for reader in readers:
             if reader is writer or not precedes(writer, reader) or child_towards(common, reader) is place:
                 self.refuse(
-                    3,
-                    f'block "{writer.label}" writes {buffer_name(buffer)} while "{reader.label}" reads it',
-                    reader,
-                    subject,
+                    3, f'block "{writer.label}" writes {buffer_name(buffer)} while "{reader.label}" reads it', reader
                 )
         following = place.next_op
         if following is None:
             raise InternalError("a reader follows the writer, but nothing does")
-        self.require(3, disturbed_by_opaque(ops_until(following, readers), buffer, writes=True), block, subject)
-        box = self._box(buffer, writer, readers, common, subject)
+        self.require(3, disturbed_by_opaque(ops_until(following, readers), buffer, writes=True))
+        box = self._box(buffer, writer, readers, common)
         guards = common_guards(readers, common)
         if box is not None and is_temporary(buffer):
             self.require_written(4, buffer, accesses(writer), readers, common, box)
         return CachePlan(block, buffer, self.scope, readers, following, reading=True, box=box, guards=guards)
 
     def _box(
-        self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation, subject: str
+        self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
     ) -> tuple[Span | None, ...] | None:
         """What to copy: what is read in one iteration of the loop or instance of the block around, else all of it."""
         rank = len(memref_type(buffer).get_shape())
@@ -138,12 +132,12 @@ class CacheRead(Reading):
             return None if box is None else tuple(box)
         whole = unwritten_element(writer, buffer, extents)
         if box is None or whole is None:
-            self.require(4, whole, writer, subject)
+            self.require(4, whole, writer)
             return None if box is None else tuple(box)
         found = [span for span in box if span is not None and span.lower.is_constant]
         sizes = [Index({}, span.extent) for span in found]
         if len(found) < rank or unwritten_element(writer, buffer, sizes, [span.lower for span in found]) is not None:
-            self.refuse(4, whole, writer, subject)
+            self.refuse(4, whole, writer)
         return tuple(box)
 
     def _common_body(self, writer: BlockOp, readers: Sequence[BlockOp], scope: Operation) -> Operation:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
-from weft.analysis.dependence import buffer_name, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.privacy import read_is_covered
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
     buffers_written,
@@ -37,7 +36,7 @@ from weft.passes.schedule.caching import (
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.primitive import Primitive, block_text
+from weft.passes.schedule.primitive import Primitive, or_undecided
 from weft.passes.schedule.requirements import unwritten_element
 from weft.support.errors import Violation
 
@@ -51,58 +50,56 @@ class Writing(Primitive):
 
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
         """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_written(block), self.index, "writes")
-        self.require(2, why_not_scope(self.scope), block, subject)
+        self.require(2, why_not_scope(self.scope))
         scope = scope_of(block)
         others = [w for w in writers_of(buffer, scope) if w is not block]
         if others:
-            self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0], subject)
+            self.refuse(3, f'block "{others[0].label}" writes {buffer_name(buffer)} too', others[0])
         consumers = () if names is None else consumers_named(self, block, buffer, names)
-        self._require_written_before(consumers, buffer, subject)
+        self._require_written_before(consumers, buffer)
         redirected = (block, *consumers)
         common = self._common_body(buffer, scope) if loop is None else loop
         if common is not scope and not isinstance(common, ForOp):
-            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common, subject)
+            self.refuse(4, f"{buffer_name(buffer)} is used elsewhere in {common.name} around it", common)
         place = child_towards(common, block)
         for use in buffer.uses:
             if is_inside(use.operation, block):
-                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation)
             elif is_inside(use.operation, place):
                 detail = f"{op_name(use.operation)} uses {buffer_name(buffer)} in a loop that it shares with the block"
-                self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation, subject)
-        self.require(4, disturbed_by_opaque((place,), buffer), block, subject)
+                self.refuse(4, Violation(detail, legal="a loop inside of that"), use.operation)
+        self.require(4, disturbed_by_opaque((place,), buffer))
         if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before", block, subject)
+            self.refuse(5, f"it reads {buffer_name(buffer)} as it was before")
         if common is scope and not isinstance(scope, BlockOp):
-            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)), block, subject)
+            self.require(5, unwritten_element(block, buffer, buffer_extents(buffer)))
             return CachePlan(block, buffer, self.scope, redirected, place, writing=True)
         box = box_of(
             [a for a in accesses_in_scope(block) if a.is_write and a.buffer is buffer],
             common if isinstance(common, ForOp) else None,
         )
         box = tuple(box) or (None,) * len(memref_type(buffer).get_shape())
-        self.require(5, self._leftover(buffer, common, box), block, subject)
+        self.require(5, self._leftover(buffer, common, box))
         guards = common_guards((block,), common)
         return CachePlan(block, buffer, self.scope, redirected, place, writing=True, box=box, guards=guards)
 
-    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+    def _require_written_before(self, consumers: Sequence[BlockOp], buffer: SSAValue) -> None:
         """What the consumers read, the block has written before."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         for consumer in consumers:
             if consumer is self.block or not precedes(self.block, consumer):
-                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer, subject)
+                self.refuse(5, f'block "{consumer.label}" reads {buffer_name(buffer)} before', consumer)
             for use in buffer.uses:
                 if is_inside(use.operation, consumer):
-                    self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+                    self.require(3, why_not_redirected(use.operation, buffer), use.operation)
             for read in (a for a in accesses(consumer) if a.buffer is buffer):
-                try:
+                with self.deciding(5, read.op):
                     covered = read_is_covered(read, [*writes, read], None)
-                except NotProved as error:
-                    self.refuse(5, undecided(error), read.op, subject)
                 if not covered:
                     detail = f'block "{consumer.label}" may read of {buffer_name(buffer)} what was there before'
-                    self.refuse(5, Violation(detail, "not proved"), read.op, subject)
+                    self.refuse(5, Violation(detail, "not proved"), read.op)
 
     def _common_body(self, buffer: SSAValue, scope: Operation) -> Operation:
         """The innermost operation of the scope, or the scope, around the block and some other use of the buffer."""
@@ -112,16 +109,14 @@ class Writing(Primitive):
                 return parent
         return scope
 
+    @or_undecided
     def _leftover(self, buffer: SSAValue, common: Operation, box: Sequence[Span | None]) -> Violation | None:
         """Why the copy might hold an element that the block has not written in the same iteration or instance."""
         writes = [a for a in accesses(self.block) if a.is_write and a.buffer is buffer]
         innermost = next((op for op in (common, *ancestors(common)) if isinstance(op, ForOp)), None)
-        try:
-            with planned_copy(buffer, (self.block,), common, box) as copied:
-                covered = read_is_covered(copied, [*writes, copied], innermost)
-                in_part = covered and not is_temporary(buffer) and left_out(copied)
-        except NotProved as error:
-            return undecided(error)
+        with planned_copy(buffer, (self.block,), common, box) as copied:
+            covered = read_is_covered(copied, [*writes, copied], innermost)
+            in_part = covered and not is_temporary(buffer) and left_out(copied)
         if in_part:
             return Violation(f"the copies would not hold all of the parameter {buffer_name(buffer)}", "not proved")
         if covered:

@@ -20,12 +20,11 @@ from xdsl.dialects.builtin import (
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, Context, range_of
 from weft.analysis.coverage import Domain, missed_instance
-from weft.analysis.dependence import buffer_name, undecided
+from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.privacy import uncovered_element
@@ -197,9 +196,7 @@ def _entry_of(buffer: SSAValue) -> Block:
     return block
 
 
-def insert_alloc(
-    rewriter: PatternRewriter, buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation]
-) -> None:
+def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation]) -> None:
     """Put a new temporary behind the definitions of the buffer it copies and of its extents."""
     entry = _entry_of(buffer)
     needed = [buffer, *alloc.dynamic_sizes]
@@ -207,7 +204,7 @@ def insert_alloc(
     for op in entry.ops:
         if any(value in op.results for value in needed):
             last = op
-    rewriter.insert([*extra, alloc], InsertPoint.at_start(entry) if last is None else InsertPoint.after(last))
+    Rewriter.insert_op([*extra, alloc], InsertPoint.at_start(entry) if last is None else InsertPoint.after(last))
 
 
 def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
@@ -271,13 +268,13 @@ class CachePlan(Plan):
     box: tuple[Span | None, ...] | None = None
     guards: tuple[tuple[Index, Index], ...] = ()
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         wanted = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
         name = free_label(function_of(self.anchor), wanted)
         extents = dynamic_extents(self.buffer)
         alloc = alloc_like(with_scope(memref_type(self.buffer), self.scope), extents.values, name)
         alloc.location = self.anchor.location
-        insert_alloc(rewriter, self.buffer, alloc, extents.operations)
+        insert_alloc(self.buffer, alloc, extents.operations)
         redirect(self.redirected, self.buffer, alloc.memref)
         into = ((self.buffer, alloc.memref, InsertPoint.before(self.place)),)
         back = ((alloc.memref, self.buffer, InsertPoint.after(self.place)),)
@@ -285,7 +282,7 @@ class CachePlan(Plan):
         for source, target, point in (*into * self.reading, *back * self.writing):
             label = free_label(function_of(self.anchor), wanted)
             nest_op, block, guards = copy_block(label, source, target, extents.values, self.anchor, self.box)
-            rewriter.insert([nest_op], point)
+            Rewriter.insert_op([nest_op], point)
             set_guards(block, [*self.guards, *guards])
             blocks.append(block)
         return tuple(blocks)
@@ -346,18 +343,15 @@ class Reading(MovingPrimitive):
     ) -> None:
         """No element of the box is one that is never written."""
         writes = [a for a in found if a.is_write and a.buffer is buffer]
-        try:
-            with planned_copy(buffer, readers, common, box) as copied:
-                element = uncovered_element(copied, writes)
-        except NotProved as error:
-            self.refuse(requirement, undecided(error), self.block, block_text(self.block))
+        with self.deciding(requirement), planned_copy(buffer, readers, common, box) as copied:
+            element = uncovered_element(copied, writes)
         if element is not None:
             place = [element[("place", d)] for d in range(len(box))]
             shown = ", ".join(map(str, place))
             detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
             point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
             violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
-            self.refuse(requirement, violation, self.block, block_text(self.block))
+            self.refuse(requirement, violation)
 
 
 def common_guards(blocks: Sequence[BlockOp], common: Operation) -> tuple[tuple[Index, Index], ...]:

@@ -8,21 +8,11 @@ from typing import ClassVar
 from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.analysis.accesses import (
-    accesses,
-    accesses_in_scope,
-    accesses_of_instance,
-)
+from weft.analysis.accesses import accesses, accesses_in_scope, accesses_of_instance
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, hull
 from weft.analysis.motion import actions_passed, passing_conflict
-from weft.analysis.structure import (
-    ancestors,
-    buffers_written,
-    child_towards,
-    is_inside,
-    precedes,
-)
+from weft.analysis.structure import ancestors, buffers_written, child_towards, is_inside, precedes
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
@@ -30,7 +20,6 @@ from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AssumeShapeOp
 from weft.passes.schedule.compute_location import Move, MovePlan
 from weft.passes.schedule.loop_nests import IterDomain, domain_from_span, full_domain
-from weft.passes.schedule.primitive import block_text
 from weft.support.errors import Violation
 
 
@@ -78,26 +67,26 @@ class ComputeAt(Move):
     index: Attribute | None = None
 
     def draft(self) -> MovePlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         self.require_scope(1)
         self.require_block_kind(2)
         kept = self.kept_guards(2)
-        users = self._users(subject)
-        domains = self._domains(subject)
+        users = self._users()
+        domains = self._domains()
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):
-            self.require_all_instances(3, domains, subject)
+            self.require_all_instances(3, domains)
         kept = self.former_only(2, domains, kept)
         same = self.loops_kept(domains, kept)
         passed = actions_passed(block, self.loop, same)
-        self.require(6, passing_conflict(block, passed, same, flow_to=True), block, subject)
+        self.require(6, passing_conflict(block, passed, same, flow_to=True))
         if not all(is_temporary(buffer) for buffer in buffers_written(block)):  # else nothing is read before
-            self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same, subject)
+            self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
         first = min((child_towards(self.loop, user) for user in users), key=self._position)
         # Requirement 6 holds of every place before it: it is asked of all that stands under the loop.
         before = self.place(9, 7, domains, last=first)
         return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
-    def _users(self, subject: str) -> list[Operation]:
+    def _users(self) -> list[Operation]:
         """What uses the buffers that the block writes: all of it is under the loop."""
         block = self.block
         users: list[Operation] = []
@@ -110,18 +99,18 @@ class ComputeAt(Move):
                 name = op_name(user) if around is None else f'block "{around.label}"'
                 if not is_inside(user, self.loop):
                     detail = f"{name} reads {buffer_name(buffer)} and is not under the loop"
-                    self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user, subject)
+                    self.refuse(4, Violation(detail, legal="a loop around all its consumers"), user)
                 if not precedes(block, user):
-                    self.refuse(4, f"{name} reads {buffer_name(buffer)} before", user, subject)
+                    self.refuse(4, f"{name} reads {buffer_name(buffer)} before", user)
                 users.append(user)
         if not users:
-            self.refuse(4, "nothing reads what it writes", block, subject)
+            self.refuse(4, "nothing reads what it writes")
         return users
 
     def _position(self, op: Operation) -> int:
         return list(self.loop.body.block.ops).index(op)
 
-    def _domains(self, subject: str) -> tuple[IterDomain, ...]:
+    def _domains(self) -> tuple[IterDomain, ...]:
         """Each iterator over the instances that store what is read in an iteration."""
         block = self.block
         spans: dict[SSAValue, list[Span | None]] = {}
@@ -130,7 +119,7 @@ class ComputeAt(Move):
             reads = [a for a in under_loop if a.buffer is store.buffer]
             if not store.is_write or not reads:
                 continue  # nobody reads this buffer: what others need decides
-            needed = self.instances_at(5, store, reads, subject, by_all_threads=is_shared(store.buffer))
+            needed = self.instances_at(5, store, reads, by_all_threads=is_shared(store.buffer))
             for variable, span in needed.items():
                 spans.setdefault(variable, []).append(span)
         steps = zip(block.iter_vars, block.extents, block.kinds, strict=True)

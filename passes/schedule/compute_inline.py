@@ -8,8 +8,7 @@ from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Access, accesses, is_fixed, range_of
@@ -21,7 +20,6 @@ from weft.analysis.dependence import (
     conflict_between,
     is_exact,
     is_temporary,
-    undecided,
     whole_buffer,
 )
 from weft.analysis.index import Index
@@ -29,7 +27,7 @@ from weft.analysis.motion import actions_between, passing_conflict
 from weft.analysis.privacy import uncovered_element
 from weft.analysis.replay import Order
 from weft.analysis.replay_search import is_never_written
-from weft.analysis.sets import NotProved, Variable
+from weft.analysis.sets import Variable
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -49,7 +47,7 @@ from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import erase_empty_loops
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive, block_text, or_undecided
 from weft.passes.schedule.requirements import instance_left_out, single_store
 from weft.support.errors import Violation
 
@@ -68,29 +66,27 @@ def clone_body(
     return operations, values
 
 
-def remove_block(rewriter: PatternRewriter, block: BlockOp) -> None:
+def remove_block(block: BlockOp) -> None:
     """Erase a block, and the loops that become empty."""
     parent = block.parent_op()
-    rewriter.erase(block)
+    Rewriter.erase_op(block)
     erase_empty_loops(parent)
 
 
-def remove_if_unused(rewriter: PatternRewriter, buffer: SSAValue) -> None:
+def remove_if_unused(buffer: SSAValue) -> None:
     """Erase the allocation of a buffer that nobody uses any more."""
     if buffer.first_use is None and isinstance(buffer.owner, Operation):
-        rewriter.erase(buffer.owner)
+        Rewriter.erase_op(buffer.owner)
 
 
-def insert_values(
-    rewriter: PatternRewriter, indices: Mapping[SSAValue, Index], point: InsertPoint
-) -> dict[SSAValue, SSAValue]:
+def insert_values(indices: Mapping[SSAValue, Index], point: InsertPoint) -> dict[SSAValue, SSAValue]:
     """Values of indices, computed at a point; shared between equal ones."""
     known: dict[Index, SSAValue] = {}
     result: dict[SSAValue, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
             value, operations = materialize(index)
-            rewriter.insert(operations, point)
+            Rewriter.insert_op(operations, point)
             known[index] = value
         result[variable] = known[index]
     return result
@@ -105,22 +101,25 @@ class ComputeInlinePlan(Plan):
     inverse: AccessInverse
     loads: tuple[memref.LoadOp, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         buffer = self.store.memref
         for load in self.loads:
-            erase_outgrown_regions(rewriter, load, self.block)
+            erase_outgrown_regions(load, self.block)
             lift(values_used_by(self.block), Place.before_op(load))
             point = InsertPoint.before(load)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
             indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
-            values = insert_values(rewriter, indices, point)
+            values = insert_values(indices, point)
             operations, mapped = clone_body(self.block, dict(values), self.store)
-            rewriter.insert(operations, point)
+            Rewriter.insert_op(operations, point)
             stored = self.store.value
-            rewriter.replace(load, [], [mapped.get(stored, stored)])
-        remove_block(rewriter, self.block)
-        erase_regions(rewriter, buffer)
-        remove_if_unused(rewriter, buffer)
+            value = mapped.get(stored, stored)
+            value.name_hint = value.name_hint or load.res.name_hint
+            load.res.replace_all_uses_with(value)
+            Rewriter.erase_op(load)
+        remove_block(self.block)
+        erase_regions(buffer)
+        remove_if_unused(buffer)
         return ()
 
 
@@ -151,33 +150,33 @@ class ComputeInline(Primitive):
     def plan(self) -> ComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
         moved = "compute_at moves it to its readers" if block.init is not None else None
-        self.require(1, why_not_complete(block), block, subject, moved)
+        self.require(1, why_not_complete(block), legal=moved)
         store = single_store(self, 2, block)
         if not is_temporary(store.memref):
-            self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store, subject)
+            self.refuse(2, f"it writes the parameter {buffer_name(store.memref)}", store)
         inverse = inverse_in_block(block, list(store.indices))
         if isinstance(inverse, Violation):
-            self.refuse(3, inverse, store, subject)
+            self.refuse(3, inverse, store)
         readers = readers_of(store.memref, scope_of(block))
         for reader in readers:
-            self.require(3, unstored_element(reader, block, store.memref), reader, subject)
+            self.require(3, unstored_element(reader, block, store.memref), reader)
             if not precedes(block, reader):
-                self.refuse(5, f'block "{reader.label}" reads it before', reader, subject)
+                self.refuse(5, f'block "{reader.label}" reads it before', reader)
         require_uses_inside(self, 2, store.memref, [block, *readers], subject)
-        self._require_same_inputs(readers, store.memref, subject)
+        self._require_same_inputs(readers, store.memref)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
         for load in loads:
-            self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load, subject)
+            self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load)
         return ComputeInlinePlan(block, block, store, inverse, loads)
 
-    def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue, subject: str) -> None:
+    def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
         """Between producer and reader nobody overwrites what the producer read."""
         block, scope = self.block, scope_of(self.block)
         for reader in readers:
             passed = [op for op in actions_between(block, scope, child_towards(scope, reader)) if op is not reader]
-            self.require(4, passing_conflict(block, passed, (), flow_to=True), block, subject)
+            self.require(4, passing_conflict(block, passed, (), flow_to=True))
             if passing_conflict(block, [reader], (), flow_to=True) is not None:
-                self.require(4, overwritten_before_use(block, reader, buffer), block, subject)
+                self.require(4, overwritten_before_use(block, reader, buffer))
 
 
 def require_uses_inside(
@@ -192,22 +191,23 @@ def require_uses_inside(
             primitive.refuse(requirement, detail, use.operation, subject)
 
 
-def erase_regions(rewriter: PatternRewriter, buffer: SSAValue) -> None:
+def erase_regions(buffer: SSAValue) -> None:
     """Erase what is stated about accesses to a buffer that blocks no longer make."""
     for user in {use.operation for use in buffer.uses}:
         if isinstance(user, AccessRegionOp):
-            rewriter.erase(user)
+            Rewriter.erase_op(user)
 
 
-def erase_outgrown_regions(rewriter: PatternRewriter, place: Operation, moved: BlockOp) -> None:
+def erase_outgrown_regions(place: Operation, moved: BlockOp) -> None:
     """Erase what the blocks around `place` state about buffers that `moved` accesses too, as its body comes there."""
     touched = {*buffers_loaded(moved), *buffers_written(moved)}
     for around in ancestors(place):
         if isinstance(around, BlockOp):
             for op in [op for op in around.body.block.ops if isinstance(op, AccessRegionOp) and op.buffer in touched]:
-                rewriter.erase(op)
+                Rewriter.erase_op(op)
 
 
+@or_undecided
 def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Violation | None:
     """An element of `buffer` that `reader` reads and the only store of `writer` never writes; None where that is ruled
     out, or where the subscripts of a reader are not affine and `writer` runs its whole domain."""
@@ -219,10 +219,7 @@ def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Viol
             return Violation("loops or guards leave out elements, and the subscripts are not affine", "not proved")
         if fills_box_around(store, load):
             continue
-        try:
-            element = uncovered_element(load, [store])
-        except NotProved as error:
-            return undecided(error)
+        element = uncovered_element(load, [store])
         if element is not None:
             places = [element[("place", d)] for d in range(len(load.indices or ()))]
             return Violation(
@@ -255,6 +252,7 @@ def overwriting_pairs(block: BlockOp, other: BlockOp, buffer: SSAValue) -> Itera
             yield from ((read, write) for write in writes if write.buffer is read.buffer)
 
 
+@or_undecided
 def overwritten_in_time(
     read: Access,
     write: Access,
@@ -296,10 +294,7 @@ def overwritten_in_time(
             if isinstance(order, PairSystem):
                 constrain(order, level)
 
-        try:
-            conflict = conflict_between(read, write, (), ordered)
-        except NotProved as error:
-            return undecided(error)
+        conflict = conflict_between(read, write, (), ordered)
         if conflict is not None:
             if is_exact(own) and is_exact(place):
                 return conflict.violation("and would change places")

@@ -11,15 +11,14 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, is_fixed, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
-from weft.analysis.dependence import conflict_between, is_temporary, undecided
+from weft.analysis.dependence import conflict_between, is_temporary
 from weft.analysis.footprint import Span, box_of, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.motion import actions_in, loops_around_both, shared_element
@@ -38,15 +37,8 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.dominance import Place, lift, values_of_block, why_not_visible
-from weft.passes.schedule.loop_nests import (
-    IterDomain,
-    erase_empty_loops,
-    guards_of,
-    loops_over,
-    nest,
-    set_guards,
-)
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, guards_of, loops_over, nest, set_guards
+from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.requirements import instance_left_out
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
@@ -79,7 +71,7 @@ class MovePlan(Plan):
     unit_loops: bool
     """Whether iterators with one value get loops, too."""
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
         lift(values_of_block(block), Place(self.loop.body.block, self.before))
         old_parent = block.parent_op()
@@ -88,7 +80,7 @@ class MovePlan(Plan):
         outermost = nest(loops, [block])
         point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
         if outermost is not None:
-            rewriter.insert([outermost], point)
+            Rewriter.insert_op([outermost], point)
         exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
         block.set_bindings(exprs, operands)
         guards.extend(guard.over(bindings) for guard in self.kept)
@@ -147,19 +139,16 @@ class Move(MovingPrimitive):
 
     def require_scope(self, requirement: int) -> None:
         """The loop is in the scope of the block, and not around it."""
-        subject = block_text(self.block)
         if scope_of(self.loop) is not scope_of(self.block):
-            self.refuse(requirement, "the loop is in another function or block", self.loop, subject)
+            self.refuse(requirement, "the loop is in another function or block", self.loop)
         if is_inside(self.block, self.loop):
-            self.refuse(requirement, "the loop is already around the block", self.loop, subject)
+            self.refuse(requirement, "the loop is already around the block", self.loop)
         for loop in loops_around(self.block):
             if loop.kind.data is LoopKind.THREAD_BINDING:
-                self.refuse(
-                    requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop, subject
-                )
+                self.refuse(requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop)
 
     def instances_at(
-        self, requirement: int, own: Access, others: Sequence[Access], subject: str, *, by_all_threads: bool = False
+        self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
     ) -> dict[SSAValue, Span | None]:
         """The instances of the block that touch, by `own`, what `others` touch in one iteration of the loop: a span of
         each iterator in the indices of `own`; None where that may be all of it. Iterators of which `own` tells only a
@@ -175,7 +164,7 @@ class Move(MovingPrimitive):
         domain: dict[SSAValue, Index] = {v: Index.of(e) for v, e in (*extents, *loops) if v in used and e != 1}
         inverse = access_inverse(domain, indices)
         if isinstance(inverse, Violation):
-            self.refuse(requirement, inverse, own.op, subject)
+            self.refuse(requirement, inverse, own.op)
         variables = [variable for variable in domain if variable in block.iter_vars or variable in parts]
         # An iterator of one value takes it in iterations where guards let the element be, and in no others.
         units = {v: at for v, e in extents if e == 1 and (at := _own_dimension(v, indices, block)) is not None}
@@ -198,11 +187,11 @@ class Move(MovingPrimitive):
         complete, reduction = why_not_complete(self.block), why_not_reduction(self.block)
         if complete is not None and reduction is not None:
             reason = reduction if self.block.init is not None else complete
-            self.refuse(requirement, reason, self.block, block_text(self.block))
-        self.require(requirement, shared_element(self.block), self.block, block_text(self.block))
+            self.refuse(requirement, reason)
+        self.require(requirement, shared_element(self.block))
         if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
             reason = "its reduction would run in another order, and its combiner is not known to be commutative"
-            self.refuse(requirement, Violation(reason, "not proved"), self.block, block_text(self.block))
+            self.refuse(requirement, Violation(reason, "not proved"))
 
     def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
         """The guards of the block that say which iterator values run, where that is not just the domain."""
@@ -213,12 +202,12 @@ class Move(MovingPrimitive):
             found = _guard_of_iterator(right - left - 1, bindings)
             if found is None:
                 # A guard over several iterators cannot be kept; it need not be when every instance runs.
-                self.require(requirement, instance_left_out(block), block, block_text(block))
+                self.require(requirement, instance_left_out(block))
             elif found.rest != (Index({}) if found.sign > 0 else Index.of(block.extents[found.position]) - 1):
                 kept.append(found)
         return tuple(kept)
 
-    def require_all_instances(self, requirement: int, domains: Sequence[IterDomain], subject: str) -> None:
+    def require_all_instances(self, requirement: int, domains: Sequence[IterDomain]) -> None:
         """Asked of the iterators that run over part of their domain in an iteration; the others run over all of it."""
         block = self.block
         values = Block(arg_types=[IndexType()] * len(domains))
@@ -231,10 +220,8 @@ class Move(MovingPrimitive):
             Conditions(),
             tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
         )
-        try:
+        with self.deciding(requirement):
             missed = missed_instance(question, loops_run=True)
-        except NotProved as error:
-            self.refuse(requirement, undecided(error), block, subject)
         if missed is None:
             return
         point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
@@ -244,7 +231,7 @@ class Move(MovingPrimitive):
             counterexample={"instance": point},
             replay=lambda: is_missed(question, missed),
         )
-        self.refuse(requirement, violation, block, subject)
+        self.refuse(requirement, violation)
 
     @contextmanager
     def _domain_afterwards(
@@ -302,7 +289,7 @@ class Move(MovingPrimitive):
                 bounds.append(IterGuard(at, -1, Index({}, high)))
         if not bounds or not self._runs_former(domains, (*kept, *bounds)):
             reason = Violation("it would also run instances that it leaves out where it is now", "not proved")
-            self.refuse(requirement, reason, block, block_text(block))
+            self.refuse(requirement, reason)
         return (*kept, *bounds)
 
     def _runs_former(self, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> bool:
@@ -316,12 +303,7 @@ class Move(MovingPrimitive):
                 return False
 
     def require_order(
-        self,
-        requirement: int,
-        earlier: Sequence[Access],
-        later: Sequence[Access],
-        kept: Sequence[ForOp],
-        subject: str,
+        self, requirement: int, earlier: Sequence[Access], later: Sequence[Access], kept: Sequence[ForOp]
     ) -> None:
         """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
         loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
@@ -331,20 +313,18 @@ class Move(MovingPrimitive):
             if first.buffer is not second.buffer or not (first.is_write or second.is_write):
                 continue
             for at, loop in list(enumerate(shared))[len(kept) :]:
-                try:
+                with self.deciding(requirement, first.op):
                     found = conflict_between(first, second, shared[:at], lambda order, loop=loop: order.earlier(loop))
-                except NotProved as error:
-                    self.refuse(requirement, undecided(error), first.op, subject)
                 if found is not None:
-                    self.refuse(requirement, found.violation("and would change places"), first.op, subject)
+                    self.refuse(requirement, found.violation("and would change places"), first.op)
 
     def require_once(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
         """A block that updates what it reads runs each instance once, after the last start of its accumulation."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         if set(buffers_written(block)).isdisjoint(buffers_loaded(block)):
             return
         with self._domain_afterwards(domains, kept) as (question, new):
-            self._require_no_repetition(requirement, question, new, subject)
+            self._require_no_repetition(requirement, question, new)
 
     def require_start_first(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
         """The instance that starts an accumulation, whose reduce iterators are 0, runs before the others of it."""
@@ -354,10 +334,8 @@ class Move(MovingPrimitive):
             return
         with self._domain_afterwards(domains, kept) as (question, new):
             restarting = self._restarting_loops(question)
-            try:
+            with self.deciding(requirement):
                 found = late_start(question, steps, restarting)
-            except NotProved as error:
-                self.refuse(requirement, undecided(error), block, block_text(block))
             if found is None:
                 return
             outside = [loop.induction_variable for loop in question.loops if loop not in new]
@@ -368,7 +346,7 @@ class Move(MovingPrimitive):
             texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
             detail = f"iteration {texts[0]} would update an element that iteration {texts[1]} starts"
             replay = partial(starts_late, question, steps, *found)
-            self.refuse(requirement, Violation(detail, counterexample=points, replay=replay), block, block_text(block))
+            self.refuse(requirement, Violation(detail, counterexample=points, replay=replay))
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
         """The outer loops each of whose iterations starts the accumulations of the block again."""
@@ -376,13 +354,10 @@ class Move(MovingPrimitive):
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
 
-    def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp], subject: str) -> None:
-        block = self.block
+    def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp]) -> None:
         restarting = self._restarting_loops(question)
-        try:
+        with self.deciding(requirement):
             repeated = repeated_instance(question, restarting)
-        except NotProved as error:
-            self.refuse(requirement, undecided(error), block, subject)
         if repeated is not None:
             outside = [loop.induction_variable for loop in question.loops if loop not in new]
             points = {
@@ -395,7 +370,7 @@ class Move(MovingPrimitive):
             violation = Violation(
                 detail, counterexample=points, replay=lambda: runs_twice(question, restarting, first, second)
             )
-            self.refuse(requirement, violation, block, subject)
+            self.refuse(requirement, violation)
 
     def place(
         self,
@@ -409,7 +384,7 @@ class Move(MovingPrimitive):
         """The op that the block goes before, None for the end: `index` says which of the places in the loop's body that
         are behind one op, or up to another. `wanted` and `visible` are the requirements of `index`, and that what the
         block uses is known there."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         used = values_of_block(block)
         for domain in domains:
             used.extend(domain.lower.values())
@@ -426,8 +401,8 @@ class Move(MovingPrimitive):
             at = high
         if not low <= at <= high:
             legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
-            self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop, subject)
-        self.require(visible, why_not_visible(used, places[at]), block, subject)
+            self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop)
+        self.require(visible, why_not_visible(used, places[at]))
         return places[at].before
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, condition_of, is_fixed, least_value, range_of
 from weft.analysis.dependence import buffer_name
@@ -36,7 +35,7 @@ from weft.passes.schedule.loop_nests import (
     take_operations,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.schedule.requirements import single_store
 from weft.passes.tir.nest import (
     compare_before,
@@ -151,17 +150,17 @@ class DecomposePaddingPlan(Plan):
     padding: Padding
     inside: Inside
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         lift(_values_of_fill(self.block, self.loop, self.padding), Place.before_op(self.loop))
         loops = loops_around(self.block)
         repeated = loops[loops.index(self.loop) :]
         copies = [empty_copy(loop, loop.extent, f"{loop.induction_variable.name_hint or 'i'}_pad") for loop in repeated]
         fill = self._fill()
-        rewriter.insert([nest(copies, [fill]) or fill], InsertPoint.before(self.loop))
+        Rewriter.insert_op([nest(copies, [fill]) or fill], InsertPoint.before(self.loop))
         mapping = zip((loop.induction_variable for loop in repeated), copies, strict=True)
         rebind(fill, {old: Index.of(new.induction_variable) for old, new in mapping})
         self._keep_inside()
-        self._shrink(rewriter)
+        self._shrink()
         return (fill,)
 
     def _fill(self) -> BlockOp:
@@ -197,8 +196,7 @@ class DecomposePaddingPlan(Plan):
         padding = self.padding
         choice, store = padding.choice, padding.store
         for op in [op for op in self.block.body.block.ops if isinstance(op, AccessRegionOp)]:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         condition = choice.cond
         if isinstance(choice, scf.IfOp):
             region = choice.true_region if padding.holds else choice.false_region
@@ -218,8 +216,7 @@ class DecomposePaddingPlan(Plan):
             self.block.body.block.insert_ops_before(inner, choice)
         else:
             self._under_conditions(conditional)
-        choice.detach()
-        choice.erase()
+        Rewriter.erase_op(choice)
         if isinstance(condition.owner, Operation):
             erase_if_unused([condition.owner])
 
@@ -237,14 +234,14 @@ class DecomposePaddingPlan(Plan):
         kept.location = self.padding.store.location
         body.add_op(kept)
 
-    def _shrink(self, rewriter: PatternRewriter) -> None:
+    def _shrink(self) -> None:
         """Loops and iterators run over the inside only, which starts at 0 for them."""
         block = self.block
         body = block.body.block
         extents = list(block.extents)
         for position, (lower, count) in self.inside.ranges.items():
             loop, variable = loop_of(block, position), block.iter_vars[position]
-            extents[position] = extent_value(rewriter, count, self.loop)
+            extents[position] = extent_value(count, self.loop)
             if loop is not None:
                 set_loop_extent(loop, extents[position])
             if lower == Index({}) or body.first_op is None:
@@ -317,56 +314,54 @@ class DecomposePadding(Primitive):
     loop: ForOp
 
     def plan(self) -> DecomposePaddingPlan:
-        block, subject = self.block, block_text(self.block)
-        self.require(1, why_not_complete(block), block, subject)
-        self.require(1, shared_element(block), block, subject)
+        block = self.block
+        self.require(1, why_not_complete(block))
+        self.require(1, shared_element(block))
         loops = loops_around(block)
         if self.loop not in loops:
             names = ", ".join(f"%{loop.induction_variable.name_hint or '?'}" for loop in loops) or "none"
-            self.refuse(2, Violation("it is not", legal=f"its loops: {names}"), self.loop, subject)
-        padding = self._padding(subject)
-        positives, zeros = self._conditions(padding, subject)
+            self.refuse(2, Violation("it is not", legal=f"its loops: {names}"), self.loop)
+        padding = self._padding()
+        positives, zeros = self._conditions(padding)
         for access in accesses(self.loop):
             if access.buffer is padding.store.memref and block not in access.blocks:
                 owner = f'block "{access.block.label}"' if access.block else access.op.name
-                self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op, subject)
-        inside = self._inside(positives, zeros, subject)
+                self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op)
+        inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
-        self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        self.require(7, why_not_visible(used, Place.before_op(self.loop)))
         return DecomposePaddingPlan(self.loop, block, self.loop, padding, inside)
 
-    def _padding(self, subject: str) -> Padding:
+    def _padding(self) -> Padding:
         block = self.block
         store = single_store(self, 3, block)
         for op in block.body.block.ops:
             if op is not store and not isinstance(op, scf.IfOp | AccessRegionOp) and not only_computes(op):
-                self.refuse(3, f"{op_name(op)} stands in it", op, subject)
+                self.refuse(3, f"{op_name(op)} stands in it", op)
         choice = store.value.owner
         if not isinstance(choice, scf.IfOp | arith.SelectOp) or choice.parent is not block.body.block:
-            self.refuse(3, "what it stores is no choice between two values", store, subject)
+            self.refuse(3, "what it stores is no choice between two values", store)
         if len(choice.results) != 1 or not store.value.has_one_use():
-            self.refuse(3, "the choice is used for more than what it stores", choice, subject)
+            self.refuse(3, "the choice is used for more than what it stores", choice)
         for operand in store.indices:
             for value in Index.of(operand).values():
                 if value not in block.iter_vars and is_defined_inside(value, block):
-                    self.refuse(
-                        3, f"the index %{value.name_hint or '?'} of its store is computed in it", store, subject
-                    )
+                    self.refuse(3, f"the index %{value.name_hint or '?'} of its store is computed in it", store)
         for holds in (True, False):
             value = _branch(choice, not holds)
             if isinstance(value.owner, arith.ConstantOp) or not is_defined_inside(value, block):
                 return Padding(store, choice, holds, value)
-        self.refuse(3, "neither of the two values is a constant", choice, subject)
+        self.refuse(3, "neither of the two values is a constant", choice)
 
-    def _conditions(self, padding: Padding, subject: str) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    def _conditions(self, padding: Padding) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
         """What is not negative, and what is zero, in the inside: over the iterators."""
         found = condition_of(padding.choice.cond, padding.holds, {})
         if not found.exact:
             detail = "the condition is not a conjunction of comparisons of indices"
-            self.refuse(4, Violation(detail, "not proved"), padding.choice, subject)
+            self.refuse(4, Violation(detail, "not proved"), padding.choice)
         return found.positives, found.zeros
 
-    def _inside(self, positives: Sequence[Index], zeros: Sequence[Index], subject: str) -> Inside:
+    def _inside(self, positives: Sequence[Index], zeros: Sequence[Index]) -> Inside:
         block = self.block
         limits = Limits(block, self.loop)
         left = [index for index in positives if not limits.add_lower_end(index)]
@@ -375,7 +370,7 @@ class DecomposePadding(Primitive):
         for position, (_, count) in ranges.items():
             if count.is_constant and count.constant < 1:
                 name = block.iter_vars[position].name_hint or f"v{position}"
-                self.refuse(6, f"no value of iterator %{name} lies inside", block, subject)
+                self.refuse(6, f"no value of iterator %{name} lies inside")
         return Inside(ranges, tuple(left), tuple(equal))
 
 

@@ -7,23 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses
 from weft.analysis.checks import domain_of
 from weft.analysis.coverage import repeated_instance
-from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import why_not_started_before
 from weft.analysis.replay import same_instance
-from weft.analysis.sets import NotProved
-from weft.analysis.structure import (
-    buffers_written,
-    function_of,
-    loops_around,
-    why_not_reduction,
-)
+from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -32,7 +24,7 @@ from weft.dialects.traversal import copy_of
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import guards_of, nest, new_loop, rebind, set_guards
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import started_elsewhere
 from weft.support.errors import Violation
 
@@ -51,7 +43,7 @@ class DecomposeReductionPlan(Plan):
     used: tuple[SSAValue, ...]
     """What the init block uses from outside."""
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         lift(self.used, Place.before_op(self.loop))
         loops = [
             new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
@@ -62,14 +54,14 @@ class DecomposeReductionPlan(Plan):
         init_block = self._init_block()
         outermost = nest(loops, [init_block])
         if outermost is not None:
-            rewriter.insert([outermost], InsertPoint.before(self.loop))
+            Rewriter.insert_op([outermost], InsertPoint.before(self.loop))
         mapping: dict[SSAValue, Index] = {
             old.induction_variable: Index.of(new.induction_variable)
             for old, new in zip(self.repeated, loops, strict=True)
         }
         rebind(init_block, mapping)
         self.block.block_name = StringAttr(f"{self.block.label}_update")
-        rewriter.erase(self.init)
+        Rewriter.erase_op(self.init)
         return (init_block,)
 
     def _init_block(self) -> BlockOp:
@@ -134,15 +126,15 @@ class DecomposeReduction(Primitive):
     loop: ForOp
 
     def plan(self) -> DecomposeReductionPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         legal = started_elsewhere(block, "decompose_reduction")
-        self.require(1, why_not_reduction(block), block, subject, legal)
+        self.require(1, why_not_reduction(block), legal=legal)
         init = block.init
         if init is None:
-            self.refuse(1, "the block has no init", block, subject)
+            self.refuse(1, "the block has no init")
         loops = loops_around(block)
         if self.loop not in loops:
-            self.refuse(2, f"the loops around it are {_names(loops)}", self.loop, subject)
+            self.refuse(2, f"the loops around it are {_names(loops)}", self.loop)
         at = loops.index(self.loop)
         reduced = self._reduce_loops()
         for outer in loops[:at]:
@@ -152,18 +144,17 @@ class DecomposeReduction(Primitive):
                     f"%{outer.induction_variable.name_hint} is outside of %{self.loop.induction_variable.name_hint} "
                     "and a reduce iterator is bound to it: the init would run again between updates",
                     outer,
-                    subject,
                 )
-        self._require_sole_use(subject)
-        self.require(4, why_not_started_before(block, self.loop), block, subject)
+        self._require_sole_use()
+        self.require(4, why_not_started_before(block, self.loop))
         spatial = self._spatial_loops()
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
         hidden = {loop.induction_variable for loop in loops[at:]} - spatial
         known = {loop.induction_variable for loop in loops} - hidden
         guards = self._init_guards(hidden, known)
-        self._require_once(loops[:at], subject)
+        self._require_once(loops[:at])
         used = self._values_of_init(init, repeated, guards)
-        self.require(7, why_not_visible(used, Place.before_op(self.loop)), block, subject)
+        self.require(7, why_not_visible(used, Place.before_op(self.loop)))
         self._require_earlier_kernel(loops[: at + 1], [loop for loop in loops if loop.induction_variable in reduced])
         as_before = all(loop.induction_variable not in reduced for loop in repeated)
         return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, as_before, guards, used)
@@ -174,15 +165,13 @@ class DecomposeReduction(Primitive):
             return
         detail = f"loop {operation_text(bound[0])} of the reduction is bound to {axis_of(bound[0])}, in the same kernel"
         legal = f"decompose_reduction at %{kernel.induction_variable.name_hint}, or rfactor first"
-        self.refuse(8, Violation(detail, legal=legal), bound[0], block_text(self.block))
+        self.refuse(8, Violation(detail, legal=legal), bound[0])
 
-    def _require_once(self, outside: Sequence[ForOp], subject: str) -> None:
+    def _require_once(self, outside: Sequence[ForOp]) -> None:
         domain = domain_of(self.block)
         fixed = [loop for loop in domain.loops if loop in outside]
-        try:
+        with self.deciding(6):
             repeated = repeated_instance(domain, fixed)
-        except NotProved as error:
-            self.refuse(6, undecided(error), self.block, subject)
         if repeated is None:
             return
         points = {
@@ -199,7 +188,7 @@ class DecomposeReduction(Primitive):
         def replay() -> bool:
             return same_instance(self.block, first, second) and all(first[v] == second[v] for v in outer)
 
-        self.refuse(6, Violation(detail, counterexample=points, replay=replay), self.block, subject)
+        self.refuse(6, Violation(detail, counterexample=points, replay=replay))
 
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
@@ -226,12 +215,12 @@ class DecomposeReduction(Primitive):
     def _spatial_loops(self) -> set[SSAValue]:
         return self._bound_values(IterKind.SPATIAL)
 
-    def _require_sole_use(self, subject: str) -> None:
+    def _require_sole_use(self) -> None:
         written = set(buffers_written(self.block))
         for access in accesses(self.loop):
             if access.buffer in written and self.block not in access.blocks:
                 owner = f'block "{access.block.label}"' if access.block else "another operation"
-                self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op, subject)
+                self.refuse(4, f"{owner} touches {access.buffer.name_hint} below the loop", access.op)
 
     def _init_guards(
         self, hidden: Collection[SSAValue], known: Collection[SSAValue]
@@ -243,7 +232,7 @@ class DecomposeReduction(Primitive):
             if not (left.depends_on(hidden) or right.depends_on(hidden)):
                 kept.append((left, right))
             elif left.depends_on(known) or right.depends_on(known):
-                self.refuse(5, f"the guard {left!r} < {right!r} mixes them", self.block, block_text(self.block))
+                self.refuse(5, f"the guard {left!r} < {right!r} mixes them")
         return tuple(kept)
 
 

@@ -7,27 +7,20 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.checks import domain_of
 from weft.analysis.computed import is_not_negative
 from weft.analysis.coverage import Domain, repeated_instance
-from weft.analysis.dependence import undecided
 from weft.analysis.index import Index
 from weft.analysis.replay import runs_twice
-from weft.analysis.sets import NotProved, Point
+from weft.analysis.sets import Point
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import (
-    insert_in,
-    new_loop,
-    replace_loop_value,
-    take_operations,
-)
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.loop_nests import insert_in, new_loop, replace_loop_value, take_operations
+from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
 from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
 from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import Violation
@@ -39,7 +32,7 @@ class FusePlan(Plan):
 
     loops: tuple[ForOp, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         outermost = self.loops[0]
         factors = [outermost.extent, *(self._not_negative(loop.extent) for loop in self.loops[1:])]
         extent = factors[0]
@@ -51,9 +44,9 @@ class FusePlan(Plan):
             fused.attributes.update(loop.attributes)
         sink_indices(self.loops)
         fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
-        rewriter.insert([fused], InsertPoint.before(outermost))
+        Rewriter.insert_op([fused], InsertPoint.before(outermost))
         self._delinearize(fused, factors)
-        rewriter.erase(outermost)
+        Rewriter.erase_op(outermost)
         return (fused,)
 
     def _not_negative(self, extent: int | SSAValue) -> int | SSAValue:
@@ -137,6 +130,7 @@ class Fuse(Primitive):
         return FusePlan(self.loops[0], self.loops)
 
 
+@or_undecided
 def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
     """Why `loops` of a chain, outermost first, may not become one: a reduction below goes on in one of them, and those
     outside of that run instances of it again, each time from the init."""
@@ -156,10 +150,7 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
         outside = list(domain.loops[: domain.loops.index(loops[0])])
         if any(loop.induction_variable in reduced for loop in outside):
             continue  # then they are one run of the reduction already
-        try:
-            repeated = repeated_instance(domain, outside)
-        except NotProved as error:
-            return undecided(error)
+        repeated = repeated_instance(domain, outside)
         if repeated is not None:
             return _violation(block, domain, outside, repeated, loops[first])
     return None

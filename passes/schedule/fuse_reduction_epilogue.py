@@ -6,17 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import accesses
 from weft.analysis.combiners import is_in_init, updates_of
-from weft.analysis.dependence import buffer_name, is_exact, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.privacy import uncovered_element
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,
@@ -60,14 +58,14 @@ class FuseReductionEpiloguePlan(Plan):
     combine: Operation
     instance: tuple[Index, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         lift(values_used_by(self.epilogue), Place.before_op(self.reduction))
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
         # The start: what the reduction starts from, combined with what the epilogue combines its result with.
         point = InsertPoint.before(self.started)
-        values = insert_values(rewriter, iterators, point)
+        values = insert_values(iterators, point)
         values[self.load.res] = self.started.value
         skipped = (self.load, self.store)
         operations = [
@@ -75,7 +73,7 @@ class FuseReductionEpiloguePlan(Plan):
             for op in self.epilogue.body.block.ops
             if op not in skipped and not isinstance(op, AccessRegionOp)
         ]
-        rewriter.insert(operations, point)
+        Rewriter.insert_op(operations, point)
         self.started.operands[0] = values[self.combine.results[0]]
         for use in list(buffer.uses):
             op = use.operation
@@ -84,9 +82,9 @@ class FuseReductionEpiloguePlan(Plan):
                 op.operands = [*op.operands[: use.index], result, *(index_before(index, op) for index in indices)]
                 erase_if_unused([owner for owner in old if isinstance(owner, Operation)])
         erase_if_unused([op for op in reversed(operations) if only_computes(op)])
-        remove_block(rewriter, self.epilogue)
-        erase_regions(rewriter, buffer)
-        remove_if_unused(rewriter, buffer)
+        remove_block(self.epilogue)
+        erase_regions(buffer)
+        remove_if_unused(buffer)
         return (self.reduction,)
 
 
@@ -207,10 +205,8 @@ class FuseReductionEpilogue(Primitive):
             self.refuse(5, f"it may not load every element of {buffer_name(buffer)} that is computed", load, subject)
         writes = [a for a in accesses(reduction) if a.is_write and a.buffer is buffer and not a.in_init]
         for read in (a for a in accesses(epilogue) if a.op is load):
-            try:
+            with self.deciding(5, load, subject):
                 element = uncovered_element(read, writes)
-            except NotProved as error:
-                self.refuse(5, undecided(error), load, subject)
             if element is not None or not all(is_exact(a) for a in (read, *writes)):
                 self.refuse(5, f"it may load more of {buffer_name(buffer)} than is computed", load, subject)
         return inverse

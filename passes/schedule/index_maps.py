@@ -22,10 +22,9 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
-from weft.analysis.dependence import undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap
-from weft.analysis.sets import NotProved
+from weft.passes.schedule.primitive import or_undecided
 from weft.support.errors import CompileError, InternalError, Violation
 
 _LEGAL = "an index map is built with +, -, and *, //, % by constants"
@@ -290,17 +289,15 @@ def named_places(point: Sequence[int]) -> dict[str, dict[str, int]]:
     return {"index": {f"d{at}": value for at, value in enumerate(point)}}
 
 
+@or_undecided
 def layout_of(map_: AffineMap, extents: Sequence[Index], points: Points) -> LayoutMap | Violation:
     """The layout that an index map is on a box, or why it is none."""
     why = why_not_function(map_, len(extents))
     if why is not None:
         return Violation(why, legal=points.whole)
     layout = LayoutMap(map_, extents)
-    try:
-        negative = layout.negative()
-        known = layout.new_extents
-    except NotProved as error:
-        return undecided(error)
+    negative = layout.negative()
+    known = layout.new_extents
     if negative is not None:
         index, dimension = negative
         return Violation(
@@ -313,12 +310,10 @@ def layout_of(map_: AffineMap, extents: Sequence[Index], points: Points) -> Layo
     return layout
 
 
+@or_undecided
 def meeting_points(layout: LayoutMap, points: Points) -> Violation | None:
     """Two points that the layout makes one, or None when it keeps all apart."""
-    try:
-        both = layout.collision()
-    except NotProved as error:
-        return undecided(error)
+    both = layout.collision()
     if both is None:
         return None
     first, second = both

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.footprint import Runs, Span
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import (
-    child_towards,
-    function_of,
-)
+from weft.analysis.structure import child_towards, function_of
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
@@ -145,8 +141,7 @@ def erase_empty_loops(op: Operation | None) -> None:
     """Erase `op` when it is a loop without blocks in it, then the loops around it that become empty."""
     while isinstance(op, ForOp) and not _does_anything(op.body):
         parent = op.parent_op()
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         op = parent
 
 
@@ -221,14 +216,14 @@ def set_extents(block: BlockOp, extents: Sequence[int | SSAValue]) -> None:
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(values), len(bindings), len(guards)])
 
 
-def extent_value(rewriter: PatternRewriter, index: Index, at: Operation) -> int | SSAValue:
+def extent_value(index: Index, at: Operation) -> int | SSAValue:
     """An extent as a number, or as a value that is computed at the top level of the function, before `at`."""
     if index.is_constant:
         return index.constant
     value, operations = materialize(index)
     for op in operations:
         op.location = at.location
-    rewriter.insert(operations, InsertPoint.before(child_towards(function_of(at), at)))
+    Rewriter.insert_op(operations, InsertPoint.before(child_towards(function_of(at), at)))
     return value
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, range_of
 from weft.analysis.index import Index
@@ -29,7 +28,7 @@ class LoopPartitionPlan(Plan):
 
     lengths: tuple[int, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         loop = self.anchor
         if not isinstance(loop, ForOp):
             raise InternalError(f"loop_partition is planned on a loop, got {loop.name}")
@@ -47,17 +46,17 @@ class LoopPartitionPlan(Plan):
         start = 0
         for at, length in enumerate(self.lengths):
             part = _part(loop, at, start, length)
-            rewriter.insert([part], InsertPoint.before(loop))
+            Rewriter.insert_op([part], InsertPoint.before(loop))
             _separate_groups(part, whole, groups)
             for op in part.walk():
                 if isinstance(op, BlockOp):
                     op.block_name = StringAttr(free_name(f"{op.label}_{part.induction_variable.name_hint}", labels))
                     labels.add(op.label)
             for block in child_blocks(part):
-                _drop_idle_init(rewriter, block)
+                _drop_idle_init(block)
             parts.append(part)
             start += length
-        rewriter.erase(loop)
+        Rewriter.erase_op(loop)
         return tuple(parts)
 
 
@@ -102,7 +101,7 @@ def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
     return part
 
 
-def _drop_idle_init(rewriter: PatternRewriter, block: BlockOp) -> None:
+def _drop_idle_init(block: BlockOp) -> None:
     """An init runs where all reduce iterators are 0: in an earlier part, when one of them is never 0 here."""
     if block.init is None:
         return
@@ -110,7 +109,7 @@ def _drop_idle_init(rewriter: PatternRewriter, block: BlockOp) -> None:
     for index, kind in zip(bindings, block.kinds, strict=True):
         low = index.range(range_of)[0]
         if kind is IterKind.REDUCE and low is not None and low > 0:
-            rewriter.erase(block.init)
+            Rewriter.erase_op(block.init)
             return
 
 

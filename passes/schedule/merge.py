@@ -9,19 +9,17 @@ from typing import TypeAlias
 
 from xdsl.dialects import memref
 from xdsl.ir import Block, Operation
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict, conflict_between, undecided
+from weft.analysis.dependence import Conflict, conflict_between
 from weft.analysis.index import Index
 from weft.analysis.replay import Order
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value, take_operations
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
 from weft.passes.schedule.reorder import require_loops, why_not_perfect
 from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import InternalError, Violation
@@ -33,7 +31,7 @@ class MergePlan(Plan):
 
     chains: tuple[tuple[ForOp, ...], ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         merged: list[ForOp] = []
         for level in zip(*self.chains, strict=True):
             loop = new_loop(level[0].extent, f"{level[0].induction_variable.name_hint or 'i'}_m", level[0])
@@ -45,11 +43,11 @@ class MergePlan(Plan):
         if outermost is None:
             raise InternalError("merge makes no loop")
         # Before the last one: what stands between is known there.
-        rewriter.insert([outermost], InsertPoint.before(self.chains[-1][0]))
+        Rewriter.insert_op([outermost], InsertPoint.before(self.chains[-1][0]))
         for chain in self.chains:
             for old, new in zip(chain, merged, strict=True):
                 replace_loop_value(old.induction_variable, Index.of(new.induction_variable), merged[-1].body.block)
-            rewriter.erase(chain[0])
+            Rewriter.erase_op(chain[0])
         return (merged[-1],)
 
 
@@ -145,15 +143,13 @@ _Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]
 """Loops, outermost first, and the accesses in them."""
 
 
+@or_undecided
 def _overtaken(earlier: _Chain, later: _Chain) -> Violation | None:
     """Two dependent instances, one below each chain, that the merged loop would run the other way round.
 
     The merged loops are equal down to some level; there, the instance of the earlier chain is in a later iteration.
     """
-    try:
-        conflict = _conflict(earlier, later)
-    except NotProved as error:
-        return undecided(error)
+    conflict = _conflict(earlier, later)
     if conflict is None:
         return None
     return conflict.violation("and would now run first")

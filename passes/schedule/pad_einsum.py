@@ -11,8 +11,7 @@ from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.math import FmaOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
 from weft.analysis.combiners import Update, is_in_init, updates_of
@@ -46,7 +45,7 @@ from weft.passes.schedule.loop_nests import (
     set_loop_extent,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import divided_up, erase_if_unused
@@ -98,9 +97,7 @@ _COMPARED: Mapping[int, Callable[[Number, Number], bool]] = {
 
 
 def neutral_padding(
-    updates: Sequence[Update],
-    operands: Sequence[tuple[SSAValue, ...]],
-    outside: Sequence[Collection[int]],
+    updates: Sequence[Update], operands: Sequence[tuple[SSAValue, ...]], outside: Sequence[Collection[int]]
 ) -> list[Number] | None:
     """A number for each operand such that padded steps change nothing; None when none of the candidates does.
 
@@ -246,14 +243,12 @@ class _Dimension:
     valid: Extent
 
 
-def copy_in(
-    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
-) -> Operation:
+def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
     """Make the copy, let the accesses of the block go there, and give the nest that fills it: detached.
 
     `old` and `new` are the extents of the iterators of the block.
     """
-    dimensions, alloc = _allocate(rewriter, block, copy, old, new)
+    dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     body, places = _body(len(dimensions))
     conditions: list[SSAValue] = []
@@ -282,11 +277,9 @@ def copy_in(
     return _copying_nest(block, copy, body, dimensions, [d.extent for d in dimensions])
 
 
-def copy_out(
-    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
-) -> Operation:
+def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
     """Make the copy, let the accesses of the block go there, and give the nest that writes the valid part back."""
-    dimensions, alloc = _allocate(rewriter, block, copy, old, new)
+    dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
     body, places = _body(len(dimensions))
     load = memref.LoadOp.get(alloc.memref, places)
@@ -302,7 +295,7 @@ def copy_out(
 
 
 def _allocate(
-    rewriter: PatternRewriter, block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
+    block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]
 ) -> tuple[list[_Dimension], memref.AllocOp]:
     """The copy's dimensions, and its allocation, which is put behind that of the buffer."""
     type_ = memref_type(copy.buffer)
@@ -321,7 +314,7 @@ def _allocate(
     hint = f"{copy.buffer.name_hint or 'buffer'}_pad"
     alloc = alloc_like(MemRefType(type_.element_type, shape, memory_space=type_.memory_space), values, hint)
     alloc.location = block.location
-    insert_alloc(rewriter, copy.buffer, alloc, () if known is None else known.operations)
+    insert_alloc(copy.buffer, alloc, () if known is None else known.operations)
     return dimensions, alloc
 
 
@@ -438,22 +431,22 @@ class PadEinsumPlan(Plan):
     read: tuple[PaddedCopy, ...]
     written: tuple[PaddedCopy, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
         old = block.extents
-        padded = {at: extent_value(rewriter, index, self.root) for at, index in self.extents.items()}
+        padded = {at: extent_value(index, self.root) for at, index in self.extents.items()}
         new = [padded.get(at, extent) for at, extent in enumerate(old)]
         for copy in self.read:
-            rewriter.insert([copy_in(rewriter, block, copy, old, new)], InsertPoint.before(self.root))
+            Rewriter.insert_op([copy_in(block, copy, old, new)], InsertPoint.before(self.root))
         for copy in self.written:
-            rewriter.insert([copy_out(rewriter, block, copy, old, new)], InsertPoint.after(self.root))
+            Rewriter.insert_op([copy_out(block, copy, old, new)], InsertPoint.after(self.root))
         for at, extent in padded.items():
             loop = loop_of(block, at)
             if loop is not None:
                 set_loop_extent(loop, extent)
         set_extents(block, new)
         for op in [op for op in block.body.block.ops if isinstance(op, AccessRegionOp)]:
-            rewriter.erase(op)
+            Rewriter.erase_op(op)
         erase_if_unused([op for op in block.walk() if isinstance(op, affine.ApplyOp)])
         return ()
 
@@ -497,35 +490,35 @@ class PadEinsum(MovingPrimitive):
     padding: tuple[int, ...]
 
     def draft(self) -> PadEinsumPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         if len(self.padding) != len(block.iter_vars) or any(factor < 1 for factor in self.padding):
             detail = f"{list(self.padding)} for {len(block.iter_vars)} iterators"
-            self.refuse(1, detail, block, subject)
-        self._require_computation(subject)
-        grown = self._grown(subject)
+            self.refuse(1, detail)
+        self._require_computation()
+        grown = self._grown()
         accumulators = {op.memref for op in block.walk() if isinstance(op, memref.StoreOp)}
-        written = self._written(grown, subject)
-        read = self._read(grown, accumulators, subject)
-        numbers = self._neutral(read, grown, subject)
+        written = self._written(grown)
+        read = self._read(grown, accumulators)
+        numbers = self._neutral(read, grown)
         read = [copy.padded_with(number) for copy, number in zip(read, numbers, strict=True)]
         chain = own_loops(block)
         root = chain[0] if chain else block
-        self._require_copies_of_loops(chain, root, subject)
+        self._require_copies_of_loops(chain, root)
         return PadEinsumPlan(root, block, root, grown, tuple(read), tuple(written))
 
-    def _require_computation(self, subject: str) -> None:
+    def _require_computation(self) -> None:
         block = self.block
         complete, reduction = why_not_complete(block), why_not_reduction(block)
         if complete is not None and reduction is not None:
-            self.refuse(2, reduction if block.init is not None else complete, block, subject)
-        self.require(2, shared_element(block), block, subject)
+            self.refuse(2, reduction if block.init is not None else complete)
+        self.require(2, shared_element(block))
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
-                self.refuse(2, f"{op_name(op)} stands in it", op, subject)
+                self.refuse(2, f"{op_name(op)} stands in it", op)
             if op.name in _NOT_TOTAL and not _has_safe_divisor(op):
-                self.refuse(2, f"{op_name(op)} is not defined for all operands", op, subject)
+                self.refuse(2, f"{op_name(op)} is not defined for all operands", op)
 
-    def _grown(self, subject: str) -> dict[int, Index]:
+    def _grown(self) -> dict[int, Index]:
         """The extents that change."""
         block = self.block
         grown: dict[int, Index] = {}
@@ -537,25 +530,25 @@ class PadEinsum(MovingPrimitive):
         for at in grown:
             reason = why_no_loop_of_its_own(block, at)
             if reason is not None:
-                self.refuse(3, Violation(reason, legal="pad before loops are split, fused or shared"), block, subject)
+                self.refuse(3, Violation(reason, legal="pad before loops are split, fused or shared"))
             loop = loop_of(block, at)
             if loop is not None and loop.kind.data is not LoopKind.SERIAL:
-                self.refuse(3, f"loop %{loop.induction_variable.name_hint} is {loop.kind.data.value}", loop, subject)
+                self.refuse(3, f"loop %{loop.induction_variable.name_hint} is {loop.kind.data.value}", loop)
             if not all(is_fixed(value) for value in Index.of(block.extents[at]).values()):
                 name = block.iter_vars[at].name_hint
-                self.refuse(3, f"the extent of iterator %{name} is not known outside of loops", block, subject)
+                self.refuse(3, f"the extent of iterator %{name} is not known outside of loops")
         if block.guard is not None and not _guard_keeps_inside(block):
-            self.refuse(3, "a guard leaves instances out", block, subject)
+            self.refuse(3, "a guard leaves instances out")
         return grown
 
-    def _require_copies_of_loops(self, chain: Sequence[ForOp], root: Operation, subject: str) -> None:
+    def _require_copies_of_loops(self, chain: Sequence[ForOp], root: Operation) -> None:
         """The copies run over loops like those of the block: what these depend on is known outside of them."""
         own = {loop.induction_variable for loop in chain}
         used = [loop.extent for loop in chain if not isinstance(loop.extent, int)]
         used += [value for index in bindings_of(self.block) for value in index.values() if value not in own]
-        self.require(3, why_not_visible(used, Place.before_op(root)), self.block, subject)
+        self.require(3, why_not_visible(used, Place.before_op(root)))
 
-    def _written(self, grown: Mapping[int, Index], subject: str) -> list[PaddedCopy]:
+    def _written(self, grown: Mapping[int, Index]) -> list[PaddedCopy]:
         """The results that get a padded copy: one a buffer, for all accesses to it."""
         block = self.block
         by_buffer: dict[SSAValue, PaddedCopy] = {}
@@ -563,40 +556,38 @@ class PadEinsum(MovingPrimitive):
         for op in block.walk():
             if not isinstance(op, memref.StoreOp):
                 continue
-            axes = self._axes(op, list(op.indices), grown, subject)
+            axes = self._axes(op, list(op.indices), grown)
             positions = [axis.position for axis in axes]
             for at in spatial:
                 if at not in positions:
                     name = block.iter_vars[at].name_hint
-                    self.refuse(4, f"{buffer_name(op.memref)} is stored without iterator %{name}", op, subject)
+                    self.refuse(4, f"{buffer_name(op.memref)} is stored without iterator %{name}", op)
             for dimension, axis in enumerate(axes):
                 if axis.is_whole:
                     detail = f"index {dimension} of {buffer_name(op.memref)} is not an iterator plus a constant"
-                    self.refuse(4, detail, op, subject)
+                    self.refuse(4, detail, op)
             if spatial:
                 known = by_buffer.setdefault(op.memref, PaddedCopy(op.memref, axes, ()))
                 if known.axes != axes:
-                    self.refuse(4, f"{buffer_name(op.memref)} is stored at different places", op, subject)
+                    self.refuse(4, f"{buffer_name(op.memref)} is stored at different places", op)
         accesses = [op for op in block.walk() if isinstance(op, memref.LoadOp | memref.StoreOp)]
         return [copy.of([op for op in accesses if op.memref is buffer]) for buffer, copy in by_buffer.items()]
 
-    def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue], subject: str) -> list[PaddedCopy]:
+    def _read(self, grown: Mapping[int, Index], accumulators: set[SSAValue]) -> list[PaddedCopy]:
         """The operands that get a padded copy: one for each way of indexing a buffer."""
         block = self.block
         found: dict[tuple[SSAValue, tuple[Axis, ...]], list[memref.LoadOp]] = {}
         for op in block.walk():
             if not isinstance(op, memref.LoadOp) or op.memref in accumulators:
                 continue
-            axes = self._axes(op, list(op.indices), grown, subject)
+            axes = self._axes(op, list(op.indices), grown)
             if any(axis.position in grown for axis in axes):
                 found.setdefault((op.memref, axes), []).append(op)
-                self._require_steps_outside_of_init(op, axes, subject)
-                self._require_written(op, axes, subject)
+                self._require_steps_outside_of_init(op, axes)
+                self._require_written(op, axes)
         return [PaddedCopy(buffer, axes, tuple(loads)) for (buffer, axes), loads in found.items()]
 
-    def _axes(
-        self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index], subject: str
-    ) -> tuple[Axis, ...]:
+    def _axes(self, op: Operation, indices: Sequence[SSAValue], grown: Mapping[int, Index]) -> tuple[Axis, ...]:
         """What the indices of an access are: an iterator plus a constant, a constant, anything over other iterators."""
         block = self.block
         growing = [block.iter_vars[at] for at in grown]
@@ -607,7 +598,7 @@ class PadEinsum(MovingPrimitive):
             index = Index.of(operand)
             own = list(dict.fromkeys(value for value in index.values() if value in iterators))
             if any(value not in iterators and not is_fixed(value) for value in index.values()):
-                self.refuse(4, Violation(f"index {dimension} is not affine", "not proved"), op, subject)
+                self.refuse(4, Violation(f"index {dimension} is not affine", "not proved"), op)
             rest = index - Index.of(own[0]) if len(own) == 1 else index
             if len(own) == 1 and not rest.depends_on(own) and iterators[own[0]] not in seen:
                 seen.add(iterators[own[0]])
@@ -617,17 +608,17 @@ class PadEinsum(MovingPrimitive):
                 detail = (
                     f"index {dimension}, {index!r}, is not {names} plus a constant, or %{own[0].name_hint} is in two"
                 )
-                self.refuse(4, detail, op, subject)
+                self.refuse(4, detail, op)
             else:
                 axes.append(Axis(None, index, is_whole=bool(own)))
         return tuple(axes)
 
-    def _require_steps_outside_of_init(self, load: memref.LoadOp, axes: Sequence[Axis], subject: str) -> None:
+    def _require_steps_outside_of_init(self, load: memref.LoadOp, axes: Sequence[Axis]) -> None:
         kinds = [self.block.kinds[axis.position] for axis in axes if axis.position is not None]
         if is_in_init(load, self.block) and IterKind.REDUCE in kinds:
-            self.refuse(4, f"the init reads {buffer_name(load.memref)} at a step of the reduction", load, subject)
+            self.refuse(4, f"the init reads {buffer_name(load.memref)} at a step of the reduction", load)
 
-    def _require_written(self, load: memref.LoadOp, axes: Sequence[Axis], subject: str) -> None:
+    def _require_written(self, load: memref.LoadOp, axes: Sequence[Axis]) -> None:
         """Dimensions that are copied as a whole may hold elements of a temporary that nobody wrote."""
         buffer = load.memref
         if not any(axis.is_whole for axis in axes) or not is_temporary(buffer):
@@ -635,14 +626,14 @@ class PadEinsum(MovingPrimitive):
         writers = writers_of(buffer, scope_of(self.block))
         detail = f"{len(writers)} blocks write {buffer_name(buffer)}, of which the copy takes a whole dimension"
         if len(writers) != 1 or any(is_shared for is_shared in self._shared_loops(writers[0])):
-            self.refuse(6, Violation(detail, "not proved"), load, subject)
-        self.require(6, unwritten_element(writers[0], buffer, buffer_extents(buffer)), load, subject)
+            self.refuse(6, Violation(detail, "not proved"), load)
+        self.require(6, unwritten_element(writers[0], buffer, buffer_extents(buffer)), load)
 
     def _shared_loops(self, writer: BlockOp) -> list[ForOp]:
         """The loops around both: a writer in the same iteration may not have written all."""
         return [loop for loop in loops_around(self.block) if loop in loops_around(writer)]
 
-    def _neutral(self, read: Sequence[PaddedCopy], grown: Mapping[int, Index], subject: str) -> list[Number]:
+    def _neutral(self, read: Sequence[PaddedCopy], grown: Mapping[int, Index]) -> list[Number]:
         """The padding of each operand."""
         block = self.block
         steps = [at for at in grown if block.kinds[at] is IterKind.REDUCE]
@@ -650,14 +641,14 @@ class PadEinsum(MovingPrimitive):
             return [0] * len(read)
         updates = updates_of(block)
         if updates is None or any(update.operation is None for update in updates):
-            self.refuse(5, Violation("its update is not understood", "not proved"), block, subject)
+            self.refuse(5, Violation("its update is not understood", "not proved"))
         outside = [[n for n, copy in enumerate(read) if any(axis.position == at for axis in copy.axes)] for at in steps]
         numbers = neutral_padding(updates, [copy.values for copy in read], outside)
         if numbers is None:
             names = ", ".join(f"%{block.iter_vars[at].name_hint}" for at in steps)
             padded = ", ".join(dict.fromkeys(buffer_name(copy.buffer) for copy in read)) or "nothing"
             detail = f"no padding of {padded} is known with which steps outside of {names} combine a neutral value"
-            self.refuse(5, Violation(detail, "not proved", legal="a padding of 1 for these iterators"), block, subject)
+            self.refuse(5, Violation(detail, "not proved", legal="a padding of 1 for these iterators"))
         return numbers
 
 

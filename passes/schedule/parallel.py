@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.structure import ancestors
@@ -26,10 +25,9 @@ class LoopKindPlan(Plan):
     kind: LoopKind
     axis: str | None = None
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         self.loop.kind = LoopKindAttr(self.kind)
         self.loop.thread_axis = None if self.axis is None else StringAttr(self.axis)
-        rewriter.has_done_action = True
         return (self.loop,)
 
 

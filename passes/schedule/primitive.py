@@ -1,8 +1,8 @@
-"""What a schedule primitive is: parameters, numbered requirements, a plan, and a pattern that applies the plan.
+"""What a schedule primitive is: parameters, numbered requirements, and a plan with its rewrite.
 
 A primitive is a frozen dataclass. Its fields are the ops it works on (`ForOp`, `BlockOp`, tuples of loops) and plain
 parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and computes everything without touching the
-IR; the plan is then applied by a rewrite pattern on one op. A refused primitive leaves the IR as it was.
+IR; the plan then rewrites it. A refused primitive leaves the IR as it was.
 
 Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class (see `registry.py`). Their
 spelling of the parameters follows from the declaration in `dialects/sched_steps.py`.
@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, wraps
 from inspect import getsource
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, ParamSpec, TypeAlias, TypeVar
 
 from xdsl.ir import Attribute, Operation
-from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
+from weft.analysis.dependence import undecided
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError, ScheduleError, Violation, did_you_mean
@@ -30,25 +33,13 @@ BufferPlace: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """A checked change: what to do, on the IR as it is. `anchor` is the op whose pattern applies it."""
+    """A checked change: what to do, on the IR as it is. `anchor` is an op in the nest that it changes."""
 
     anchor: Operation
 
     @abstractmethod
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         """Change the IR; returns the new or changed loops and blocks that the primitive gives back."""
-
-
-@dataclass
-class PlanPattern(RewritePattern):
-    """Applies a plan when it meets the plan's anchor."""
-
-    plan: Plan
-    results: tuple[Operation, ...] | None = None
-
-    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        if op is self.plan.anchor:
-            self.results = self.plan.rewrite(rewriter)
 
 
 @dataclass(frozen=True)
@@ -70,16 +61,25 @@ class Refusing(ABC):
         return tuple(" ".join(text.split()).partition(": ")[0] for _, text in found)
 
     def refuse(
-        self, requirement: int, violation: Violation | str, operation: Operation | None = None, subject: str = ""
+        self,
+        requirement: int,
+        violation: Violation | str,
+        operation: Operation | None = None,
+        subject: str | None = None,
     ) -> NoReturn:
-        """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words."""
+        """Raise the `ScheduleError` of a requirement that does not hold; a string is a refutation in words.
+
+        Place and subject are those of the parameter `block`, where there is one, unless others are given.
+        """
+        block: object = getattr(self, "block", None)
+        default = block_text(block) if isinstance(block, BlockOp) else ""
         raise ScheduleError(
             f"{self.NAME}({', '.join(self._argument_texts())})",
             requirement,
             self.requirements()[requirement - 1],
             Violation(violation) if isinstance(violation, str) else violation,
-            operation,
-            subject,
+            operation or (block if isinstance(block, BlockOp) else None),
+            default if subject is None else subject,
         )
 
     def require(
@@ -87,7 +87,7 @@ class Refusing(ABC):
         requirement: int,
         violation: Violation | str | None,
         operation: Operation | None = None,
-        subject: str = "",
+        subject: str | None = None,
         legal: str | None = None,
     ) -> None:
         """Refuse when there is a violation; `legal` says what is accepted instead, where the violation does not."""
@@ -95,6 +95,16 @@ class Refusing(ABC):
             violation = Violation(violation)
         if violation is not None:
             self.refuse(requirement, replace(violation, legal=violation.legal or legal), operation, subject)
+
+    @contextmanager
+    def deciding(
+        self, requirement: int, operation: Operation | None = None, subject: str | None = None
+    ) -> Generator[None]:
+        """Refuse when a question about integer sets stays undecided."""
+        try:
+            yield
+        except NotProved as error:
+            self.refuse(requirement, undecided(error), operation, subject)
 
     def _argument_texts(self) -> list[str]:
         texts: list[str] = []
@@ -121,10 +131,7 @@ class Primitive(Refusing):
 
     def apply(self) -> tuple[Operation, ...]:
         """Plan, then rewrite. Returns the resulting loops and blocks."""
-        plan = self.plan()
-        pattern = PlanPattern(plan)
-        pattern.match_and_rewrite(plan.anchor, PatternRewriter(plan.anchor))
-        return pattern.results or ()
+        return self.plan().rewrite()
 
 
 def operation_text(op: object) -> str:
@@ -150,3 +157,20 @@ def buffer_place(block: BlockOp, name: str) -> BufferPlace:
 def block_text(block: BlockOp) -> str:
     """The subject of a message about a block."""
     return f'block "{block.label}"'
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def or_undecided(question: Callable[P, R]) -> Callable[P, R | Violation]:
+    """A function that gives the refusal that `question` could not be decided where that raises `NotProved`."""
+
+    @wraps(question)
+    def ask(*args: P.args, **kwargs: P.kwargs) -> R | Violation:
+        try:
+            return question(*args, **kwargs)
+        except NotProved as error:
+            return undecided(error)
+
+    return ask

@@ -20,7 +20,6 @@ from weft.passes.schedule.caching import (
     why_not_redirected,
     why_not_scope,
 )
-from weft.passes.schedule.primitive import block_text
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,18 @@ class ReadAt(Reading):
     scope: str
 
     def draft(self) -> CachePlan:
-        block, loop, subject = self.block, self.loop, block_text(self.block)
+        block, loop = self.block, self.loop
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
-        self.require(2, why_not_scope(self.scope), block, subject)
-        self.require(3, why_not_around(loop, block), loop, subject)
+        self.require(2, why_not_scope(self.scope))
+        self.require(3, why_not_around(loop, block), loop)
         for access in accesses(loop):
             if access.buffer is buffer and access.is_write:
-                self.refuse(3, f"{access.block_text()}writes {buffer_name(buffer)}", access.op, subject)
+                self.refuse(3, f"{access.block_text()}writes {buffer_name(buffer)}", access.op)
         readers = [reader for reader in child_blocks(loop) if buffer in buffers_loaded(reader)]
         for use in buffer.uses:
             if any(is_inside(use.operation, reader) for reader in readers):
-                self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
-        self.require(3, disturbed_by_opaque((loop,), buffer, writes=True), block, subject)
+                self.require(3, why_not_redirected(use.operation, buffer), use.operation)
+        self.require(3, disturbed_by_opaque((loop,), buffer, writes=True))
         reads = [a for reader in readers for a in accesses_in_scope(reader) if a.buffer is buffer]
         together = self.scope.partition(".")[0] == "shared"
         box = tuple(box_of(reads, loop, by_all_threads=together)) or (None,) * len(memref_type(buffer).get_shape())

@@ -9,8 +9,7 @@ from typing import Final
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.combiners import updates_of
 from weft.analysis.dependence import buffer_name
@@ -68,8 +67,8 @@ class WidenPlan(Plan):
     reading: CachePlan
     type: IntegerType
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        (copy,) = self.reading.rewrite(rewriter)
+    def rewrite(self) -> tuple[Operation, ...]:
+        (copy,) = self.reading.rewrite()
         store = _only_store(copy)
         old = store.memref.owner
         if not isinstance(old, memref.AllocOp):
@@ -77,27 +76,26 @@ class WidenPlan(Plan):
         type_ = MemRefType(self.type, memref_type(old.memref).get_shape())
         alloc = alloc_like(type_, list(old.dynamic_sizes), old.memref.name_hint)
         alloc.location = old.location
-        rewriter.insert([alloc], InsertPoint.before(old))
+        Rewriter.insert_op([alloc], InsertPoint.before(old))
         widen = type(self.product.widening)
         wide = widen.create(operands=[store.value], result_types=[self.type])
         new_store = memref.StoreOp.get(wide.results[0], alloc.memref, list(store.indices))
-        _replace(rewriter, store, [wide, new_store])
+        _replace(store, [wide, new_store])
         load, widening = self.product.load, self.product.widening
         new_load = memref.LoadOp.get(alloc.memref, list(load.indices))
         new_load.res.name_hint = load.res.name_hint
-        rewriter.insert([new_load], InsertPoint.before(load))
+        Rewriter.insert_op([new_load], InsertPoint.before(load))
         new_load.location = load.location
         value: SSAValue = new_load.res
         if self.type != widening.results[0].type:
             # A wider number is what it was, read as signed; unsigned ones have no sign bit any more.
             again = arith.ExtSIOp.create(operands=[value], result_types=[widening.results[0].type])
             again.location = widening.location
-            rewriter.insert([again], InsertPoint.before(widening))
+            Rewriter.insert_op([again], InsertPoint.before(widening))
             value = again.results[0]
         widening.results[0].replace_all_uses_with(value)
         for op in (widening, load, old):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         return (copy,)
 
 
@@ -112,28 +110,28 @@ class ShiftPlan(Plan):
     used: tuple[int, ...]
     """Positions of the spatial iterators that the other factor is computed from."""
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         product = self.product
-        (copy,) = self.reading.rewrite(rewriter)
+        (copy,) = self.reading.rewrite()
         store = _only_store(copy)
         half = 1 << (product.element.width.data - 1)
         number = arith.ConstantOp(IntegerAttr(-half, product.element))
         flipped = arith.XOrIOp(store.value, number.result)
         new_store = memref.StoreOp.get(flipped.result, store.memref, list(store.indices))
-        _replace(rewriter, store, [number, flipped, new_store])
+        _replace(store, [number, flipped, new_store])
         widening = product.widening
         other_sign = arith.ExtUIOp if product.is_signed else arith.ExtSIOp
         new = other_sign.create(operands=list(widening.operands), result_types=[widening.results[0].type])
-        rewriter.replace(widening, [new], [new.results[0]])
+        Rewriter.replace_op(widening, [new], [new.results[0]])
         new.location = product.load.location
-        sums, sums_buffer = self._sums(rewriter)
-        (result,) = self.writing.rewrite(rewriter)
+        sums, sums_buffer = self._sums()
+        (result,) = self.writing.rewrite()
         if not isinstance(result, BlockOp):
             raise InternalError("cache_write gives a block")
-        self._put_right(rewriter, result, sums_buffer, -half if product.is_signed else half)
+        self._put_right(result, sums_buffer, -half if product.is_signed else half)
         return (copy, sums, result)
 
-    def _sums(self, rewriter: PatternRewriter) -> tuple[BlockOp, SSAValue]:
+    def _sums(self) -> tuple[BlockOp, SSAValue]:
         """A nest before the block that adds up the other factor, and the buffer that it fills."""
         block, product = self.block, self.product
         reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
@@ -142,7 +140,7 @@ class ShiftPlan(Plan):
         shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         label = free_label(function_of(block), f"{block.label}_sums")
         alloc = alloc_like(MemRefType(product.sum_type, shape), dynamic, label)
-        insert_alloc(rewriter, self.writing.buffer, alloc, ())
+        insert_alloc(self.writing.buffer, alloc, ())
         places = [*self.used, *reduced]
         hints = [block.iter_vars[at].name_hint or "v" for at in places]
         loops = [
@@ -161,7 +159,7 @@ class ShiftPlan(Plan):
         for op in (alloc, sums, *sums.walk()):
             op.location = block.location
         outermost = nest(loops, [sums]) or sums
-        rewriter.insert([outermost], InsertPoint.before(child_towards(scope_of(block), block)))
+        Rewriter.insert_op([outermost], InsertPoint.before(child_towards(scope_of(block), block)))
         return sums, alloc.memref
 
     def _sum_body(
@@ -176,7 +174,7 @@ class ShiftPlan(Plan):
         after = arith.AddiOp(before.res, values.get(product.other, product.other))
         return [init, *copies, before, after, memref.StoreOp.get(after.result, buffer, list(indices))]
 
-    def _put_right(self, rewriter: PatternRewriter, result: BlockOp, sums: SSAValue, factor: int) -> None:
+    def _put_right(self, result: BlockOp, sums: SSAValue, factor: int) -> None:
         """What is copied out gets so many times the sum of the other factor added."""
         variables = self.block.iter_vars
         written = [Index.of(index).single_value for index in self.product.store.indices]
@@ -187,7 +185,7 @@ class ShiftPlan(Plan):
         moved = arith.MuliOp(load.res, number.result)
         total = arith.AddiOp(store.value, moved.result)
         new_store = memref.StoreOp.get(total.result, store.memref, list(store.indices))
-        _replace(rewriter, store, [load, number, moved, total, new_store])
+        _replace(store, [load, number, moved, total, new_store])
 
 
 def _only_store(block: Operation) -> memref.StoreOp:
@@ -195,13 +193,12 @@ def _only_store(block: Operation) -> memref.StoreOp:
     return store
 
 
-def _replace(rewriter: PatternRewriter, old: Operation, new: Sequence[Operation]) -> None:
+def _replace(old: Operation, new: Sequence[Operation]) -> None:
     """Ops that stand for one without results."""
     for op in new:
         op.location = old.location
-    rewriter.insert(list(new), InsertPoint.before(old))
-    old.detach()
-    old.erase()
+    Rewriter.insert_op(list(new), InsertPoint.before(old))
+    Rewriter.erase_op(old)
 
 
 @dataclass(frozen=True)
@@ -241,57 +238,57 @@ class Recode(Primitive):
     def plan(self) -> Plan:
         block, subject = self.block, block_text(self.block)
         buffer = pick(self, block, buffers_read(block), self.index, "reads")
-        self.require(3, why_opaque(block, subject), block, subject)
+        self.require(3, why_opaque(block, subject))
         if self.encoding not in _ENCODINGS:
             known = ", ".join(f'"{name}"' for name in _ENCODINGS)
-            self.refuse(2, Violation(f"'{self.encoding}' is no encoding", legal=known), block, subject)
-        product = self._product(buffer, subject)
+            self.refuse(2, Violation(f"'{self.encoding}' is no encoding", legal=known))
+        product = self._product(buffer)
         if not is_plain(block):
-            self.refuse(4, Violation("it was scheduled already", legal="recode first"), block, subject)
+            self.refuse(4, Violation("it was scheduled already", legal="recode first"))
         try:
             reading = replace(CacheRead(block, self.index, "global").draft(), redirected=(block,))
             if self.encoding.startswith("int"):
                 type_ = IntegerType(int(self.encoding[3:]))
-                self._require_wider(product, type_, subject)
+                self._require_wider(product, type_)
                 return WidenPlan(block, block, product, reading, type_)
             if product.is_signed == (self.encoding == "signed"):
-                self.refuse(2, f"{buffer_name(buffer)} is read as {self.encoding} already", block, subject)
+                self.refuse(2, f"{buffer_name(buffer)} is read as {self.encoding} already")
             writing = CacheWrite(block, 0, "global").plan()
         except ScheduleError as error:
             if error.primitive.startswith(self.NAME):
                 raise
             detail = f"{error.primitive}, {error.summary}: {error.violation.detail}"
-            self.refuse(5, replace(error.violation, detail=detail), block, subject)
-        return ShiftPlan(block, block, product, reading, writing, self._used(product, subject))
+            self.refuse(5, replace(error.violation, detail=detail))
+        return ShiftPlan(block, block, product, reading, writing, self._used(product))
 
-    def _require_wider(self, product: Product, type_: IntegerType, subject: str) -> None:
+    def _require_wider(self, product: Product, type_: IntegerType) -> None:
         old, new, sums = product.element.width.data, type_.width.data, product.sum_type.width.data
         if not old < new <= sums:
             detail = f"{type_} is not between {product.element}, as stored, and {product.sum_type}, as added"
-            self.refuse(2, detail, self.block, subject)
+            self.refuse(2, detail)
 
-    def _product(self, buffer: SSAValue, subject: str) -> Product:
+    def _product(self, buffer: SSAValue) -> Product:
         """The two factors of what is added."""
         block = self.block
         updates = updates_of(block) if block.init is not None else None
         if updates is None or len(updates) != 1 or updates[0].operation is not arith.AddiOp:
-            self.refuse(3, "it does not add integers to one accumulator", block, subject)
+            self.refuse(3, "it does not add integers to one accumulator")
         (update,) = updates
         multiply = None if update.term is None else update.term.owner
         if not isinstance(multiply, arith.MuliOp) or not isinstance(multiply.result.type, IntegerType):
-            self.refuse(3, "what it adds is no product", block, subject)
+            self.refuse(3, "what it adds is no product")
         loads = [op for op in block.walk() if isinstance(op, memref.LoadOp) and op.memref is buffer]
         for factor, other in ((multiply.lhs, multiply.rhs), (multiply.rhs, multiply.lhs)):
             widening = factor.owner
             if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.operands[0].owner not in loads:
                 continue
             if len(loads) != 1 or not widening.results[0].has_one_use() or not loads[0].res.has_one_use():
-                self.refuse(3, f"{buffer_name(buffer)} is loaded for something else too", block, subject)
-            return Product(loads[0], widening, other, self._computing(other, subject), update.store)
+                self.refuse(3, f"{buffer_name(buffer)} is loaded for something else too")
+            return Product(loads[0], widening, other, self._computing(other), update.store)
         detail = f"{buffer_name(buffer)} is not loaded, widened and multiplied"
-        self.refuse(3, detail, block, subject)
+        self.refuse(3, detail)
 
-    def _computing(self, value: SSAValue, subject: str) -> tuple[Operation, ...]:
+    def _computing(self, value: SSAValue) -> tuple[Operation, ...]:
         """The ops of the body that compute a value, in order."""
         body = self.block.body.block
         needed: set[Operation] = set()
@@ -301,12 +298,12 @@ class Recode(Primitive):
             if not isinstance(owner, Operation) or owner in needed or not is_inside(owner, self.block):
                 continue
             if owner.parent is not body or owner.regions:
-                self.refuse(3, f"{owner.name} computes the other factor under a condition", owner, subject)
+                self.refuse(3, f"{owner.name} computes the other factor under a condition", owner)
             needed.add(owner)
             pending.extend(owner.operands)
         return tuple(op for op in body.ops if op in needed)
 
-    def _used(self, product: Product, subject: str) -> tuple[int, ...]:
+    def _used(self, product: Product) -> tuple[int, ...]:
         """Which spatial iterators the other factor is computed from; each is an index of the results."""
         block = self.block
         operands = {operand for op in product.other_operations for operand in op.operands}
@@ -319,5 +316,5 @@ class Recode(Primitive):
         for at in used:
             if block.iter_vars[at] not in written:
                 detail = f"%{block.iter_vars[at].name_hint} is no index of the results, only part of one"
-                self.refuse(5, detail, block, subject)
+                self.refuse(5, detail)
         return used

@@ -12,17 +12,15 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, IndexType, MemRefType
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, accesses, is_fixed, range_of
 from weft.analysis.checks import domain_of
 from weft.analysis.coverage import Domain, missed_instance
-from weft.analysis.dependence import buffer_name, undecided
+from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.motion import disturbed_by_opaque, shared_element
 from weft.analysis.replay_search import is_missed
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_read,
     buffers_stored_by,
@@ -52,7 +50,7 @@ from weft.passes.schedule.caching import (
 from weft.passes.schedule.dominance import Place, why_not_visible
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
 from weft.passes.schedule.loop_nests import nest, new_loop
-from weft.passes.schedule.primitive import BufferPlace, Plan, block_text
+from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.transform_layout import buffer_at
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, index_before
@@ -74,7 +72,7 @@ class ReindexPlan(Plan):
     reading: bool
     place: Operation
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block, old = self.block, memref_type(self.buffer)
         suffix = "reindex" if self.scope is None else self.scope.replace(".", "_")
         name = free_label(function_of(block), f"{self.buffer.name_hint or 'buffer'}_{suffix}")
@@ -83,11 +81,11 @@ class ReindexPlan(Plan):
         type_ = type_ if self.scope is None else with_scope(type_, self.scope)
         alloc = alloc_like(type_, [extent for extent in self.new_extents if not isinstance(extent, int)], name)
         alloc.location = block.location
-        insert_alloc(rewriter, self.buffer, alloc, ())
+        insert_alloc(self.buffer, alloc, ())
         self._redirect(alloc.memref)
         copy, outermost = self._copy(name, alloc.memref)
         before, after = InsertPoint.before(self.place), InsertPoint.after(self.place)
-        rewriter.insert([outermost], before if self.reading else after)
+        Rewriter.insert_op([outermost], before if self.reading else after)
         return (copy,)
 
     def _redirect(self, new: SSAValue) -> None:
@@ -141,9 +139,9 @@ class Reindexing(MovingPrimitive):
         self, buffer: SSAValue, *, reading: bool, scope: str | None = None, index_map: AffineMap | None = None
     ) -> ReindexPlan:
         """The plan; with an index map, that maps the iterators to the indices of the copy, else they are these."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         if len(parts_of(block)) > 1:
-            self.refuse(3, "loop_partition made it one of several parts of a block", block, subject)
+            self.refuse(3, "loop_partition made it one of several parts of a block")
         place = child_towards(scope_of(block), block)
         indices = self._indices(buffer, place)
         simpler = tuple(index.simplified(range_of) for index in indices)
@@ -154,7 +152,7 @@ class Reindexing(MovingPrimitive):
             if at in mapped or any(i.depends_on([v]) for i in (indices if extent == 1 else simpler))
         )
         if not iterators:
-            self.refuse(2, f"no iterator is in the indices of {buffer_name(buffer)}", block, subject)
+            self.refuse(2, f"no iterator is in the indices of {buffer_name(buffer)}")
         self._require_all(buffer, iterators)
         if reading:
             self._require_unchanged(buffer, place)
@@ -163,7 +161,7 @@ class Reindexing(MovingPrimitive):
         for at in iterators:
             extent = block.extents[at]
             if not isinstance(extent, int) and not is_fixed(extent):
-                self.refuse(6, f"the extent of %{block.iter_vars[at].name_hint or at} is not", block, subject)
+                self.refuse(6, f"the extent of %{block.iter_vars[at].name_hint or at} is not")
         new_indices = tuple(Index.of(block.iter_vars[at]) for at in iterators)
         new_extents = tuple(block.extents[at] for at in iterators)
         if index_map is not None:
@@ -175,7 +173,7 @@ class Reindexing(MovingPrimitive):
     ) -> tuple[tuple[Index, ...], tuple[int | SSAValue, ...]]:
         """The indices of the copy and its extents, by a map of all iterators; those not in `iterators` make no
         difference."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         names = tuple(variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars))
         points = Points(
             names,
@@ -187,42 +185,42 @@ class Reindexing(MovingPrimitive):
         extents = [Index.of(e) if at in iterators else Index({}, 1) for at, e in enumerate(block.extents)]
         layout = layout_of(index_map, extents, points)
         if isinstance(layout, Violation):
-            self.refuse(9, layout, block, subject)
-        self.require(9, meeting_points(layout, points), block, subject)
+            self.refuse(9, layout)
+        self.require(9, meeting_points(layout, points))
         found: list[int | SSAValue] = []
         for extent in layout.new_extents or ():
             value = extent.constant if extent.is_constant else extent.single_value
             if value is None:
-                self.refuse(6, f"an extent of the copy would be {extent!r}", block, subject)
+                self.refuse(6, f"an extent of the copy would be {extent!r}")
             found.append(value)
         return tuple(layout.applied(list(map(Index.of, block.iter_vars)))), tuple(found)
 
     def _indices(self, buffer: SSAValue, place: Operation) -> tuple[Index, ...]:
         """The indices of all accesses of the block."""
-        block, subject, name = self.block, block_text(self.block), buffer_name(buffer)
+        block, name = self.block, buffer_name(buffer)
         found: dict[tuple[Index, ...], Operation] = {}
         for use in buffer.uses:
             op = use.operation
             if not is_inside(op, block) or isinstance(op, AccessRegionOp):
                 continue
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not buffer:
-                self.refuse(2, f"{op_name(op)} works on {name} as it lies", op, subject)
+                self.refuse(2, f"{op_name(op)} works on {name} as it lies", op)
             found.setdefault(tuple(Index.of(index) for index in op.indices), op)
         if len(found) != 1:
             texts = " and ".join(sorted(f"{name}[{', '.join(map(repr, indices))}]" for indices in found))
-            self.refuse(2, f"it accesses {texts}", block, subject)
+            self.refuse(2, f"it accesses {texts}")
         (indices,) = found
         outer = [v for index in indices for v in index.values() if v not in block.iter_vars]
-        self.require(2, why_not_visible(outer, Place.before_op(place)), block, subject)
+        self.require(2, why_not_visible(outer, Place.before_op(place)))
         return indices
 
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:
         """No instance is left out."""
-        block, subject, name = self.block, block_text(self.block), buffer_name(buffer)
+        block, name = self.block, buffer_name(buffer)
         around = Context.around(block).inside(block).conditions
         for access in accesses(block):
             if access.buffer is buffer and not access.in_init and access.conditions != around:
-                self.refuse(3, f"a condition decides whether {name} is accessed", access.op, subject)
+                self.refuse(3, f"a condition decides whether {name} is accessed", access.op)
         whole = domain_of(block)
         bindings, extents = whole.bindings, whole.extents
         domain = Domain(
@@ -231,10 +229,8 @@ class Reindexing(MovingPrimitive):
             tuple(extents[at] for at in iterators),
             whole.conditions,
         )
-        try:
+        with self.deciding(3):
             missed = missed_instance(domain, loops_run=True)
-        except NotProved as error:
-            self.refuse(3, undecided(error), block, subject)
         if missed is not None:
             names = [block.iter_vars[at].name_hint or f"v{at}" for at in iterators]
             point = {name: missed[("iterator", at)] for at, name in enumerate(names)}
@@ -244,32 +240,30 @@ class Reindexing(MovingPrimitive):
                 counterexample={"instance": point},
                 replay=partial(is_missed, domain, missed),
             )
-            self.refuse(3, violation, block, subject)
+            self.refuse(3, violation)
 
     def _require_unchanged(self, buffer: SSAValue, place: Operation) -> None:
         for use in buffer.uses:
             op = use.operation
             if is_inside(op, place) and buffer in buffers_stored_by(op):
-                self.refuse(4, f"{op_name(op)} writes {buffer_name(buffer)} there", op, block_text(self.block))
-        self.require(4, disturbed_by_opaque((place,), buffer, writes=True), self.block, block_text(self.block))
+                self.refuse(4, f"{op_name(op)} writes {buffer_name(buffer)} there", op)
+        self.require(4, disturbed_by_opaque((place,), buffer, writes=True))
 
     def _require_own(self, buffer: SSAValue, place: Operation, iterators: Sequence[int]) -> None:
-        block, subject, name = self.block, block_text(self.block), buffer_name(buffer)
+        block, name = self.block, buffer_name(buffer)
         others = [writer for writer in writers_of(buffer, scope_of(block)) if writer is not block]
         if others:
-            self.refuse(5, f'block "{others[0].label}" writes {name} too', others[0], subject)
+            self.refuse(5, f'block "{others[0].label}" writes {name} too', others[0])
         for use in buffer.uses:
             if is_inside(use.operation, place) and not is_inside(use.operation, block):
-                self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation, subject)
-        self.require(5, disturbed_by_opaque((place,), buffer), block, subject)
+                self.refuse(5, f"{op_name(use.operation)} accesses {name} in the nest", use.operation)
+        self.require(5, disturbed_by_opaque((place,), buffer))
         if reads_earlier(block, buffer):
-            self.refuse(5, f"it reads {name} as it was before", block, subject)
+            self.refuse(5, f"it reads {name} as it was before")
         for at in iterators:
             if block.kinds[at] is IterKind.REDUCE:
-                self.refuse(
-                    5, f"reduce iterator %{block.iter_vars[at].name_hint or at} is in its indices", block, subject
-                )
-        self.require(5, shared_element(block), block, subject)
+                self.refuse(5, f"reduce iterator %{block.iter_vars[at].name_hint or at} is in its indices")
+        self.require(5, shared_element(block))
 
 
 @dataclass(frozen=True)
@@ -326,7 +320,7 @@ class _ReindexingCache(Reindexing):
         block, reading = self.block, self.READING
         found, verb = (buffers_read(block), "reads") if reading else (buffers_written(block), "writes")
         buffer = pick(self, block, found, self.index, verb)
-        self.require(8, why_not_scope(self.scope), block, block_text(block))
+        self.require(8, why_not_scope(self.scope))
         return self.draft_of(buffer, reading=reading, scope=self.scope, index_map=self.index_map.data)
 
 

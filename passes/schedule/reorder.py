@@ -8,19 +8,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects import affine, arith
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
-from weft.analysis.dependence import undecided
 from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.loop_nests import (
-    insert_in,
-    take_operations,
-)
-from weft.passes.schedule.primitive import Plan
+from weft.passes.schedule.loop_nests import insert_in, take_operations
+from weft.passes.schedule.primitive import Plan, or_undecided
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
@@ -108,9 +102,8 @@ class ReorderPlan(Plan):
         ]
         return [loop for loop in self.new if outside[0][loop] != outside[1][loop]]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         permute_chain(self.old, self.new)
-        rewriter.has_done_action = True
         return self.new
 
 
@@ -175,13 +168,11 @@ class Reorder(MovingPrimitive):
             missing.discard(parent)
         return tuple(reversed(chain))
 
+    @or_undecided
     def _inversion(self, old: tuple[ForOp, ...], new: tuple[ForOp, ...]) -> Violation | None:
         if old == new:
             return None
-        try:
-            conflict = reordered_conflict(old, new)
-        except NotProved as error:
-            return undecided(error)
+        conflict = reordered_conflict(old, new)
         if conflict is None:
             return None
         return conflict.violation("and would now run first", "an order that keeps the first of the two first")

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, i64
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.structure import parts_of
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 
 
@@ -21,10 +20,9 @@ class ReorderBlockIterVarPlan(Plan):
     blocks: tuple[BlockOp, ...]
     order: tuple[int, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         for block in self.blocks:
             self._reorder(block)
-        rewriter.has_done_action = True
         return ()
 
     def _reorder(self, block: BlockOp) -> None:
@@ -72,5 +70,5 @@ class ReorderBlockIterVar(Primitive):
         if sorted(self.new_order) != list(range(count)):
             detail = f"{list(self.new_order)} for {count} iterators"
             legal = f"each of {', '.join(map(str, range(count)))} once" if count else "an empty order"
-            self.refuse(1, Violation(detail, legal=legal), self.block, block_text(self.block))
+            self.refuse(1, Violation(detail, legal=legal))
         return ReorderBlockIterVarPlan(self.block, tuple(parts_of(self.block)), self.new_order)

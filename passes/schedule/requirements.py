@@ -11,10 +11,9 @@ from xdsl.ir import SSAValue
 from weft.analysis.accesses import accesses
 from weft.analysis.checks import domain_of
 from weft.analysis.coverage import Domain, missed_instance
-from weft.analysis.dependence import buffer_name, undecided
+from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.replay_search import is_missed
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -25,17 +24,15 @@ from weft.analysis.structure import (
     scope_of,
 )
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.primitive import Primitive, block_text
+from weft.passes.schedule.primitive import Primitive, block_text, or_undecided
 from weft.support.errors import Violation
 
 
+@or_undecided
 def instance_left_out(block: BlockOp) -> Violation | None:
     """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
     domain = domain_of(block)
-    try:
-        missed = missed_instance(domain, loops_run=True)
-    except NotProved as error:
-        return undecided(error)
+    missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
     point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(block.iter_vars)}
@@ -47,6 +44,7 @@ def instance_left_out(block: BlockOp) -> Violation | None:
     )
 
 
+@or_undecided
 def unwritten_element(
     block: BlockOp, buffer: SSAValue, extents: Sequence[Index], lower: Sequence[Index] = ()
 ) -> Violation | None:
@@ -59,10 +57,7 @@ def unwritten_element(
         start = lower or [Index({})] * len(store.indices)
         places = tuple(index - first for index, first in zip(store.indices, start, strict=True))
         loops = tuple(loop for loop in store.loops if is_inside(loop, scope))
-        try:
-            missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
-        except NotProved as error:
-            return undecided(error)
+        missed = missed_instance(Domain(loops, places, tuple(extents), store.conditions), loops_run=True)
         if missed is None:
             return None
         if len(stores) == 1:

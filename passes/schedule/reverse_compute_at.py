@@ -9,15 +9,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from weft.analysis.accesses import (
-    Access,
-    Conditions,
-    Context,
-    accesses,
-    accesses_of_instance,
-    is_fixed,
-    range_of,
-)
+from weft.analysis.accesses import Access, Conditions, Context, accesses, accesses_of_instance, is_fixed, range_of
 from weft.analysis.dependence import add_domain, buffer_name, is_exact, undecided, whole_buffer
 from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
@@ -36,7 +28,6 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.compute_location import Move, MovePlan
 from weft.passes.schedule.loop_nests import IterDomain, domain_from_span
-from weft.passes.schedule.primitive import block_text
 from weft.support.errors import Violation
 
 
@@ -83,14 +74,14 @@ class ReverseComputeAt(Move):
     index: Attribute | None = None
 
     def draft(self) -> MovePlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         self.require_scope(1)
         self.require_block_kind(2)
         kept = self.kept_guards(2)
         # A block that overwrites afterwards what this one reads is no producer: it is passed (requirement 7).
         producers = [producer for producer in producers_of(block) if precedes(producer, block)]
         if not producers:
-            self.refuse(3, "no block writes what it reads before it", block, subject)
+            self.refuse(3, "no block writes what it reads before it")
         producers = [producer for producer in producers if not self._ran_before(producer)]
         for producer in producers:
             if not is_inside(producer, self.loop):
@@ -101,21 +92,20 @@ class ReverseComputeAt(Move):
                         legal="a loop around all its producers",
                     ),
                     producer,
-                    subject,
                 )
         if not producers:
-            self.refuse(3, "all that write what it reads run before the loop", block, subject)
-        domains = self._domains(producers, subject)
+            self.refuse(3, "all that write what it reads run before the loop")
+        domains = self._domains(producers)
         kept = self.former_only(2, domains, kept)
-        self._require_final(domains, producers, subject)
-        self.require_all_instances(6, domains, subject)
+        self._require_final(domains, producers)
+        self.require_all_instances(6, domains)
         self.require_once(6, domains, kept)
         self.require_start_first(6, domains, kept)
         same = self.loops_kept(domains, kept)
-        self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same, subject)
+        self.require_order(5, accesses(block), [a for p in producers for a in accesses(p)], same)
         passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         violation = passing_conflict(block, passed, same, flow_to=False)
-        self.require(7, violation or passing_conflict(block, passed, same, flow_to=True), block, subject)
+        self.require(7, violation or passing_conflict(block, passed, same, flow_to=True))
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
         # Requirement 7 holds of every place behind it: it is asked of all that stands under the loop.
         before = self.place(10, 8, domains, behind=last)
@@ -132,7 +122,7 @@ class ReverseComputeAt(Move):
     def _position(self, op: Operation) -> int:
         return list(self.loop.body.block.ops).index(op)
 
-    def _domains(self, producers: Sequence[BlockOp], subject: str) -> tuple[IterDomain, ...]:
+    def _domains(self, producers: Sequence[BlockOp]) -> tuple[IterDomain, ...]:
         block = self.block
         written = [a for p in producers for a in accesses(p) if a.is_write]
         spans: dict[SSAValue, Span] = {}
@@ -140,7 +130,7 @@ class ReverseComputeAt(Move):
             writes = [a for a in written if a.buffer is read.buffer]
             if read.is_write or not writes:
                 continue
-            for variable, span in self.instances_at(4, read, writes, subject).items():
+            for variable, span in self.instances_at(4, read, writes).items():
                 if span is None or not span.tight:
                     self.refuse(
                         4,
@@ -151,20 +141,19 @@ class ReverseComputeAt(Move):
                             legal="a loop below which the producer's loops step through that range by 1",
                         ),
                         read.op,
-                        subject,
                     )
                 known = spans.get(variable)
                 merged = span if known is None else hull([known, span])
                 if merged is None:
                     detail = f"the ranges of iterator %{variable.name_hint} do not fit together"
-                    self.refuse(4, detail, read.op, subject)
+                    self.refuse(4, detail, read.op)
                 spans[variable] = merged
         return tuple(
             domain_from_span(spans.get(variable), extent, again=False)
             for variable, extent in zip(block.iter_vars, block.extents, strict=True)
         )
 
-    def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp], subject: str) -> None:
+    def _require_final(self, domains: Sequence[IterDomain], producers: Sequence[BlockOp]) -> None:
         """No producer instance of a later iteration writes what an iteration consumes, or touches what it writes."""
         theirs = [a for p in producers for a in accesses(p)]
         prefix = [*loops_around(self.loop), self.loop]
@@ -177,7 +166,7 @@ class ReverseComputeAt(Move):
                         violation = self._comes_later(own, other, domains, prefix[:level], loop)
                     except NotProved as error:
                         violation = undecided(error)
-                    self.require(7 if own.is_write else 5, violation, own.op, subject)
+                    self.require(7 if own.is_write else 5, violation, own.op)
 
     def _comes_later(
         self, own: Access, other: Access, domains: Sequence[IterDomain], equal: Sequence[ForOp], level: ForOp

@@ -6,17 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Conditions, Context, accesses, range_of
-from weft.analysis.dependence import (
-    buffer_name,
-    instances_where,
-    is_exact,
-    is_temporary,
-)
+from weft.analysis.dependence import buffer_name, instances_where, is_exact, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.motion import actions_between, passing_conflict, shared_element
 from weft.analysis.sets import NotProved
@@ -86,14 +80,14 @@ class ReverseComputeInlinePlan(Plan):
     instance: tuple[Index, ...]
     conditions: Conditions
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
-        erase_outgrown_regions(rewriter, store, self.consumer)
+        erase_outgrown_regions(store, self.consumer)
         lift(values_used_by(self.consumer), Place.before_op(store))
         before = store.prev_op
         point = InsertPoint.before(store)
         indices: dict[SSAValue, Index] = dict(zip(self.consumer.iter_vars, self.instance, strict=True))
-        values = insert_values(rewriter, indices, point)
+        values = insert_values(indices, point)
         for load in loads_of(self.consumer, buffer):
             values[load.res] = store.value
         operations = [
@@ -101,16 +95,16 @@ class ReverseComputeInlinePlan(Plan):
             for op in self.consumer.body.block.ops
             if not isinstance(op, AccessRegionOp) and not (isinstance(op, memref.LoadOp) and op.memref is buffer)
         ]
-        rewriter.insert(operations, point)
+        Rewriter.insert_op(operations, point)
         indices_of_loads = [index for load in loads_of(self.consumer, buffer) for index in load.indices]
         copies = [values[index].owner for index in indices_of_loads if index in values]
         erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
         if self.conditions.positives or self.conditions.zeros:
             self._under_conditions(before)
-        rewriter.erase(store)
-        remove_block(rewriter, self.consumer)
-        erase_regions(rewriter, buffer)
-        remove_if_unused(rewriter, buffer)
+        Rewriter.erase_op(store)
+        remove_block(self.consumer)
+        erase_regions(buffer)
+        remove_if_unused(buffer)
         return (self.producer,)
 
     def _under_conditions(self, before: Operation | None) -> None:
@@ -156,26 +150,26 @@ class ReverseComputeInline(MovingPrimitive):
 
     def draft(self) -> ReverseComputeInlinePlan:
         block, subject = self.block, block_text(self.block)
-        self.require(1, why_not_complete(block), block, subject)
-        self.require(1, instance_left_out(block), block, subject)
-        self.require(1, shared_element(block), block, subject)
+        self.require(1, why_not_complete(block))
+        self.require(1, instance_left_out(block))
+        self.require(1, shared_element(block))
         buffer, producer = self._producer(subject)
         moved = "reverse_compute_at moves the block to its producer" if producer.init is not None else None
-        self.require(3, why_not_complete(producer), producer, subject, moved)
+        self.require(3, why_not_complete(producer), producer, legal=moved)
         store = single_store(self, 3, producer)
-        inverse = self._inverse(buffer, subject)
-        self.require(5, shared_element(producer), producer, subject)
-        self._require_stored(producer, buffer, subject)
+        inverse = self._inverse(buffer)
+        self.require(5, shared_element(producer), producer)
+        self._require_stored(producer, buffer)
         element = [Index.of(index) for index in store.indices]
         conditions = conditions_left(producer, inverse.conditions(element))
         scope = scope_of(block)
         passed = [op for op in actions_between(block, scope, child_towards(scope, producer)) if op is not producer]
         violation = passing_conflict(block, passed, (), flow_to=False)
-        self.require(6, violation or passing_conflict(block, passed, (), flow_to=True), block, subject)
-        self._require_no_overlap(producer, buffer, subject)
+        self.require(6, violation or passing_conflict(block, passed, (), flow_to=True))
+        self._require_no_overlap(producer, buffer)
         used = [value for index in inverse.shifts for value in index.values()]
         reason = why_not_visible([*values_used_by(block), *used], Place.before_op(store))
-        self.require(7, reason, block, subject)
+        self.require(7, reason)
         return ReverseComputeInlinePlan(block, block, producer, store, inverse.instance(element), conditions)
 
     def _producer(self, subject: str) -> tuple[SSAValue, BlockOp]:
@@ -187,41 +181,41 @@ class ReverseComputeInline(MovingPrimitive):
                 continue
             readers = [b for b in blocks if b is not block and b not in writers and buffer in buffers_loaded(b)]
             if len(writers) > 1:
-                self.refuse(2, f"{len(writers)} blocks write {buffer_name(buffer)}", block, subject)
+                self.refuse(2, f"{len(writers)} blocks write {buffer_name(buffer)}")
             if readers:
-                self.refuse(2, f'block "{readers[0].label}" reads {buffer_name(buffer)} too', readers[0], subject)
+                self.refuse(2, f'block "{readers[0].label}" reads {buffer_name(buffer)} too', readers[0])
             if not precedes(writers[0], block):
-                self.refuse(2, f'block "{writers[0].label}" writes it after', writers[0], subject)
+                self.refuse(2, f'block "{writers[0].label}" writes it after', writers[0])
             require_uses_inside(self, 2, buffer, [block, writers[0]], subject)
             return buffer, writers[0]
-        self.refuse(2, "it reads no temporary that a block of its scope writes", block, subject)
+        self.refuse(2, "it reads no temporary that a block of its scope writes")
 
-    def _inverse(self, buffer: SSAValue, subject: str) -> AccessInverse:
+    def _inverse(self, buffer: SSAValue) -> AccessInverse:
         loads = loads_of(self.block, buffer)
         first = [Index.of(i) for i in loads[0].indices]
         for load in loads:
             if load.parent_op() is not self.block:
-                self.refuse(4, "a load is conditional or in a loop", load, subject)
+                self.refuse(4, "a load is conditional or in a loop", load)
             if [Index.of(i) for i in load.indices] != first:
-                self.refuse(4, f"{buffer_name(buffer)} is read at different indices", load, subject)
+                self.refuse(4, f"{buffer_name(buffer)} is read at different indices", load)
         inverse = inverse_in_block(self.block, list(loads[0].indices))
         if isinstance(inverse, Violation):
-            self.refuse(4, inverse, loads[0], subject)
+            self.refuse(4, inverse, loads[0])
         return inverse
 
-    def _require_stored(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
+    def _require_stored(self, producer: BlockOp, buffer: SSAValue) -> None:
         """Each instance of the block finds an instance of the producer to become a part of."""
         if not all(is_exact(a) for b in (producer, self.block) for a in accesses(b) if a.buffer is buffer):
             detail = f"the subscripts of {buffer_name(buffer)} or the conditions around it are not affine"
-            self.refuse(5, Violation(detail, "not proved"), producer, subject)
+            self.refuse(5, Violation(detail, "not proved"), producer)
         if not all(is_temporary(written) for written in buffers_written(self.block)):
             # The domain of a block that writes a parameter is what it runs.
-            self.require(5, instance_left_out(producer), producer, subject)
-        self.require(5, unstored_element(self.block, producer, buffer), self.block, subject)
+            self.require(5, instance_left_out(producer), producer)
+        self.require(5, unstored_element(self.block, producer, buffer))
 
-    def _require_no_overlap(self, producer: BlockOp, buffer: SSAValue, subject: str) -> None:
+    def _require_no_overlap(self, producer: BlockOp, buffer: SSAValue) -> None:
         """The block writes nothing that the producer reads in a later instance."""
-        self.require(6, overwritten_by_consumer(producer, self.block, buffer), producer, subject)
+        self.require(6, overwritten_by_consumer(producer, self.block, buffer), producer)
         if not set(buffers_written(self.block)).isdisjoint(buffers_written(producer)):
             raise InternalError("a complete block is the only writer of what it writes")
 

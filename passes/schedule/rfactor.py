@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.combiners import Update, updates_of
@@ -153,8 +152,7 @@ def _erase_unused(init: InitOp) -> None:
     """What computed the old start values."""
     for op in reversed(list(init.body.block.ops)):
         if op.results and all(result.first_use is None for result in op.results):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> None:
@@ -174,8 +172,7 @@ def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> 
         op.parent.insert_op_before(new, op)
         for result, replacement in zip(op.results, new.results, strict=True):
             result.replace_all_uses_with(replacement)
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 def fill_final_block(
@@ -215,11 +212,7 @@ def _indices(partial: Partial, renamed: Mapping[SSAValue, Index], body: Block) -
 
 
 def _combined(
-    partial: Partial,
-    known: dict[SSAValue, SSAValue],
-    terms: Mapping[SSAValue, SSAValue],
-    old: BlockOp,
-    body: Block,
+    partial: Partial, known: dict[SSAValue, SSAValue], terms: Mapping[SSAValue, SSAValue], old: BlockOp, body: Block
 ) -> SSAValue:
     """The accumulator's old value combined with its partial result."""
     accumulator, operation = partial.accumulator, partial.update.operation
@@ -282,22 +275,22 @@ class RfactorPlan(Plan):
     guards: Guards
     used: tuple[SSAValue, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block, top = self.block, self.chain[0]
         lift(self.used, Place.before_op(top))
         partials = [
-            Partial(update, self._partial_buffer(rewriter, update.store.memref, axis), axis)
+            Partial(update, self._partial_buffer(update.store.memref, axis), axis)
             for update, axis in zip(self.updates, self.axes, strict=True)
         ]
         partial = self._partial_block(partials)
-        rewriter.insert([partial], InsertPoint.before(block))
+        Rewriter.insert_op([partial], InsertPoint.before(block))
         set_guards(partial, self.guards.spatial)
         block.detach()
         outermost = self._final_nest(partials)
-        rewriter.insert([outermost], InsertPoint.after(top))
+        Rewriter.insert_op([outermost], InsertPoint.after(top))
         return (partial,)
 
-    def _partial_buffer(self, rewriter: PatternRewriter, buffer: SSAValue, axis: int) -> SSAValue:
+    def _partial_buffer(self, buffer: SSAValue, axis: int) -> SSAValue:
         """The buffer of partial results: the shape of the accumulator with one more dimension."""
         type_, extents = memref_type(buffer), dynamic_extents(buffer)
         shape, sizes = list(type_.get_shape()), list(extents.values)
@@ -310,7 +303,7 @@ class RfactorPlan(Plan):
         new = MemRefType(type_.element_type, shape, memory_space=type_.memory_space)
         alloc = alloc_like(new, sizes, f"{buffer.name_hint or 'buffer'}_rf")
         alloc.location = self.block.location
-        _insert_after_values(rewriter, [buffer, *sizes], [*extents.operations, alloc])
+        _insert_after_values([buffer, *sizes], [*extents.operations, alloc])
         return alloc.memref
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
@@ -388,9 +381,7 @@ def _variable(loop: ForOp) -> SSAValue:
     return loop.induction_variable
 
 
-def _insert_after_values(
-    rewriter: PatternRewriter, values: Sequence[SSAValue], operations: Sequence[Operation]
-) -> None:
+def _insert_after_values(values: Sequence[SSAValue], operations: Sequence[Operation]) -> None:
     """Insert behind the last definition of some values, in the block where the first of them is defined."""
     owner = values[0].owner
     home = owner if isinstance(owner, Block) else owner.parent
@@ -401,7 +392,7 @@ def _insert_after_values(
     for op in home.ops:
         if op in owners or (last is None and isinstance(op, memref.DimOp)):
             last = op
-    rewriter.insert(list(operations), InsertPoint.at_start(home) if last is None else InsertPoint.after(last))
+    Rewriter.insert_op(list(operations), InsertPoint.at_start(home) if last is None else InsertPoint.after(last))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from functools import partial
 from xdsl.dialects import affine, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, accesses, is_fixed, range_of
 from weft.analysis.dependence import (
@@ -324,22 +323,22 @@ class RollingBufferPlan(Plan):
     window: Window
     inner: tuple[Window, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         parts = [self.block]
         for window in (self.window, *self.inner):
             at = own_loops(self.block).index(window.rows)
-            parts.extend([self._first_part(rewriter, part, window, at) for part in parts])
-        self._fold(rewriter)
+            parts.extend([self._first_part(part, window, at) for part in parts])
+        self._fold()
         return ()
 
-    def _first_part(self, rewriter: PatternRewriter, block: BlockOp, window: Window, at: int) -> BlockOp:
+    def _first_part(self, block: BlockOp, window: Window, at: int) -> BlockOp:
         """A copy of the nest of a block for what the first iteration computes alone; the nest itself keeps what is new
         in each iteration. `at` is the position of the loop over the rows."""
         root = own_loops(block)[0]
         copy = root.clone()
         twins = zip(root.walk(), copy.walk(), strict=True)
         first = next(twin for original, twin in twins if original is block)
-        rewriter.insert([copy], InsertPoint.before(root))
+        Rewriter.insert_op([copy], InsertPoint.before(root))
         if not isinstance(first, BlockOp):
             raise InternalError("the copy of a block is no block")
         first.block_name = StringAttr(free_label(function_of(block), f"{self.block.label}_first"))
@@ -353,7 +352,7 @@ class RollingBufferPlan(Plan):
             set_guards(block, [*guards_of(block), guard])
         return first
 
-    def _fold(self, rewriter: PatternRewriter) -> None:
+    def _fold(self) -> None:
         """The dimension of the window has room for one window, and is indexed modulo that."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
         type_ = memref_type(old.memref)
@@ -364,7 +363,7 @@ class RollingBufferPlan(Plan):
         if shape[dimension] == DYNAMIC_INDEX:
             del sizes[sum(e == DYNAMIC_INDEX for e in shape[:dimension])]
         shape[dimension] = extent
-        erase_regions(rewriter, old.memref)
+        erase_regions(old.memref)
         known: dict[tuple[Block | None, Index], SSAValue] = {}
         for op in list(self.window.loop.walk()):
             if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not old.memref:
@@ -380,7 +379,7 @@ class RollingBufferPlan(Plan):
         new.memref.name_hint = old.memref.name_hint
         new.attributes.update(old.attributes)
         new.location = old.location
-        rewriter.replace(old, [new])
+        Rewriter.replace_op(old, [new])
 
 
 @dataclass(frozen=True)
@@ -423,67 +422,67 @@ class RollingBuffer(MovingPrimitive):
     index: int
 
     def draft(self) -> RollingBufferPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_written(block), self.index, "writes")
-        alloc = self._temporary(buffer, subject)
-        common = self._common_loops(buffer, subject)
-        indices = self._stored_indices(buffer, subject)
-        window, inner = self._windows(buffer, indices, common, subject)
+        alloc = self._temporary(buffer)
+        common = self._common_loops(buffer)
+        indices = self._stored_indices(buffer)
+        window, inner = self._windows(buffer, indices, common)
         for each in (window, *inner):
-            self._require_reads_inside(buffer, each, subject)
-        self._require_stable(window, subject)
+            self._require_reads_inside(buffer, each)
+        self._require_stable(window)
         return RollingBufferPlan(block, block, alloc, window, inner)
 
-    def _temporary(self, buffer: SSAValue, subject: str) -> memref.AllocOp:
+    def _temporary(self, buffer: SSAValue) -> memref.AllocOp:
         block, owner = self.block, buffer.owner
         if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):
-            self.refuse(2, f"{buffer_name(buffer)} is a parameter", block, subject)
+            self.refuse(2, f"{buffer_name(buffer)} is a parameter")
         others = [buffer_name(other) for other in buffers_written(block) if other is not buffer]
         if others:
-            self.refuse(2, f"it writes {', '.join(others)} too", block, subject)
+            self.refuse(2, f"it writes {', '.join(others)} too")
         complete, reduction = why_not_complete(block), why_not_reduction(block)
         if complete is not None and reduction is not None:
-            self.refuse(2, reduction if block.init is not None else complete, block, subject)
-        self.require(2, shared_element(block), block, subject)
+            self.refuse(2, reduction if block.init is not None else complete)
+        self.require(2, shared_element(block))
         for use in buffer.uses:
             user = use.operation
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
-                self.refuse(2, f"{op_name(user)} uses {buffer_name(buffer)}", user, subject)
+                self.refuse(2, f"{op_name(user)} uses {buffer_name(buffer)}", user)
             if not is_inside(user, block) and not precedes(block, user):
-                self.refuse(2, f"{_owner_text(user)} reads {buffer_name(buffer)} before", user, subject)
+                self.refuse(2, f"{_owner_text(user)} reads {buffer_name(buffer)} before", user)
         return owner
 
-    def _common_loops(self, buffer: SSAValue, subject: str) -> list[ForOp]:
+    def _common_loops(self, buffer: SSAValue) -> list[ForOp]:
         """The loops around the block and all readers, outermost first."""
         block = self.block
         readers = [use.operation for use in buffer.uses if not is_inside(use.operation, block)]
         if not readers:
-            self.refuse(3, f"nothing reads {buffer_name(buffer)}", block, subject)
+            self.refuse(3, f"nothing reads {buffer_name(buffer)}")
         common = [loop for loop in loops_around(block) if all(is_inside(reader, loop) for reader in readers)]
         if not common:
             detail = f"no loop is around the block and {_owner_text(readers[0])}"
-            self.refuse(3, Violation(detail, legal="compute_at, then rolling_buffer"), block, subject)
+            self.refuse(3, Violation(detail, legal="compute_at, then rolling_buffer"))
         for parent in ancestors(block):
             if parent is common[0]:
                 break
             if not isinstance(parent, ForOp):
-                self.refuse(3, f"the block stands in {parent.name}", parent, subject)
+                self.refuse(3, f"the block stands in {parent.name}", parent)
         values = {loop.induction_variable for loop in common}
         for variable, kind, binding in zip(block.iter_vars, block.kinds, bindings_of(block), strict=True):
             if kind is IterKind.REDUCE and binding.depends_on(values):
-                self.refuse(3, f"reduce iterator %{variable.name_hint} is bound to them", block, subject)
+                self.refuse(3, f"reduce iterator %{variable.name_hint} is bound to them")
         return common
 
-    def _stored_indices(self, buffer: SSAValue, subject: str) -> tuple[Index, ...]:
+    def _stored_indices(self, buffer: SSAValue) -> tuple[Index, ...]:
         stores = [op for op in self.block.walk() if isinstance(op, memref.StoreOp) and op.memref is buffer]
         found = [tuple(Index.of(i) for i in op.indices) for op in stores]
         for op, indices in zip(stores, found, strict=True):
             if indices != found[0]:
-                self.refuse(4, f"{buffer_name(buffer)} is stored at different places", op, subject)
+                self.refuse(4, f"{buffer_name(buffer)} is stored at different places", op)
         return found[0]
 
     def _windows(
-        self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp], subject: str
+        self, buffer: SSAValue, indices: Sequence[Index], common: Sequence[ForOp]
     ) -> tuple[Window, tuple[Window, ...]]:
         """The window of the outermost loop that has one, and those of other dimensions inside of it."""
         found: list[Window] = []
@@ -505,19 +504,19 @@ class RollingBuffer(MovingPrimitive):
                     found.append(window)
         if not found:
             detail = "; ".join(dict.fromkeys(reasons)) or f"{buffer_name(buffer)} has no dimension"
-            self.refuse(4, detail, self.block, subject)
+            self.refuse(4, detail)
         return found[0], tuple(found[1:])
 
-    def _require_reads_inside(self, buffer: SSAValue, window: Window, subject: str) -> None:
+    def _require_reads_inside(self, buffer: SSAValue, window: Window) -> None:
         reads = [a for a in accesses(window.loop) if a.buffer is buffer and not is_inside(a.op, self.block)]
         for read in reads:
             try:
                 violation = outside_of(read, window)
             except NotProved as error:
                 violation = undecided(error)
-            self.require(5, violation, read.op, subject)
+            self.require(5, violation, read.op)
 
-    def _require_stable(self, window: Window, subject: str) -> None:
+    def _require_stable(self, window: Window) -> None:
         """Nothing in the loop changes what the block reads, or what that is computed from."""
         loop = window.loop
         outside = [around for around in loops_around(self.block) if around is not loop and is_inside(loop, around)]
@@ -536,7 +535,7 @@ class RollingBuffer(MovingPrimitive):
                 if violation is None:
                     continue
                 if not isinstance(other, BlockOp) or not self._recomputes(other):
-                    self.require(6, violation, other, subject)
+                    self.require(6, violation, other)
                 else:
                     seen.add(other)
                     pending.append(other)

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.index import Index
 from weft.analysis.structure import consumers_of, is_inside, loops_around
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.primitive import Refusing, block_text
+from weft.passes.schedule.primitive import Refusing
 from weft.passes.schedule.registry import primitive_class
 from weft.passes.schedule.split import always_divides
 from weft.support.errors import ScheduleError, Violation
@@ -201,7 +201,7 @@ class SampleComputeLocation(Sampler):
         if self.decision not in candidates or not self._is_legal(self.decision):
             legal = ", ".join(_place_text(at) for at in candidates if self._is_legal(at))
             detail = f"{self.decision} is not"
-            self.refuse(1, Violation(detail, legal=legal), self.block, block_text(self.block))
+            self.refuse(1, Violation(detail, legal=legal))
         return self.decision
 
     def results(self, decision: Decision) -> Sequence[Drawn]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.structure import buffers_written, function_of
 from weft.dialects.tir import BlockOp
 from weft.passes.schedule.caching import alloc_like, memref_type, pick, why_not_redirected, why_not_scope, with_scope
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class SetScopePlan(Plan):
     alloc: memref.AllocOp
     scope: str
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         old = self.alloc
         new = alloc_like(with_scope(memref_type(old.memref), self.scope), list(old.dynamic_sizes), old.memref.name_hint)
         new.attributes.update(old.attributes)
         new.location = old.location
-        rewriter.replace(old, [new])
+        Rewriter.replace_op(old, [new])
         return ()
 
 
@@ -52,13 +52,13 @@ class SetScope(Primitive):
     scope: str
 
     def plan(self) -> SetScopePlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_written(block), self.index, "writes")
-        self.require(2, why_not_scope(self.scope), block, subject)
+        self.require(2, why_not_scope(self.scope))
         owner = buffer.owner
         if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):
             function = function_of(block).sym_name.data
-            self.refuse(3, f"{buffer_name(buffer)} is a parameter of @{function}", block, subject)
+            self.refuse(3, f"{buffer_name(buffer)} is a parameter of @{function}")
         for use in buffer.uses:
-            self.require(3, why_not_redirected(use.operation, buffer), use.operation, subject)
+            self.require(3, why_not_redirected(use.operation, buffer), use.operation)
         return SetScopePlan(owner, owner, self.scope)

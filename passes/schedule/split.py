@@ -8,8 +8,7 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, range_of
 from weft.analysis.facts import facts_about
@@ -78,7 +77,7 @@ class SplitPlan(Plan):
     extents: tuple[int | Index, ...]
     guarded: bool
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         loop = self.anchor
         if not isinstance(loop, ForOp):
             raise InternalError(f"split is planned on a loop, got {loop.name}")
@@ -103,12 +102,12 @@ class SplitPlan(Plan):
             index = self._scaled(index, extent, body, first) + Index.of(new.induction_variable)
         bound = Index.of(loop.extent)
         if outermost is not None:
-            rewriter.insert([outermost], InsertPoint.before(loop))
+            Rewriter.insert_op([outermost], InsertPoint.before(loop))
         replace_loop_value(loop.induction_variable, index, body, first)
         if self.guarded:
             for block in child_blocks(loops[0]):
                 set_guards(block, [*guards_of(block), (index.simplified(range_of), bound)])
-        rewriter.erase(loop)
+        Rewriter.erase_op(loop)
         return tuple(loops)
 
     def _scaled(self, index: Index, extent: int | SSAValue, body: Block, before: Operation | None) -> Index:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.dependence import buffer_name
 from weft.analysis.structure import buffers_written
@@ -17,7 +16,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.schedule.caching import memref_type, pick
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 
 
@@ -30,13 +29,12 @@ class StorageAlignPlan(Plan):
     factor: int
     offset: int
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         noted = self.alloc.attributes.get(STORAGE_ALIGN)
         entries: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else ()
         kept = [entry for entry in entries if not isinstance(entry, ArrayAttr) or entry.data[0] != _number(self.axis)]
         new = ArrayAttr([_number(self.axis), _number(self.factor), _number(self.offset)])
         self.alloc.attributes[STORAGE_ALIGN] = ArrayAttr([*kept, new])
-        rewriter.has_done_action = True
         return ()
 
 
@@ -74,25 +72,23 @@ class StorageAlign(Primitive):
     offset: int
 
     def plan(self) -> StorageAlignPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = pick(self, block, buffers_written(block), self.index, "writes")
         owner, shape = buffer.owner, memref_type(buffer).get_shape()
         if not isinstance(owner, memref.AllocOp):
-            self.refuse(2, f"{buffer_name(buffer)} is a parameter", block, subject)
+            self.refuse(2, f"{buffer_name(buffer)} is a parameter")
         rank = len(shape)
         axis = self.axis + rank if self.axis < 0 else self.axis
         if not 0 <= axis < rank - 1:
             legal = f"0..{rank - 2}" if rank > 1 else "none: a buffer of rank 1 has no rows"
-            self.refuse(
-                3, Violation(f"axis {self.axis} of {buffer_name(buffer)} of rank {rank}", legal=legal), owner, subject
-            )
+            self.refuse(3, Violation(f"axis {self.axis} of {buffer_name(buffer)} of rank {rank}", legal=legal), owner)
         if self.factor < 1 or not 0 <= self.offset < self.factor:
-            self.refuse(4, f"factor {self.factor}, offset {self.offset}", owner, subject)
+            self.refuse(4, f"factor {self.factor}, offset {self.offset}", owner)
         has_strides = any(isinstance(use.operation, StrideOp) for use in buffer.uses)
         for use in buffer.uses:
             user = use.operation
             if isinstance(user, memref.LoadOp | memref.StoreOp | memref.DimOp | StrideOp | AccessRegionOp):
                 continue
             if not (isinstance(user, AccessPtrOp) and has_strides):
-                self.refuse(5, f"{op_name(user)} may", user, subject)
+                self.refuse(5, f"{op_name(user)} may", user)
         return StorageAlignPlan(owner, owner, axis, self.factor, self.offset)

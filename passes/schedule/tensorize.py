@@ -9,20 +9,13 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, NoneAttr, StridedLayoutAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.combiners import combines_freely
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.matching import Box, Mismatch, match_body
-from weft.analysis.structure import (
-    buffers_written,
-    child_towards,
-    function_of,
-    is_inside,
-    why_named_twice,
-    why_opaque,
-)
+from weft.analysis.structure import buffers_written, child_towards, function_of, is_inside, why_named_twice, why_opaque
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
@@ -43,15 +36,14 @@ class TensorizePlan(Plan):
     intrinsic: TensorIntrinsic
     boxes: Mapping[SSAValue, Box]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
         if IterKind.REDUCE in block.kinds and combines_freely(block):
             block.attributes[COMMUTATIVE] = UnitAttr()  # its new body does not tell
         self._declare_outside()
         body = block.body.block
         for op in reversed(list(body.ops)):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         implementation = self.intrinsic.implementation
         content = content_of(implementation)
         entry = implementation.body.block
@@ -76,8 +68,7 @@ class TensorizePlan(Plan):
         if box is None or new.parent is None:
             return
         if isinstance(new, AccessRegionOp):
-            new.detach()
-            new.erase()  # it is stated of the parameter; what the block accesses is inferred
+            Rewriter.erase_op(new)  # it is stated of the parameter; what the block accesses is inferred
             return
         first = len(box.corner) - _rank(parameter)
         if isinstance(new, StrideOp):
@@ -149,11 +140,11 @@ class TensorizeLoopPlan(Plan):
     blockize: Plan
     intrinsic: str
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
-        (block,) = self.blockize.rewrite(rewriter)
+    def rewrite(self) -> tuple[Operation, ...]:
+        (block,) = self.blockize.rewrite()
         if not isinstance(block, BlockOp):
             raise InternalError("blockize gives a block")
-        return Tensorize(block, self.intrinsic).draft().rewrite(rewriter)
+        return Tensorize(block, self.intrinsic).draft().rewrite()
 
 
 @dataclass(frozen=True)

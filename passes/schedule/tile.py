@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.accesses import accesses
-from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation, undecided
+from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation
 from weft.analysis.index import Index
-from weft.analysis.sets import NotProved
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
 from weft.passes.schedule.reorder import permute_chain, require_loops, why_not_chain
 from weft.passes.schedule.split import Split, always_divides, unguarded_access, why_not_serial
 from weft.support.errors import Violation
@@ -26,7 +24,7 @@ class TilePlan(Plan):
     loops: tuple[ForOp, ...]
     factors: tuple[int, ...]
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         pairs = [Split(loop, (0, factor)).apply() for loop, factor in zip(self.loops, self.factors, strict=True)]
         chain = [loop for pair in pairs for loop in pair if isinstance(loop, ForOp)]
         permute_chain(chain, [*chain[0::2], *chain[1::2]])
@@ -72,22 +70,20 @@ class Tile(Primitive):
         return TilePlan(self.loops[0], self.loops, self.factors)
 
 
+@or_undecided
 def why_not_tileable(loops: Sequence[ForOp]) -> Violation | None:
     """Loops of a perfect nest can be tiled when no dependence goes forward in one and backward in another."""
     found = accesses(loops[0])
-    try:
-        for first, second in conflicting_pairs(found):
-            if is_accumulation(first, second):
-                continue
-            outer = first.loops[: first.loops.index(loops[0])]
-            for at, p in enumerate(loops):
-                for q in loops[at + 1 :]:
-                    for earlier, later in ((first, second), (second, first)):
-                        conflict = conflict_between(
-                            earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
-                        )
-                        if conflict is not None:
-                            return conflict.violation("and could now run first")
-    except NotProved as error:
-        return undecided(error)
+    for first, second in conflicting_pairs(found):
+        if is_accumulation(first, second):
+            continue
+        outer = first.loops[: first.loops.index(loops[0])]
+        for at, p in enumerate(loops):
+            for q in loops[at + 1 :]:
+                for earlier, later in ((first, second), (second, first)):
+                    conflict = conflict_between(
+                        earlier, later, [*outer, *loops[:at]], lambda s, p=p, q=q: (s.earlier(p), s.later(q))[0]
+                    )
+                    if conflict is not None:
+                        return conflict.violation("and could now run first")
     return None

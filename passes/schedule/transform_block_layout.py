@@ -9,15 +9,13 @@ from xdsl.dialects import affine
 from xdsl.dialects.builtin import AffineMapAttr, IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
-from xdsl.pattern_rewriter import PatternRewriter
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.combiners import combines_freely
-from weft.analysis.dependence import undecided
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.analysis.motion import shared_element
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, loops_around, parts_of, why_not_complete, why_not_reduction
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
@@ -25,7 +23,7 @@ from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import materialize
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown
 from weft.passes.schedule.loop_nests import become, guards_of, insert_in, nest, new_loop, take_operations
-from weft.passes.schedule.primitive import Plan, Primitive, block_text
+from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import InternalError, Violation
 
@@ -144,8 +142,7 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
             index = Index.of(op.result).substitute(mapping, range_of).simplified(range_of)
             value = known.get(index) or index_before(index, op, op.result.name_hint)
             op.result.replace_all_uses_with(value)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             continue
         if isinstance(op, AccessRegionOp):
             corner = Index.of_map(op.corner.data, list(op.corner_operands))
@@ -187,7 +184,7 @@ class TransformBlockLayoutPlan(Plan):
     whole: tuple[tuple[SSAValue, int], ...]
     """Old iterators of extent 1 that stay, and their new places: as good as 0, but guards inside may be on them."""
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         block = self.nest.block
         new, loops = self.nest.block_over(self.layout, self.kinds, [v.name_hint for v in block.iter_vars])
         body = new.body.block
@@ -203,7 +200,6 @@ class TransformBlockLayoutPlan(Plan):
                 _compute_with(op.body.block, take_operations(op.body.block), back)
         _compute_with(body, [op for op in operations if op not in first], back)
         self.nest.give_way(new, loops)
-        rewriter.has_done_action = True
         return tuple(loops)
 
 
@@ -247,10 +243,10 @@ class TransformBlockLayout(Primitive):
     index_map: AffineMapAttr
 
     def plan(self) -> TransformBlockLayoutPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         own = own_nest(block)
         if isinstance(own, str):
-            self.refuse(2, own, block, subject)
+            self.refuse(2, own)
         self._require_free_order()
         layout = self._layout()
         kinds = tuple(self._kind(at) for at in range(len(layout.outputs)))
@@ -260,13 +256,11 @@ class TransformBlockLayout(Primitive):
             if init is not None and kind is IterKind.REDUCE:
                 for op in init.walk():
                     if any(operand is variable for operand in op.operands):
-                        self.refuse(6, f"{op.name} uses %{variable.name_hint or variable.index}", op, subject)
-        try:
+                        self.refuse(6, f"{op.name} uses %{variable.name_hint or variable.index}", op)
+        with self.deciding(5):
             inverse = layout.inverse()
-        except NotProved as error:
-            self.refuse(5, undecided(error), block, subject)
         if inverse is None:
-            self.refuse(5, Violation("the way back is no single expression", "not proved"), block, subject)
+            self.refuse(5, Violation("the way back is no single expression", "not proved"))
         return TransformBlockLayoutPlan(block, own, layout, inverse, kinds, self._units())
 
     def _units(self) -> tuple[tuple[SSAValue, int], ...]:
@@ -280,22 +274,22 @@ class TransformBlockLayout(Primitive):
             for op in block.body.block.walk() if variable.index not in places else ():
                 if isinstance(op, BlockOp) and any(Index.of(v).depends_on([variable]) for v in op.guard_operands):
                     detail = f"a guard inside is on %{variable.name_hint or variable.index}, which goes away"
-                    self.refuse(3, Violation(detail, legal="keep it as an iterator"), op, block_text(block))
+                    self.refuse(3, Violation(detail, legal="keep it as an iterator"), op)
         return tuple((variable, places[variable.index]) for variable in units if variable.index in places)
 
     def _require_free_order(self) -> None:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         complete, reduction = why_not_complete(block), why_not_reduction(block)
         if complete is not None and reduction is not None:
-            self.refuse(1, reduction if block.init is not None else complete, block, subject)
-        self.require(1, shared_element(block), block, subject)
+            self.refuse(1, reduction if block.init is not None else complete)
+        self.require(1, shared_element(block))
         if complete is not None and not combines_freely(block):
             reason = "its combiner is not known to be commutative"
-            self.refuse(1, Violation(reason, "not proved"), block, subject)
+            self.refuse(1, Violation(reason, "not proved"))
 
     def _layout(self) -> LayoutMap:
         """The layout, which keeps instances apart."""
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         names = tuple(v.name_hint or f"v{v.index}" for v in block.iter_vars)
         points = Points(
             names,
@@ -306,8 +300,8 @@ class TransformBlockLayout(Primitive):
         )
         layout = layout_of(self.index_map.data, [Index.of(extent) for extent in block.extents], points)
         if isinstance(layout, Violation):
-            self.refuse(3, layout, block, subject)
-        self.require(4, meeting_points(layout, points), block, subject)
+            self.refuse(3, layout)
+        self.require(4, meeting_points(layout, points))
         return layout
 
     def _kind(self, at: int) -> IterKindAttr:
@@ -319,15 +313,12 @@ class TransformBlockLayout(Primitive):
         kinds = {block.iter_kinds.data[dim] for dim in moving or used}
         if len(kinds) > 1 and moving:
             detail = f"new iterator {at} would be made of spatial and reduce iterators"
-            self.refuse(3, detail, block, block_text(block))
+            self.refuse(3, detail)
         return kinds.pop() if len(kinds) == 1 else SPATIAL
 
     def _require_onto(self, layout: LayoutMap) -> None:
-        block, subject = self.block, block_text(self.block)
-        try:
+        with self.deciding(5):
             missed = layout.missed_index()
-        except NotProved as error:
-            self.refuse(5, undecided(error), block, subject)
         if missed is not None:
             violation = Violation(
                 f"new instance {shown(missed)} would be none of the old",
@@ -335,4 +326,4 @@ class TransformBlockLayout(Primitive):
                 legal="a bijection; split loops first, which guards what is too much",
                 replay=lambda: layout.really_missed(missed),
             )
-            self.refuse(5, violation, block, subject)
+            self.refuse(5, violation)

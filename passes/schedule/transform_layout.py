@@ -24,14 +24,12 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.dependence import buffer_name, is_temporary, undecided
+from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, Piece, substituted
-from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
     buffers_read,
@@ -52,7 +50,7 @@ from weft.passes.index_ops import materialize
 from weft.passes.schedule.caching import free_label, memref_type, pick
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown, why_not_function
 from weft.passes.schedule.loop_nests import nest, new_loop, take_operations
-from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive, block_text
+from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive
 from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators, set_corner
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.passes.tir.nest import erase_if_unused, if_around, index_before, index_constant
@@ -215,11 +213,11 @@ class PadBlocks:
     pieces: tuple[Piece, ...]
     place: Operation
 
-    def rewrite(self, rewriter: PatternRewriter, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> None:
+    def rewrite(self, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> None:
         """Insert the nests; the buffer has its new layout already."""
         for piece in self.pieces:
             operations = self._nest(piece, buffer, layout, padding)
-            rewriter.insert(operations, InsertPoint.before(self.place))
+            Rewriter.insert_op(operations, InsertPoint.before(self.place))
 
     def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> list[Operation]:
         outside: list[Operation] = []
@@ -302,15 +300,14 @@ class TransformLayoutPlan(Plan):
     filling: Filling | None
     pads: PadBlocks | None
 
-    def rewrite(self, rewriter: PatternRewriter) -> tuple[Operation, ...]:
+    def rewrite(self) -> tuple[Operation, ...]:
         if self.padding is not None and self.filling is not None:
             self.filling.rewrite(self.layout, self.padding)
         written = None if self.filling is None else self.filling.nest.block
         follow(self.buffer, self.layout, written)
         new = self._retyped()
         if self.padding is not None and self.pads is not None:
-            self.pads.rewrite(rewriter, new, self.layout, self.padding)
-        rewriter.has_done_action = True
+            self.pads.rewrite(new, self.layout, self.padding)
         return ()
 
     def _retyped(self) -> SSAValue:
@@ -407,8 +404,7 @@ def _follow_region(op: AccessRegionOp, layout: LayoutMap) -> None:
         moving = Index({atom: f for atom, f in index.terms.items() if Index({atom: 1}).depends_on(steps)})
         low, high = moving.range(ranges)
         if low is None or high is None:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             return
         corners.append(index - moving + low)
         extents.append(high - low + 1)
@@ -425,8 +421,7 @@ def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
         op.operands[1] = constant.result
         return
     op.result.replace_all_uses_with(index_before(extent, op, op.result.name_hint))
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 def _bare(layout: LayoutMap, at: int) -> int:
@@ -477,21 +472,18 @@ class TransformLayout(MovingPrimitive):
         return plan if plan.padding is None else self.checked_on_copy(plan)
 
     def draft(self) -> TransformLayoutPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         buffer = buffer_at(self, block, self.buffer)
-        try:
+        with self.deciding(2):
             layout = self._layout(buffer)
             self._require_followers(buffer, layout)
             missed = layout.missed_index()
-        except NotProved as error:
-            self.refuse(2, undecided(error), block, subject)
         if missed is None:
             return TransformLayoutPlan(block, buffer, layout, None, None, None)
         return self._padded(buffer, layout, missed)
 
     def _layout(self, buffer: SSAValue) -> LayoutMap:
         """The layout, which keeps elements apart."""
-        block, subject = self.block, block_text(self.block)
         name = buffer_name(buffer)
         extents = extents_for(buffer)
         points = Points(
@@ -503,76 +495,72 @@ class TransformLayout(MovingPrimitive):
         )
         layout = layout_of(self.index_map.data, extents, points)
         if isinstance(layout, Violation):
-            self.refuse(2, layout, block, subject)
-        self.require(3, meeting_points(layout, points), block, subject)
+            self.refuse(2, layout)
+        self.require(3, meeting_points(layout, points))
         return layout
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
-        block, subject = self.block, block_text(self.block)
+        block = self.block
         if self.pad_value is None:
             detail = f"no element comes to lie at {shown(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
             places, replay = named_places(missed), lambda: layout.really_missed(missed)
-            self.refuse(4, Violation(detail, counterexample=places, legal=legal, replay=replay), block, subject)
+            self.refuse(4, Violation(detail, counterexample=places, legal=legal, replay=replay))
         element = memref_type(buffer).element_type
         padding = self._padding(layout, element)
         writers = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]
         if not writers:
             legal = "cache_read the buffer, and transform the copy"
             detail = f"the function only reads {buffer_name(buffer)}: its padding would be the caller's"
-            self.refuse(5, Violation(detail, legal=legal), block, subject)
+            self.refuse(5, Violation(detail, legal=legal))
         filling = filling_of(buffer, layout)
         if filling is not None:
             return TransformLayoutPlan(block, buffer, layout, padding, filling, None)
-        try:
+        with self.deciding(5):
             pads = PadBlocks(layout.missed(), place_before(buffer))
-        except NotProved as error:
-            self.refuse(5, undecided(error), block, subject)
         return TransformLayoutPlan(block, buffer, layout, padding, None, pads)
 
     def _padding(self, layout: LayoutMap, element: Attribute) -> Padding:
-        block, subject = self.block, block_text(self.block)
         value = self.pad_value
         if isinstance(value, AffineMapAttr):
             why = why_not_function(value.data, len(layout.outputs))
             if why is None and len(value.data.results) != 1:
                 why = f"it gives {len(value.data.results)} values"
-            self.require(5, None if why is None else f"the padding: {why}", block, subject)
+            self.require(5, None if why is None else f"the padding: {why}")
             dims = [Index.of(output) for output in layout.outputs]
             return Padding(Index.of_expr(value.data.results[0], dims), element)
         constant = None if value is None else pad_constant(value, element)
         if constant is None:
-            self.refuse(5, f"{value} is no {element}", block, subject)
+            self.refuse(5, f"{value} is no {element}")
         if isinstance(constant, FloatAttr) and isinstance(value, FloatAttr) and isfinite(value.value.data):
-            self.require(5, None if isfinite(constant.value.data) else f"{value} is no {element}", block, subject)
+            self.require(5, None if isfinite(constant.value.data) else f"{value} is no {element}")
         return Padding(constant, element)
 
     def _require_followers(self, buffer: SSAValue, layout: LayoutMap) -> None:
-        subject = block_text(self.block)
         name = buffer_name(buffer)
         if not isinstance(memref_type(buffer).layout, NoneAttr):
-            self.refuse(6, f"{name} is {buffer.type}: its strides are the caller's", self.block, subject)
+            self.refuse(6, f"{name} is {buffer.type}: its strides are the caller's")
         owner = buffer.owner
         if isinstance(owner, Operation) and STORAGE_ALIGN in owner.attributes:
-            self.refuse(6, f"storage_align speaks of the axes of {name}", owner, subject)
+            self.refuse(6, f"storage_align speaks of the axes of {name}", owner)
         for use in buffer.uses:
             user = use.operation
             if isinstance(user, memref.DimOp) and not Index.of(user.index).is_constant:
-                self.refuse(6, f"{op_name(user)} asks for an extent that is known at run time", user, subject)
+                self.refuse(6, f"{op_name(user)} asks for an extent that is known at run time", user)
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp | memref.DimOp | AssumeShapeOp) or (
                 isinstance(user, memref.StoreOp) and use.index == 0
             ):
-                self.refuse(6, f"{op_name(user)} works on {name} as it lies", user, subject)
+                self.refuse(6, f"{op_name(user)} works on {name} as it lies", user)
         if is_temporary(buffer):
             return
         for at, extent in enumerate(layout.old_extents):
             if not extent.is_constant and _bare(layout, at) < 0:
                 detail = f"dimension {at} of parameter {name} has an extent that callers give, but does not stay whole"
-                self.refuse(6, detail, self.block, subject)
+                self.refuse(6, detail)
         caller = self._caller(buffer)
         if caller is not None:
-            self.refuse(6, f"{caller.name} passes {name} as it lies", caller, subject)
+            self.refuse(6, f"{caller.name} passes {name} as it lies", caller)
 
     def _caller(self, buffer: SSAValue) -> Operation | None:
         """Something in the module that refers to the function whose parameter the buffer is."""

@@ -18,7 +18,6 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
-from xdsl.pattern_rewriter import PatternRewriter
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.combiners import combines_freely
@@ -66,7 +65,7 @@ class FunctionCopy:
     def apply(self, plan: Plan) -> tuple[Operation, ...]:
         """Carry out a plan for the original on the copy. Raises `NotTranslated`, and has changed nothing then."""
         translated = self.translated(plan)
-        return translated.rewrite(PatternRewriter(translated.anchor))
+        return translated.rewrite()
 
     def _translated(self, part: object) -> object:
         if isinstance(part, Operation):
@@ -215,7 +214,7 @@ class MovingPrimitive(Primitive):
             copy.apply(drafted)
         except NotTranslated:
             plan = self._on_copy(copy).draft()
-            plan.rewrite(PatternRewriter(plan.anchor))
+            plan.rewrite()
         changed = changed_buffers(before, copy)
         for op, found in _parallel_loops(copy.function, changed):
             loop = copy.originals.get(op)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.cache_write import Writing
 from weft.passes.schedule.caching import CachePlan, why_not_around
-from weft.passes.schedule.primitive import block_text
 
 
 @dataclass(frozen=True)
@@ -42,5 +41,5 @@ class WriteAt(Writing):
     scope: str
 
     def plan(self) -> CachePlan:
-        self.require(6, why_not_around(self.loop, self.block), self.loop, block_text(self.block))
+        self.require(6, why_not_around(self.loop, self.block), self.loop)
         return self.plan_at(self.loop, None)

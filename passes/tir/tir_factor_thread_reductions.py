@@ -8,7 +8,6 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
-from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
@@ -86,7 +85,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
     reduced = {*plan.reduced, loop}
     first = next(at for at, outer in enumerate(plan.chain) if outer in reduced)
     plan = replace(plan, chain=plan.chain[first:])
-    (partial,) = plan.rewrite(PatternRewriter(block))
+    (partial,) = plan.rewrite()
     again = next(outer for outer in loops_around(block) if _binds_reduction(block, outer))
     for bound in (loop, again):
         bound.kind, bound.thread_axis = LoopKindAttr(LoopKind.THREAD_BINDING), StringAttr(axis)
@@ -107,7 +106,7 @@ def _start_before(partial: BlockOp) -> None:
     if not loops:
         return
     plan = DecomposeReduction(partial, loops[0]).plan()
-    (init,) = plan.rewrite(PatternRewriter(partial))
+    (init,) = plan.rewrite()
     for loop, like in zip(reversed(loops_around(init)), reversed(plan.repeated), strict=False):
         loop.kind, loop.thread_axis = like.kind, like.thread_axis
 
