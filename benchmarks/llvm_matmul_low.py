@@ -26,7 +26,7 @@ from weft.backends.llvm.compile import assembly, target_machine  # noqa: E402
 from weft.backends.llvm.emit import emit_module  # noqa: E402
 from weft.dialects.low import LOW  # noqa: E402
 from weft.driver.parsing import parse_text  # noqa: E402
-from weft.runtime.build import load_low_module  # noqa: E402
+from weft.runtime.low_module import load_low_module  # noqa: E402
 from weft.support.target import Target  # noqa: E402
 
 ROUNDS = 20

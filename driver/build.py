@@ -103,7 +103,7 @@ def build(
     """
     from weft.dialects.traversal import copy_of
     from weft.frontends.stage_schedule import StageSchedule, lower
-    from weft.runtime.build import load_low_module
+    from weft.runtime.low_module import load_low_module
     from weft.support.target import Target
 
     stopwatch = Stopwatch()

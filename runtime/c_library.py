@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from weft.runtime.c_sources import compiler_for, run_compiler
+from weft.runtime.c_compiler import NATIVE, compile_source, compiler_for, is_cxx, load_shared
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.runtime.signature import ScalarSpec
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from weft.support.stopwatch import Stopwatch
     from weft.support.target import Target
 
-FLAGS: Final = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fPIC")
+FLAGS: Final = ("-std=c99", *NATIVE)
 """How the text is compiled to run here; `-fopenmp` is added where the compiler has it."""
 SOURCE_KINDS: Final = ("c", "h")
 
@@ -102,20 +102,14 @@ def _compiled(text: str, imports: tuple[str, ...], parallel: bool) -> ctypes.CDL
     """A C text in this process; compiled once, and loaded until the process ends. `parallel`: with OpenMP."""
     compiler = compiler_for(purpose="the program is C, which is compiled where it runs")
     openmp = _openmp(compiler) if parallel else ()
-    with tempfile.TemporaryDirectory(prefix="weft-") as name:
-        folder = Path(name)
-        objects: list[str] = []
-        for number, source in enumerate((text, *imports)):
-            is_cxx = number > 0 and 'extern "C"' in source
-            path = folder / f"part{number}{'.cc' if is_cxx else '.c'}"
-            path.write_text(source, encoding="utf-8")
-            flags = [*FLAGS[1:]] if is_cxx or number else [*FLAGS, *openmp]
-            objects.append(str(path.with_suffix(".o")))
-            run_compiler([compiler_for(is_cxx), *flags, "-c", str(path), "-o", objects[-1]], path.name)
-        library = folder / "program.so"
-        cxx = [compiler_for(True)] if any('extern "C"' in source for source in imports) else [compiler]
-        run_compiler([*cxx, "-shared", *objects, *openmp, "-lm", "-o", str(library)], library.name)
-        return ctypes.CDLL(str(library))
+    with tempfile.TemporaryDirectory(prefix="weft-") as place:
+        folder = Path(place)
+        objects = [compile_source(text, folder, "program", (*FLAGS, *openmp), compiler)]
+        objects += [
+            compile_source(source, folder, f"import{number}", NATIVE, compiler) for number, source in enumerate(imports)
+        ]
+        linker = compiler_for(is_cxx=True) if any(map(is_cxx, imports)) else compiler
+        return load_shared(linker, [*objects, *openmp, "-lm"], folder)
 
 
 @cache

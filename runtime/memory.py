@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.resources import ir_text
-from weft.runtime.threads_ir import pause_ir
+from weft.runtime.threads import pause_ir
 
 if TYPE_CHECKING:
     from weft.backends.llvm.jit import JitModule

@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     with stopwatch.measure("read"):
         module = read_program(arguments.file)
     lower_to_low(module, target, lowering_options(arguments), stopwatch)
-    from weft.runtime.build import load_c_module, program_of
+    from weft.runtime.export.program import program_of
+    from weft.runtime.low_module import load_c_module
 
     program = load_c_module(module, target) if target.kind == "c" else program_of(module, target, stopwatch)
     for path in outputs:

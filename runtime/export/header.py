@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.names import KEYWORDS, Scopes, escaped_identifier, in_comment, reserved, symbol_name
-from weft.runtime.export.native_runtime import SET_THREADS
 from weft.runtime.signature import ArraySpec, ScalarSpec
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     from weft.runtime.signature import Signature
     from weft.support.target import Target
 
+SET_THREADS: Final = "weft_set_num_threads"
+"""What programs in C call to choose the number of threads."""
 _INTEGERS: Final = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _ELEMENTS: Final = {
     **_INTEGERS,

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.runtime.call import Caller
-from weft.runtime.export.checksum import checked_text
 from weft.runtime.export.header import c_header
-from weft.runtime.export.signature_text import LibraryText, read_library_text
+from weft.runtime.export.library_text import LibraryText, checked_text, read_library_text
 from weft.runtime.library import Function, Library
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
@@ -92,7 +91,7 @@ def _address(code: ctypes.CDLL, symbol: str) -> int | None:
 
 
 def _has_threads(code: ctypes.CDLL) -> bool:
-    from weft.runtime.export.native_runtime import SET_THREADS
+    from weft.runtime.export.program import SET_THREADS
 
     return _address(code, SET_THREADS) is not None
 

@@ -13,7 +13,7 @@ from xdsl.context import Context
 import weft
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime import c_library
-from weft.runtime.build import load_low_module
+from weft.runtime.low_module import load_low_module
 
 CASES = 24
 FLAGS = ("-std=c99", "-O1", "-fPIC", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off")

@@ -35,7 +35,7 @@ from weft.dialects.low_gpu import AtomicOp, BarrierOp  # noqa: E402
 from weft.dialects.low_kernel import kernel_of  # noqa: E402
 from weft.driver.build import lower_to_tir  # noqa: E402
 from weft.passes.lower_tir_to_low import lower_tir_to_low  # noqa: E402
-from weft.runtime.gpu_build import load_gpu_module  # noqa: E402
+from weft.runtime.gpu_library import load_gpu_module  # noqa: E402
 from weft.support.target import Target  # noqa: E402
 
 TARGET = Target.parse("opencl -device=oclgrind -opt-level=0")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.names import RESERVED_FILE, reserved
-from weft.runtime.c_sources import compiler_for
+from weft.runtime.c_compiler import compiler_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

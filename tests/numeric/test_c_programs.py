@@ -16,7 +16,8 @@ from weft.driver.parsing import parse_text
 from weft.interp.compare import Reference, outputs_equal
 from weft.passes.low.low_legalize import LowLegalizePass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.runtime.build import load_c_module, signature_of
+from weft.runtime.low_module import load_c_module
+from weft.runtime.low_signature import signature_of
 from weft.runtime.signature import ArraySpec
 from weft.support.target import Target
 

@@ -12,8 +12,8 @@ from weft.driver.programs import context
 from weft.interp.compare import Reference
 from weft.interp.interpreter import Interpreter
 from weft.passes.low.low_expand_math import FORMULAS, LowExpandMathPass
-from weft.runtime.build import load_low_module
 from weft.runtime.library import Library
+from weft.runtime.low_module import load_low_module
 from weft.support.target import Target
 
 COUNT = 1 << 17

@@ -11,7 +11,7 @@ from exported_programs import VALGRIND, compile_c, needs_compiler, needs_valgrin
 
 import weft
 from weft import te
-from weft.runtime.export import native_runtime
+from weft.runtime.export import program as exporting
 from weft.support.target import Target
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="counts threads in /proc")
@@ -188,7 +188,7 @@ def test_objects_of_one_program_share_a_pool(tmp_path: Path) -> None:
 @needs_linux
 def test_the_pool_without_futexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What other systems than Linux get: threads sleep on a condition."""
-    monkeypatch.setattr(native_runtime, "FUTEX_SYSCALLS", {})
+    monkeypatch.setattr(exporting, "FUTEX_SYSCALLS", {})
     exported(tmp_path, "program.o", "program.ll")
     text = (tmp_path / "program.ll").read_text()
     assert "@pthread_cond_wait(" in text and "@syscall(" not in text

@@ -6,7 +6,7 @@ from xdsl.context import Context
 
 from weft.driver.build import parse
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
-from weft.runtime.build import load_low_module
+from weft.runtime.low_module import load_low_module
 from weft.support.target import Target
 
 PROGRAM = """

@@ -8,7 +8,7 @@ import pytest
 from c_programs import COMPILER, needs_compiler
 
 import weft
-from weft.runtime import c_sources
+from weft.runtime import c_compiler
 
 TEXT = """
 func.func @main(%A: memref<?x8xf32>, %s: f32, %B: memref<?x8xf32>) {
@@ -26,7 +26,7 @@ func.func @main(%A: memref<?x8xf32>, %s: f32, %B: memref<?x8xf32>) {
 
 
 def test_sources_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(c_sources, "_C_COMPILERS", ("no-such-compiler",))
+    monkeypatch.setattr(c_compiler, "_C_COMPILERS", ("no-such-compiler",))
     library = weft.build(weft.parse(TEXT.replace("@main", "@scale")), target="c")
     assert isinstance(library, weft.Library) and list(library) == ["scale"]
     assert "void scale(const float *restrict A, float s, float *restrict B, int64_t m)" in library.get_source("c")

@@ -27,12 +27,20 @@ from weft.backends.metal.targets import MetalTarget
 from weft.backends.opencl.targets import OpenCLTarget
 from weft.dialects.low_kernel import kernel_of
 from weft.runtime import device_arrays, gpu_library
-from weft.runtime.build import signature_of
-from weft.runtime.device_memory import MemoryPool
-from weft.runtime.devices import Device, DeviceError, DeviceLimits, Dimensions, Kernel, KernelProgram, KernelSpec, Queue
-from weft.runtime.gpu_call import Run
+from weft.runtime.devices import (
+    Device,
+    DeviceError,
+    DeviceLimits,
+    Dimensions,
+    Kernel,
+    KernelProgram,
+    KernelSpec,
+    MemoryPool,
+    Queue,
+)
+from weft.runtime.gpu_call import HostFunctions, Run
 from weft.runtime.gpu_library import GpuLibrary
-from weft.runtime.host_code import HostFunctions
+from weft.runtime.low_signature import signature_of
 from weft.runtime.signature import Signature
 from weft.support.errors import CompileError
 from weft.support.target import Target

@@ -13,8 +13,8 @@ from weft import te
 from weft.backends.llvm.object_file import object_symbols
 from weft.runtime.export import loaded
 from weft.runtime.export.header import c_header
+from weft.runtime.export.library_text import library_text, read_library_text
 from weft.runtime.export.program import Program
-from weft.runtime.export.signature_text import library_text, read_library_text
 from weft.runtime.library import Library
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError

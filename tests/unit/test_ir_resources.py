@@ -11,11 +11,10 @@ import pytest
 from weft.backends.llvm.float_helpers import HELPERS_FILE
 from weft.backends.llvm.math_ops import integer_power_ir
 from weft.backends.llvm.resources import ir_text
-from weft.runtime.export.native_runtime import threads_ir
+from weft.runtime.export.program import threads_ir
 from weft.runtime.memory import memory_ir
 from weft.runtime.native_call import native_call_ir
-from weft.runtime.threads import parallel_for_ir
-from weft.runtime.threads_ir import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, pool_ir
+from weft.runtime.threads import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, parallel_for_ir, pool_ir
 from weft.support.target import Target
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 
 import weft
 from weft.backends.llvm.object_file import object_symbols
-from weft.runtime import c_sources
+from weft.runtime import c_compiler
 
 TILES = """
 func.func private @add_tile(!ptr_xdsl.ptr, !ptr_xdsl.ptr, index, index, f32) -> i32 attributes {low.pure}
@@ -81,7 +81,7 @@ def check(sch: weft.Schedule, target: str = "llvm") -> None:
 
 
 needs_compiler = pytest.mark.skipif(
-    not any(map(c_sources.shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler"
+    not any(map(c_compiler.shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler"
 )
 
 
@@ -122,9 +122,9 @@ def test_what_the_c_compiler_refuses_is_told() -> None:
     ("source", "language"), [("int f() { return 1; }", "C"), ('extern "C" int f() { return 1; }', r"C\+\+")]
 )
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch, source: str, language: str) -> None:
-    monkeypatch.setattr(c_sources.shutil, "which", lambda name: None)
+    monkeypatch.setattr(c_compiler.shutil, "which", lambda name: None)
     with pytest.raises(weft.CompileError, match=f"comes with a {language} source, and there is no compiler for it"):
-        c_sources.compiled_symbols(f"// {language}\n{source}")
+        c_compiler.compiled_symbols(f"// {language}\n{source}")
 
 
 def test_an_unknown_function_is_named() -> None:

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.runtime import c_sources
+from weft.runtime import c_compiler
 
 DESCRIPTION = """
 func.func @d(%A: memref<4x8xf32>, %B: memref<4x8xf32>, %C: memref<4x4xf32>) {
@@ -109,7 +109,7 @@ def test_in_parallel_loops_and_afterwards() -> None:
     check_schedule(module, sch)
 
 
-@pytest.mark.skipif(not any(map(c_sources.shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
+@pytest.mark.skipif(not any(map(c_compiler.shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
 def test_the_micro_kernel_of_the_course() -> None:
     sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
     try:

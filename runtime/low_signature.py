@@ -1,4 +1,4 @@
-"""From a module at low level to functions that Python can call."""
+"""What callers of the functions of a module at low level pass."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.element_types import element_name
-from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, imported_c, params_of, symbols_of
+from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
+from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
-from weft.support.stopwatch import Stopwatch
-from weft.support.target_kinds import registered_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute, Region, SSAValue
 
-    from weft.backends.llvm.compile import CodegenOptions
     from weft.dialects.low import ParamAttr
-    from weft.runtime.c_library import CLibrary
-    from weft.runtime.export.program import Program
-    from weft.runtime.library import Library
-    from weft.support.target import Target
-    from weft.support.target_kinds import TargetKind
 
 _ACCESSES: Final[dict[LowAccess, Access]] = {
     LowAccess.READ: "read",
     LowAccess.WRITE: "write",
     LowAccess.READWRITE: "readwrite",
 }
+
+
+def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
+    """The signatures of the functions of a low module that have a body, kernels apart. Raises `CompileError`."""
+    functions = (op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration)
+    return tuple(signature_of(function) for function in functions if kernel_of(function) is None)
 
 
 def signature_of(function: FuncOp) -> Signature:
@@ -109,81 +108,3 @@ def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:
     raise CompileError.at(
         function, f"parameter '{name}' of @{function.sym_name.data}: no array has elements of {type_}"
     )
-
-
-def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level as a program to export, for any CPU. `stopwatch` is told how long emission takes.
-
-    Raises `CompileError` when the LLVM backend lacks something that the module uses.
-    """
-    from weft.backends.llvm.compile import EMISSION
-    from weft.backends.llvm.emit import emit_module
-    from weft.runtime.export.program import Program
-
-    with stopwatch.measure(EMISSION):
-        text = emit_module(module, target)
-    functions = [op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    signatures = tuple(signature_of(function) for function in functions)
-    return Program(text, signatures, target, c_sources=tuple(imported_c(module)))
-
-
-def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
-    """Print a module at low level, legalised for C, as C: a library that compiles it when it is called.
-
-    Raises `CompileError` when C lacks something that the module uses.
-    """
-    from weft.backends.c.emit import emit_module
-    from weft.runtime.c_library import CLibrary
-
-    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    source = emit_module(module, target)
-    return CLibrary({"c": source.text, "h": source.header}, signatures, target, source.symbols, imported_c(module))
-
-
-def load_low_module(
-    module: ModuleOp, target: Target, options: CodegenOptions | None = None, stopwatch: Stopwatch | None = None
-) -> Library:
-    """Compile a module at low level for its target: a library of all its functions.
-
-    For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` is told how long each
-    stage takes. Raises `CompileError` when the backend lacks something that the module uses.
-    """
-    if target.kind == "c":
-        return load_c_module(module, target)
-    registered = registered_kind(target.kind)
-    if registered is not None:
-        return _load_registered(registered, module, target)
-    if target.has_kernels:
-        from weft.runtime.gpu_build import load_gpu_module
-
-        return load_gpu_module(module, target)
-    from weft.backends.llvm.compile import EMISSION
-    from weft.backends.llvm.emit import emit_module
-    from weft.runtime.library import Library
-
-    stopwatch = stopwatch or Stopwatch()
-    signatures = [signature_of(op) for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration]
-    with stopwatch.measure(EMISSION):
-        text = emit_module(module, target)
-    sources = imported_c(module)
-    if target.obstacle:
-        from weft.runtime.export.foreign import ForeignLibrary
-
-        return ForeignLibrary(text, signatures, target, sources, options)
-    symbols: dict[str, int] = {}
-    with stopwatch.measure("C sources"):
-        for source in sources:
-            from weft.runtime.c_sources import compiled_symbols
-
-            symbols.update(compiled_symbols(source))
-    return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)
-
-
-def _load_registered(kind: TargetKind, module: ModuleOp, target: Target) -> Library:
-    """The library that a registered kind of target makes. Raises `CompileError` when it is none."""
-    from weft.runtime.library import Library
-
-    library = kind.load(module, target)
-    if not isinstance(library, Library):
-        raise CompileError(f"target kind '{kind.name}' must load a weft Library, got {type(library).__name__}")
-    return library

@@ -1,0 +1,96 @@
+"""The C and C++ compilers of the system: they compile the C sources that come with programs, and programs in C."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_C_COMPILERS = ("cc", "gcc", "clang")
+_CXX_COMPILERS = ("c++", "g++", "clang++")
+FLAGS: Final = ("-O3", "-ffp-contract=fast", "-fPIC")
+NATIVE: Final = (*FLAGS, "-march=native")
+"""For code that runs in this process."""
+
+
+def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
+    """The path of a C or C++ compiler. Raises `CompileError`, which says what it is for, when there is none."""
+    names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
+    for name in names:
+        path = shutil.which(name)
+        if path is not None:
+            return path
+    missing = f"there is no compiler for it: none of {', '.join(names)} is on the PATH"
+    if purpose:
+        raise CompileError(f"{purpose}, and {missing}")
+    raise CompileError(
+        f"the program comes with a {'C++' if is_cxx else 'C'} source, and {missing}. Import LLVM IR instead "
+        "(pragma_import_llvm)"
+    )
+
+
+def run_tool(command: list[str], folder: Path, failure: str) -> None:
+    """Run a compiler or linker on files in `folder`. Raises `CompileError` of `failure` and the first lines that the
+    tool printed when it fails."""
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        shown = "\n  ".join(line.replace(f"{folder}/", "") for line in lines[:8])
+        raise CompileError(f"{failure}:\n  {shown}")
+
+
+def is_cxx(source: str) -> bool:
+    """Whether a source is C++: one with `extern "C"` is."""
+    return 'extern "C"' in source
+
+
+def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], compiler: str = "") -> str:
+    """The path of the object of a C or C++ source, called `name` in errors. `compiler` is that for C.
+
+    Raises `CompileError` when there is no compiler, or when it refuses the source.
+    """
+    if not compiler or is_cxx(source):
+        compiler = compiler_for(is_cxx(source))
+    path = folder / f"{name}{'.cc' if is_cxx(source) else '.c'}"
+    path.write_text(source, encoding="utf-8")
+    made = str(path.with_suffix(".o"))
+    refusal = f"the C compiler refuses an imported source ({path.name})"
+    run_tool([compiler, *flags, "-c", str(path), "-o", made], folder, refusal)
+    return made
+
+
+@cache
+def compiled_symbols(source: str) -> dict[str, int]:
+    """Addresses of the functions that a C or C++ source defines, in this process.
+
+    Compiled once a process. Raises `CompileError` when there is no compiler, or when it refuses the source.
+    """
+    from weft.backends.llvm.object_file import object_symbols
+
+    name = hashlib.sha256(source.encode()).hexdigest()[:12]
+    with tempfile.TemporaryDirectory(prefix="weft-") as place:
+        folder = Path(place)
+        made = compile_source(source, folder, name, NATIVE)
+        loaded = load_shared(compiler_for(is_cxx(source)), [made], folder)
+        table = object_symbols(Path(made).read_bytes())
+    if table is None:
+        raise CompileError("C sources are supported on systems with ELF objects only; import LLVM IR instead")
+    addresses = {name: ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value for name in table.defined}
+    return {name: address for name, address in addresses.items() if address is not None}
+
+
+def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:
+    """Objects and libraries, linked and loaded into this process until it ends."""
+    library = folder / "program.so"
+    run_tool([compiler, "-shared", *linked, "-o", str(library)], folder, f"{Path(compiler).name} cannot link a program")
+    return ctypes.CDLL(str(library))

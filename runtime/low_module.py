@@ -1,0 +1,83 @@
+"""Compiles a module at low level for its target: a library of its functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.dialects.low import imported_c
+from weft.runtime.low_signature import signatures_of
+from weft.support.errors import CompileError
+from weft.support.stopwatch import Stopwatch
+from weft.support.target_kinds import registered_kind
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from weft.backends.llvm.compile import CodegenOptions
+    from weft.runtime.c_library import CLibrary
+    from weft.runtime.library import Library
+    from weft.support.target import Target
+    from weft.support.target_kinds import TargetKind
+
+
+def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
+    """Print a module at low level, legalised for C, as C: a library that compiles it when it is called.
+
+    Raises `CompileError` when C lacks something that the module uses.
+    """
+    from weft.backends.c.emit import emit_module
+    from weft.runtime.c_library import CLibrary
+
+    source = emit_module(module, target)
+    return CLibrary(
+        {"c": source.text, "h": source.header}, signatures_of(module), target, source.symbols, imported_c(module)
+    )
+
+
+def load_low_module(
+    module: ModuleOp, target: Target, options: CodegenOptions | None = None, stopwatch: Stopwatch | None = None
+) -> Library:
+    """Compile a module at low level for its target: a library of all its functions.
+
+    For a CPU that has what this one lacks the library can be exported, not called. `stopwatch` is told how long each
+    stage takes. Raises `CompileError` when the backend lacks something that the module uses.
+    """
+    if target.kind == "c":
+        return load_c_module(module, target)
+    registered = registered_kind(target.kind)
+    if registered is not None:
+        return _load_registered(registered, module, target)
+    if target.has_kernels:
+        from weft.runtime.gpu_library import load_gpu_module
+
+        return load_gpu_module(module, target)
+    from weft.backends.llvm.compile import EMISSION
+    from weft.backends.llvm.emit import emit_module
+    from weft.runtime.library import Library
+
+    stopwatch = stopwatch or Stopwatch()
+    signatures = signatures_of(module)
+    with stopwatch.measure(EMISSION):
+        text = emit_module(module, target)
+    sources = imported_c(module)
+    if target.obstacle:
+        from weft.runtime.export.foreign import ForeignLibrary
+
+        return ForeignLibrary(text, signatures, target, sources, options)
+    symbols: dict[str, int] = {}
+    with stopwatch.measure("C sources"):
+        for source in sources:
+            from weft.runtime.c_compiler import compiled_symbols
+
+            symbols.update(compiled_symbols(source))
+    return Library({"ll": text}, signatures, target, symbols, options, stopwatch, sources)
+
+
+def _load_registered(kind: TargetKind, module: ModuleOp, target: Target) -> Library:
+    """The library that a registered kind of target makes. Raises `CompileError` when it is none."""
+    from weft.runtime.library import Library
+
+    library = kind.load(module, target)
+    if not isinstance(library, Library):
+        raise CompileError(f"target kind '{kind.name}' must load a weft Library, got {type(library).__name__}")
+    return library
