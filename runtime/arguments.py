@@ -277,6 +277,19 @@ def row_major(shape: Sequence[int]) -> list[int]:
     return strides
 
 
+def memory_span(array: Array) -> Array:
+    """The memory from the first element of an array to its last as one dimension, with the gaps of a view.
+
+    Raises `ValueError` for strides that are negative."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    if any(stride < 0 for stride in array.strides):
+        raise ValueError(f"expected strides that are not negative, got {array.strides}")
+    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,), writeable=array.flags.writeable)
+
+
 def _overlaps_itself(array: Array) -> bool:
     """Whether two elements may share bytes. Exact for views that slicing and transposing make."""
     steps = sorted(

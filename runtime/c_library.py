@@ -13,7 +13,7 @@ from weft.runtime.c_compiler import NATIVE, compile_source, compiler_for, is_cxx
 from weft.runtime.call import Caller
 from weft.runtime.library import Function, Library
 from weft.runtime.signature import ScalarSpec
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError
 from weft.support.files import write_output
 
 if TYPE_CHECKING:
@@ -46,16 +46,13 @@ class CLibrary(Library):
         symbols: Mapping[str, str],
         imports: Sequence[str] = (),
     ) -> None:
-        self.target = target
-        self._sources = dict(sources)
-        self._signatures = {signature.name: signature for signature in signatures}
+        self._keep(target, signatures, sources)
         self._symbols = dict(symbols)
         self._imports = tuple(imports)
-        self._functions: dict[str, Function] = {}
 
     @cached_property
     def _code(self) -> ctypes.CDLL:
-        return _compiled(self._sources["c"], self._imports, self.target.num_threads > 1)
+        return _compiled(self.get_source("c"), self._imports, self.target.num_threads > 1)
 
     def _function(self, name: str) -> Function:
         signature = self._signatures[name]
@@ -72,12 +69,6 @@ class CLibrary(Library):
             self._functions[name] = Function.make(Caller(signature, address, self._code))
         return self._functions[name]
 
-    def get_source(self, kind: str = "c") -> str:
-        """The program as "c", or its header "h". Raises `CompileError` for an unknown kind."""
-        if kind not in self._sources:
-            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self._sources)}")
-        return self._sources[kind]
-
     def export(
         self, path: str | Path, kind: str | None = None, *, compiler: str = "", stopwatch: Stopwatch | None = None
     ) -> Path:
@@ -93,7 +84,7 @@ class CLibrary(Library):
                 f"'{path}': a program in C is exported as {' or '.join(SOURCE_KINDS)}, got '{kind}'; build for llvm to "
                 "export machine code"
             )
-        write_output(path, self._sources[kind])
+        write_output(path, self.get_source(kind))
         return path
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from weft.backends.llvm.host_ops import SYMBOLS
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
-from weft.runtime.arguments import bind_arguments, hidden_meaning
+from weft.runtime.arguments import bind_arguments, hidden_meaning, memory_span
 from weft.runtime.call import thunk_address
 from weft.runtime.device_arrays import current_stream, device_array, device_name, device_of, identity
 from weft.runtime.signature import ScalarSpec
@@ -244,12 +244,10 @@ class DeviceCall:
                     )
                 values.append(slot)
                 continue
-            if any(stride < 0 for stride in array.strides):
-                raise ValueError(
-                    f"{signature.name}: argument {position + 1} ('{spec.name}'): expected strides that are not "
-                    f"negative, got {array.strides}"
-                )
-            span = _span(array)
+            try:
+                span = memory_span(array)
+            except ValueError as error:
+                raise ValueError(f"{signature.name}: argument {position + 1} ('{spec.name}'): {error}") from None
             memory = self.run.allocate(span.nbytes)
             values.append(self.run.handle(memory))
             self._copies.append((span, memory, array if spec.writes else None))
@@ -312,15 +310,6 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
             if place not in streams:
                 streams[place] = current_stream(value)
     return (*key, *streams.values())
-
-
-def _span(array: Array) -> Array:
-    """The memory from an array's first element to its last as a row, with what lies between them in a view."""
-    if array.flags.c_contiguous:
-        return array.reshape(-1)
-    last = sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True))
-    count = last // array.itemsize + 1 if array.size else 0
-    return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,), writeable=array.flags.writeable)
 
 
 def _on_device(device: Device, signature: Signature, name: str, value: object, views: dict[int, DeviceArray]) -> object:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from functools import cached_property
+from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from xdsl.dialects import scf
@@ -18,20 +19,20 @@ from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStore
 from weft.runtime.arguments import returned
 from weft.runtime.devices import DeviceError, KernelProgram, KernelSpec, MemoryPool
 from weft.runtime.gpu_call import DeviceCall, HostFunctions, call_key
-from weft.runtime.library import Function, Library
+from weft.runtime.library import Function, Library, Sources
 from weft.runtime.low_signature import signatures_of
-from weft.runtime.timing import BenchmarkResult, TimeEvaluator
-from weft.support.errors import CompileError, InternalError, did_you_mean
+from weft.support.errors import InternalError
 from weft.support.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.backends.c_family.source import KernelSource
     from weft.runtime.devices import Device
     from weft.runtime.signature import Signature
+    from weft.runtime.timing import SecondsOf, TimeEvaluator
 
 
 _CALLS_KEPT = 256
@@ -86,11 +87,7 @@ class GpuFunction(Function):
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
         self._program = program
         self._known: dict[tuple[object, ...], DeviceCall] = {}
-        self._signature = signature
-
-    @property
-    def signature(self) -> Signature:
-        return self._signature
+        self.signature = signature
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
         loaded = self._program.loaded
@@ -98,7 +95,7 @@ class GpuFunction(Function):
         known = None if key is None else self._known.get(key)
         if known is not None:
             with self._program.lock:
-                known.repeat(loaded.functions[self._signature.name])
+                known.repeat(loaded.functions[self.name])
             return None
         call = loaded.call(self.signature, positional, keywords)
         with self._program.lock:
@@ -114,35 +111,21 @@ class GpuFunction(Function):
             self._known[key] = call
         return returned(call.bound.results)
 
-    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> GpuTimeEvaluator:
-        """Call the result with the function's arguments to measure it, see `GpuTimeEvaluator`."""
-        return GpuTimeEvaluator(self._program, self.signature, number, repeat, min_repeat_ms)
+    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
+        """Call the result with the function's arguments to measure it, see `TimeEvaluator`.
 
-    def __repr__(self) -> str:
-        return f"<weft function {self.signature} for {self._program.target}>"
+        Arguments are copied once; the device's own clock measures from before the first kernel to after the last one,
+        temporaries included, copies of arguments not.
+        """
+        return super().time_evaluator(number, repeat, min_repeat_ms)
 
-
-class GpuTimeEvaluator(TimeEvaluator):
-    """Runs a function with given arguments `repeat` times `number` times, and tells the device's times.
-
-    The arguments are checked and copied once; the device's own clock measures from before the first kernel to after the
-    last one, temporaries included, copies of arguments not. With `min_repeat_ms`, `number` grows until one repeat takes
-    that long. One run that is not measured comes first.
-    """
-
-    def __init__(
-        self, program: DeviceProgram, signature: Signature, number: int, repeat: int, min_repeat_ms: float
-    ) -> None:
-        self._program = program
-        self._signature = signature
-        self._set_counts(signature.name, number, repeat, min_repeat_ms)
-
-    def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
+    @contextmanager
+    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
         loaded = self._program.loaded
-        call = loaded.call(self._signature, positional, keywords)
-        queue, function = call.run.queue, loaded.functions[self._signature.name]
+        call = loaded.call(self.signature, positional, keywords)
+        queue, function = call.run.queue, loaded.functions[self.name]
 
-        def measure(number: int) -> float:
+        def seconds_of(number: int) -> float:
             start = queue.mark()
             for _ in range(number):
                 call.start(function)
@@ -151,37 +134,13 @@ class GpuTimeEvaluator(TimeEvaluator):
         with self._program.lock:
             try:
                 call.copy_in()
-                measure(1)
-                result = self._measured(measure)
+                yield seconds_of
                 call.copy_out()
             finally:
                 call.close()
-        return result
 
-
-class DeviceModule:
-    """The device's part of a library: its kernels."""
-
-    def __init__(self, program: KernelProgram) -> None:
-        self._program = program
-        self.kind = program.target.kind
-
-    @property
-    def source_kinds(self) -> tuple[str, ...]:
-        return (self.kind, "ptx") if self.kind == "cuda" else (self.kind,)
-
-    def get_source(self, kind: str = "") -> str:
-        """The text of the kernels; of CUDA programs also "ptx", what NVRTC makes of it for the target's architecture.
-
-        Raises `CompileError` when another `kind` is asked for, and when there is no NVRTC.
-        """
-        if kind not in ("", *self.source_kinds):
-            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, self.source_kinds)}")
-        if kind != "ptx":
-            return self._program.text
-        from weft.backends.cuda.nvrtc import compile_ptx
-
-        return compile_ptx(self._program.text, self._program.target.arch)
+    def __repr__(self) -> str:
+        return f"<weft function {self.signature} for {self._program.target}>"
 
 
 class GpuLibrary(Library):
@@ -192,14 +151,16 @@ class GpuLibrary(Library):
     """
 
     def __init__(self, program: KernelProgram, host: str, signatures: Iterable[Signature]) -> None:
-        self.target = program.target
+        self._keep(program.target, signatures, {})
         self.device_error: DeviceError | None = None
-        signatures = tuple(signatures)
-        self._program = DeviceProgram(program, host, signatures)
-        self._signatures = {signature.name: signature for signature in signatures}
+        self._program = DeviceProgram(program, host, tuple(self._signatures.values()))
         self._functions = {name: GpuFunction(self._program, signature) for name, signature in self._signatures.items()}
-        self.imported_modules = [DeviceModule(program)]
-        self._host = host
+        texts: dict[str, str | Callable[[], str]] = {program.target.kind: program.text}
+        if program.target.kind == "cuda":
+            texts["ptx"] = partial(_ptx, program)
+        self._sources = Sources({**texts, "host": host})
+        self.imported_modules = [Sources(texts)]
+        """The device's part: `get_source` gives the text of its kernels."""
         try:
             _ = self._program.loaded
         except DeviceError as error:
@@ -210,18 +171,14 @@ class GpuLibrary(Library):
         """The device that functions run on, for people. Raises `DeviceError` when there is none."""
         return self._program.loaded.device.description
 
-    def get_source(self, kind: str = "") -> str:
-        """The program: "cuda", "opencl" or "metal" is the text of its kernels (the default), "host" what starts them
-        (LLVM IR), and "ptx" what NVRTC makes of CUDA. Raises `CompileError` for an unknown kind."""
-        (module,) = self.imported_modules
-        if kind == "host":
-            return self._host
-        if kind not in ("", *module.source_kinds):
-            raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, (*module.source_kinds, 'host'))}")
-        return module.get_source(kind)
-
     def _place(self) -> str:
         return f"{self.target} on {'no device' if self.device_error is not None else self.device}"
+
+
+def _ptx(program: KernelProgram) -> str:
+    from weft.backends.cuda.nvrtc import compile_ptx
+
+    return compile_ptx(program.text, program.target.arch)
 
 
 _ARGUMENTS: Final = {

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from weft.runtime.arguments import bind_arguments, memory_span, returned
 from weft.runtime.call import Caller
-from weft.runtime.signature import Signature
-from weft.runtime.timing import BenchmarkResult, TimeEvaluator
+from weft.runtime.signature import ScalarSpec, Signature
+from weft.runtime.timing import TimeEvaluator, native_runs
 from weft.support.argument_types import checked_argument, checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from weft.backends.llvm.compile import CodegenOptions
-    from weft.backends.llvm.jit import JitModule
     from weft.dialects import sched
-    from weft.runtime.export.program import Program
+    from weft.runtime.arguments import Array
+    from weft.runtime.timing import SecondsOf
 
 
 class UnknownFunctionError(CompileError, KeyError):
@@ -43,6 +45,7 @@ class Function:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self.signature: Signature = caller.signature
 
     @staticmethod
     def make(caller: Caller) -> Function:
@@ -57,16 +60,17 @@ class Function:
         return self._caller.call(*positional, **keywords)
 
     @property
-    def signature(self) -> Signature:
-        return self._caller.signature
-
-    @property
     def name(self) -> str:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
         """Call the result with the function's arguments to measure it, see `TimeEvaluator`."""
-        return TimeEvaluator(self._caller, number, repeat, min_repeat_ms)
+        return TimeEvaluator(self.name, self._runs, number, repeat, min_repeat_ms)
+
+    @contextmanager
+    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
+        """Runs of the function on arguments that are checked once, and their times."""
+        yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
         return f"<weft function {self.signature}>"
@@ -75,44 +79,80 @@ class Function:
 class CheckedFunction(Function):
     """A function whose accesses outside of their arrays are left out and logged: then its call raises `IndexError`."""
 
-    @property
-    def signature(self) -> Signature:
-        with_log = self._caller.signature
-        return replace(with_log, args=with_log.args[1:], bounds_log=())
+    def __init__(self, caller: Caller) -> None:
+        super().__init__(caller)
+        self._places = caller.signature.bounds_log
+        self.signature = replace(caller.signature, args=caller.signature.args[1:], bounds_log=())
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
-        log = self._new_log()
-        results = self._caller.call(log, *positional, **keywords)
-        self._raise_logged(log)
-        return results
+        with self._log() as log:
+            return self._caller.call(log, *positional, **keywords)
 
-    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        function, log = self, self._new_log()
+    @contextmanager
+    def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
+        with self._log() as log:
+            yield native_runs(self._caller, (log, *positional), keywords)
 
-        class CheckedEvaluator(TimeEvaluator):
-            def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
-                log.fill(0)
-                result = super().__call__(log, *positional, **keywords)
-                function._raise_logged(log)
-                return result
-
-        return CheckedEvaluator(self._caller, number, repeat, min_repeat_ms)
-
-    def _new_log(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        return np.zeros((len(self._caller.signature.bounds_log), 3), np.int64)
-
-    def _raise_logged(self, log: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> None:
-        for text, (failed, index, extent) in zip(self._caller.signature.bounds_log, log.tolist(), strict=True):
+    @contextmanager
+    def _log(self) -> Generator[Array]:
+        """The log of the accesses of a call. Raises `IndexError` for the first one outside of its array."""
+        log = np.zeros((len(self._places), 3), np.int64)
+        yield log
+        for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
             if failed:
                 raise IndexError(f"{self.name}: {text} is {index}, the extent is {extent}")
 
 
-SOURCE_KINDS: Final = ("ll", "ll-opt", "asm")
+Run: TypeAlias = "Callable[[Sequence[Array | int]], None]"
+"""What runs a function. It gets the memory of each array as a flat array (writable where the function writes), the bits
+of each scalar, and then the symbols: the parameters of the function at low level."""
+
+
+class CallableFunction(Function):
+    """A function that Python runs, on arguments that were checked as everywhere."""
+
+    def __init__(self, signature: Signature, run: Run) -> None:
+        self.signature = signature
+        self._run = run
+
+    def __call__(self, *positional: Any, **keywords: Any) -> Any:
+        bound = bind_arguments(self.signature, positional, keywords)
+        arrays = iter(bound.arrays)
+        values: list[Array | int] = [
+            slot if isinstance(spec, ScalarSpec) else memory_span(next(arrays))
+            for spec, slot in zip(self.signature.args, bound.slots, strict=False)
+        ]
+        self._run([*values, *bound.slots[len(self.signature.args) :]])
+        return returned(bound.results)
+
+    def _runs(self, *positional: object, **keywords: object) -> NoReturn:
+        raise CompileError(f"'{self.name}' is run by Python: its time is not that of the processor it is for")
+
+    def __repr__(self) -> str:
+        return f"<weft function {self.signature}, run by Python>"
+
+
+class Sources:
+    """Texts of a program by kind, the first of them the default. Some are made when they are first asked for."""
+
+    def __init__(self, texts: Mapping[str, str | Callable[[], str]], unknown: str = "unknown kind of source") -> None:
+        self._texts = dict(texts)
+        self._unknown = unknown
+
+    def get_source(self, kind: str = "") -> str:
+        """The text of a kind. Raises `CompileError` for an unknown one."""
+        kind = kind or next(iter(self._texts))
+        if kind not in self._texts:
+            raise CompileError(f"{self._unknown} '{kind}'{did_you_mean(kind, self._texts)}")
+        text = self._texts[kind]
+        if not isinstance(text, str):
+            text = self._texts[kind] = text()
+        return text
 
 
 @checked_methods()
 class Library:
-    """Functions compiled for this machine.
+    """Functions by name: `lib["f"](a, b)`. Made of LLVM IR, they are compiled for this machine.
 
     `sources` holds what was generated, by kind: "ll", the LLVM IR that is compiled, and any other text that
     `get_source` should give back. `symbols` are addresses of what the code calls beyond libm, libc and weft's
@@ -128,7 +168,10 @@ class Library:
 
     target: Target
     _signatures: dict[str, Signature]
-    """The functions by name; kinds of libraries that get at them in other ways override `_function`."""
+    _functions: dict[str, Function]
+    """Those that are loaded; kinds of libraries that load them one by one override `_function`."""
+    _ir: str = ""
+    """What is exported: LLVM IR."""
 
     def __init__(
         self,
@@ -140,38 +183,49 @@ class Library:
         stopwatch: Stopwatch | None = None,
         c_sources: Sequence[str] = (),
     ) -> None:
-        from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions
-        from weft.backends.llvm.jit import jit
-        from weft.backends.names import symbol_name
+        from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
 
         checked_argument(type(self).__name__, "options", CodegenOptions | None, options)
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
+        self._ir, self._c_sources = sources["ll"], tuple(c_sources)
+        self._options = DEFAULT_OPTIONS if options is None else options
+        derived = {
+            "ll": self._ir,
+            "ll-opt": lambda: optimize_ir(self._ir, target, self._options),
+            "asm": lambda: assembly(self._ir, target, self._options),
+        }
+        self._keep(target, signatures, {**derived, **sources}, stopwatch)
+        self._load(symbols or {})
+
+    def _keep(
+        self,
+        target: Target,
+        signatures: Iterable[Signature],
+        sources: Mapping[str, str | Callable[[], str]],
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        """What libraries of all kinds have."""
         self.target = target
         self.timing = stopwatch or Stopwatch()
-        self._sources = dict(sources)
-        self._c_sources = tuple(c_sources)
-        self._options = DEFAULT_OPTIONS if options is None else options
+        self._sources = Sources(sources)
         self._signatures = {signature.name: signature for signature in signatures}
-        text = self._sources["ll"]
+        self._functions = {}
+
+    def _load(self, symbols: Mapping[str, int]) -> None:
+        """Compile the functions into this process."""
+        from weft.backends.llvm.jit import jit
+        from weft.backends.names import symbol_name
+
         with self.timing.measure("runtime"):
-            every_symbol = {**runtime_symbols(text, target), **(symbols or {})}
-        self._module: JitModule = jit(text, target, every_symbol, self._options, self.timing)
-        lap = self.timing.laps()
+            every_symbol = {**runtime_symbols(self._ir, self.target), **symbols}
+        module = jit(self._ir, self.target, every_symbol, self._options, self.timing)
+        # Workers may need the interpreter while the caller waits for them.
         parallel = "weft_parallel_for" in every_symbol
-        self._functions = {
-            name: Function.make(
-                Caller(
-                    signature,
-                    self._module.address(symbol_name(name)),
-                    self._module,
-                    # Workers may need the interpreter while the caller waits for them.
-                    always_release_gil=parallel,
-                )
-            )
-            for name, signature in self._signatures.items()
-        }
-        lap("entries for Python")
+        with self.timing.measure("entries for Python"):
+            for name, signature in self._signatures.items():
+                address = module.address(symbol_name(name))
+                self._functions[name] = Function.make(Caller(signature, address, module, always_release_gil=parallel))
 
     @property
     def trace(self) -> str:
@@ -202,12 +256,15 @@ class Library:
         """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
-    def get_source(self, kind: str = "ll") -> str:
-        """The program as "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm", or another kind
-        that the library was made with. Raises `CompileError` for an unknown kind."""
-        if kind not in self._sources:
-            self._sources[kind] = self._derived_source(kind)
-        return self._sources[kind]
+    def get_source(self, kind: str = "") -> str:
+        """The program as text; what kinds there are depends on the target, the first is the default.
+
+        Of LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; of C: "c", "h" (its header); of
+        kernels: "cuda", "opencl" or "metal", "host" what launches them (LLVM IR), and "ptx" what NVRTC makes of CUDA
+        for the target's architecture; besides, other kinds that the library was made with. Raises `CompileError` for
+        an unknown kind, and for "ptx" when there is no NVRTC.
+        """
+        return self._sources.get_source(kind)
 
     def export(self, path: str | Path, kind: str | None = None, *, compiler: str = "") -> Path:
         """Write the program to a file, for use without Python; returns its path.
@@ -221,29 +278,16 @@ class Library:
         The suffix says the kind where none is given. `compiler` links shared libraries; it is the system's C compiler
         unless given. Raises `CompileError` for an unknown kind, a missing compiler or folder, or what cannot be linked.
         """
-        return self._exported().export(path, kind, compiler=compiler)
+        from weft.runtime.export.program import Program
+
+        if not self._ir:
+            raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")
+        program = Program(self._ir, tuple(self._signatures.values()), self.target, self._options, self._c_sources)
+        return program.export(path, kind, compiler=compiler)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
         """Another name of `export`."""
         return self.export(path, compiler=compiler)
-
-    def _exported(self) -> Program:
-        from weft.runtime.export.program import Program
-
-        if "ll" not in getattr(self, "_sources", {}):
-            raise CompileError(f"a library for {self.target.kind} cannot be exported; one for llvm can")
-        return Program(
-            self._sources["ll"], tuple(self._signatures.values()), self.target, self._options, self._c_sources
-        )
-
-    def _derived_source(self, kind: str) -> str:
-        from weft.backends.llvm.compile import assembly, optimize_ir
-
-        if kind == "ll-opt":
-            return optimize_ir(self._sources["ll"], self.target, self._options)
-        if kind == "asm":
-            return assembly(self._sources["ll"], self.target, self._options)
-        raise CompileError(f"unknown kind of source '{kind}'{did_you_mean(kind, {*SOURCE_KINDS, *self._sources})}")
 
     def __repr__(self) -> str:
         return f"<weft library for {self._place()}: {', '.join(map(str, self._signatures.values()))}>"
@@ -251,6 +295,38 @@ class Library:
     def _place(self) -> str:
         """What the functions are for, or where they run, for people."""
         return str(self.target)
+
+
+class ForeignLibrary(Library):
+    """Functions for a CPU that has what this one lacks: compiled here, exported, and run there.
+
+    All that a library has but calls: `get_source("asm")`, `export("f.o")`. Asking for a function raises `CompileError`.
+    """
+
+    def _load(self, symbols: Mapping[str, int]) -> None:
+        """Nothing is compiled before it is exported."""
+
+    def _function(self, name: str) -> NoReturn:
+        raise CompileError(f"'{name}': {self.target.obstacle}; export it")
+
+    def _place(self) -> str:
+        return f"{self.target}, to export"
+
+
+class CallableLibrary(Library):
+    """Functions that Python runs: the library of a backend that has its own way to run what it emits.
+
+    `sources` is what the backend emitted, by kind; the first is the default.
+    """
+
+    def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:
+        if not sources:
+            raise CompileError(f"a library for {target.kind} holds what was emitted for it")
+        self._keep(target, functions, sources)
+        self._functions = {signature.name: CallableFunction(signature, run) for signature, run in functions.items()}
+
+    def _place(self) -> str:
+        return f"{self.target.kind}, run by Python"
 
 
 def runtime_symbols(text: str, target: Target) -> dict[str, int]:

@@ -53,7 +53,7 @@ def load_low_module(
         return load_gpu_module(module, target)
     from weft.backends.llvm.compile import EMISSION
     from weft.backends.llvm.emit import emit_module
-    from weft.runtime.library import Library
+    from weft.runtime.library import ForeignLibrary, Library
 
     stopwatch = stopwatch or Stopwatch()
     signatures = signatures_of(module)
@@ -61,9 +61,7 @@ def load_low_module(
         text = emit_module(module, target)
     sources = imported_c(module)
     if target.obstacle:
-        from weft.runtime.export.foreign import ForeignLibrary
-
-        return ForeignLibrary(text, signatures, target, sources, options)
+        return ForeignLibrary({"ll": text}, signatures, target, options=options, c_sources=sources)
     symbols: dict[str, int] = {}
     with stopwatch.measure("C sources"):
         for source in sources:

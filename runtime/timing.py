@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import math
-import operator
 import statistics
 import time
 from array import array
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.runtime.arguments import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from weft.runtime.call import Caller
 
@@ -63,81 +63,75 @@ _BETWEEN_SIGNALS: Final = 0.1
 """Seconds of runs in one native loop; between such loops Ctrl-C is seen."""
 
 
+SecondsOf: TypeAlias = "Callable[[int], float]"
+"""Runs a function so many times, and tells how long that took."""
+
+
 class TimeEvaluator:
-    """Runs a function with given arguments `repeat` times `number` times, natively, and tells the times.
+    """Runs a function with given arguments `repeat` times `number` times, and tells the times.
 
     The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many
-    milliseconds. One run that is not measured comes first. Ctrl-C ends it at any time. Raises `TypeError` for counts
-    that are no integers, and `ValueError` for counts that are not positive or beyond `MOST_RUNS`, `MOST_REPEATS`.
+    milliseconds. One run that is not measured comes first. Ctrl-C ends it at any time. Raises `ValueError` for counts
+    that are not positive or beyond `MOST_RUNS`, `MOST_REPEATS`.
     """
 
-    def __init__(self, caller: Caller, number: int, repeat: int, min_repeat_ms: float) -> None:
-        self._caller = caller
-        self._set_counts(caller.signature.name, number, repeat, min_repeat_ms)
-
-    def _set_counts(self, function: str, number: object, repeat: object, min_repeat_ms: object) -> None:
-        self._number = _count(function, "number", number, MOST_RUNS)
-        self._repeat = _count(function, "repeat", repeat, MOST_REPEATS)
-        try:
-            if isinstance(min_repeat_ms, str | bytes | bytearray):
-                raise TypeError
-            self._least = float(cast("Any", min_repeat_ms)) / 1e3
-        except (TypeError, ValueError, OverflowError):
-            raise _wrong(TypeError, function, "min_repeat_ms", "a number of milliseconds", min_repeat_ms) from None
-        if not 0 <= self._least < math.inf:
-            raise _wrong(ValueError, function, "min_repeat_ms", "milliseconds, at least 0", min_repeat_ms)
-
-    def _measured(self, seconds_of: Callable[[int], float]) -> BenchmarkResult:
-        """The times of runs; `seconds_of` runs the function so many times."""
-        number = self._number
-        results = array("d")
-        for _ in range(self._repeat):
-            seconds = seconds_of(number)
-            while seconds < self._least and number < MOST_RUNS:
-                growth = min(self._least / max(seconds, 1e-9) * 1.1, 100.0)
-                number = min(max(number + 1, math.ceil(number * growth)), MOST_RUNS)
-                seconds = seconds_of(number)
-            results.append(seconds / number)
-        return BenchmarkResult(tuple(results))
+    def __init__(
+        self,
+        function: str,
+        prepare: Callable[..., AbstractContextManager[SecondsOf]],
+        number: int,
+        repeat: int,
+        min_repeat_ms: float,
+    ) -> None:
+        """`prepare` checks arguments and makes them ready for runs of the function called `function`."""
+        for name, count, most in (("number", number, MOST_RUNS), ("repeat", repeat, MOST_REPEATS)):
+            if not 1 <= count <= most:
+                raise ValueError(f"{function}: time_evaluator: {name}: expected 1 to {most}, got {shown(count)}")
+        if not 0 <= min_repeat_ms < math.inf:
+            expected = f"expected milliseconds, at least 0, got {shown(min_repeat_ms)}"
+            raise ValueError(f"{function}: time_evaluator: min_repeat_ms: {expected}")
+        self._prepare = prepare
+        self._number = number
+        self._repeat = repeat
+        self._least = min_repeat_ms / 1e3
 
     def __call__(self, *positional: object, **keywords: object) -> BenchmarkResult:
-        caller = self._caller
-        bound = caller.bind(*positional, **keywords)
-        slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
-        loop, took = _repeat_loop(), 0.0
-
-        def run(number: int) -> None:
-            nonlocal took
-            start = time.perf_counter()
-            loop(caller.thunk_address, caller.address, slots, number)
-            took = time.perf_counter() - start
-
-        def seconds_of(number: int) -> float:
-            nonlocal pace
-            total, left = 0.0, number
-            while left:
-                count = min(left, max(1, int(_BETWEEN_SIGNALS / pace)))
-                caller.run(bound, partial(run, count))
-                total, left, pace = total + took, left - count, max(took / count, 1e-9)
-            return total
-
-        pace = _BETWEEN_SIGNALS
-        seconds_of(1)
-        return self._measured(seconds_of)
+        number = self._number
+        results = array("d")
+        with self._prepare(*positional, **keywords) as seconds_of:
+            seconds_of(1)
+            for _ in range(self._repeat):
+                seconds = seconds_of(number)
+                while seconds < self._least and number < MOST_RUNS:
+                    growth = min(self._least / max(seconds, 1e-9) * 1.1, 100.0)
+                    number = min(max(number + 1, math.ceil(number * growth)), MOST_RUNS)
+                    seconds = seconds_of(number)
+                results.append(seconds / number)
+        return BenchmarkResult(tuple(results))
 
 
-def _count(function: str, name: str, value: object, most: int) -> int:
-    try:
-        count = operator.index(cast("Any", value))
-    except TypeError:
-        raise _wrong(TypeError, function, name, "an integer", value) from None
-    if not 1 <= count <= most:
-        raise _wrong(ValueError, function, name, f"1 to {most}", count)
-    return count
+def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[str, object]) -> SecondsOf:
+    """Runs of a native function, whose arguments are checked here; in one native loop, but for signals."""
+    bound = caller.bind(*positional, **keywords)
+    slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
+    loop, took, pace = _repeat_loop(), 0.0, _BETWEEN_SIGNALS
 
+    def run(number: int) -> None:
+        nonlocal took
+        start = time.perf_counter()
+        loop(caller.thunk_address, caller.address, slots, number)
+        took = time.perf_counter() - start
 
-def _wrong(kind: type[Exception], function: str, name: str, expected: str, got: object) -> Exception:
-    return kind(f"{function}: time_evaluator: {name}: expected {expected}, got {shown(got)}")
+    def seconds_of(number: int) -> float:
+        nonlocal pace
+        total, left = 0.0, number
+        while left:
+            count = min(left, max(1, int(_BETWEEN_SIGNALS / pace)))
+            caller.run(bound, partial(run, count))
+            total, left, pace = total + took, left - count, max(took / count, 1e-9)
+        return total
+
+    return seconds_of
 
 
 _LOOP = """

@@ -17,7 +17,7 @@ import weft
 from examples.accelerator import instructions
 from examples.accelerator.machine import MEMORIES, TILE, Array, Machine
 from weft.dialects.low_access import AccessPtrOp
-from weft.runtime.callable_library import CallableLibrary, Run
+from weft.runtime.library import CallableLibrary, Run
 from weft.runtime.low_signature import signature_of
 
 if TYPE_CHECKING:

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.runtime.call import Caller
-from weft.runtime.export.header import c_header
+from weft.runtime.export.header import SET_THREADS, c_header
 from weft.runtime.export.library_text import LibraryText, checked_text, read_library_text
-from weft.runtime.library import Function, Library
+from weft.runtime.library import Function, Library, Sources
 from weft.support.argument_types import checked
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError
 from weft.support.machine import process_cpu, process_features
-from weft.support.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
-    from weft.runtime.signature import Signature
+    pass
 
 
 @checked
@@ -69,18 +68,14 @@ class LoadedLibrary(Library):
     """Functions of a shared library; `get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
-        self.target = text.target
-        self.timing = Stopwatch()
-        self._code = code
-        self._sources = {"h": c_header(text.signatures, text.target, f"{Path(name).stem}.h", _has_threads(code))}
-        self._signatures = {signature.name: signature for signature in text.signatures}
-        self._functions = {
-            signature.name: Function.make(Caller(signature, _function_address(code, symbol, signature), code))
-            for signature, symbol in zip(text.signatures, text.symbols, strict=True)
-        }
-
-    def _derived_source(self, kind: str) -> str:
-        raise CompileError(f"a library that was loaded has no source '{kind}'{did_you_mean(kind, self._sources)}")
+        header = c_header(text.signatures, text.target, f"{Path(name).stem}.h", _address(code, SET_THREADS) is not None)
+        self._keep(text.target, text.signatures, {})
+        self._sources = Sources({"h": header}, "a library that was loaded has no source")
+        for signature, symbol in zip(text.signatures, text.symbols, strict=True):
+            address = _address(code, symbol)
+            if address is None:
+                raise CompileError(f"the library does not have its function '{signature.name}' (symbol '{symbol}')")
+            self._functions[signature.name] = Function.make(Caller(signature, address, code))
 
 
 def _address(code: ctypes.CDLL, symbol: str) -> int | None:
@@ -88,19 +83,6 @@ def _address(code: ctypes.CDLL, symbol: str) -> int | None:
         return ctypes.cast(getattr(code, symbol), ctypes.c_void_p).value
     except AttributeError:
         return None
-
-
-def _has_threads(code: ctypes.CDLL) -> bool:
-    from weft.runtime.export.program import SET_THREADS
-
-    return _address(code, SET_THREADS) is not None
-
-
-def _function_address(code: ctypes.CDLL, symbol: str, signature: Signature) -> int:
-    address = _address(code, symbol)
-    if address is None:
-        raise CompileError(f"the library does not have its function '{signature.name}' (symbol '{symbol}')")
-    return address
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:

@@ -626,7 +626,7 @@ INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
 from test_runtime_call import spinning
-from weft.runtime.timing import TimeEvaluator
+from weft.runtime.library import Function
 
 def interrupted(call):
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -642,8 +642,8 @@ calls = {
     "extents known": lambda: known.call(few, b),
     "extents told": lambda: told.call(many, b),
     "in Python": lambda: told.call_in_python(many, b),
-    "a long run": lambda: TimeEvaluator(known, 1, 1, 0.0)(few, b),
-    "short runs": lambda: TimeEvaluator(short, 10**9, 1, 0.0)(few, b),
+    "a long run": lambda: Function(known).time_evaluator(1, 1)(few, b),
+    "short runs": lambda: Function(short).time_evaluator(10**9, 1)(few, b),
 }
 sys.exit(", ".join(name for name, call in calls.items() if not interrupted(call)) or 0)
 """

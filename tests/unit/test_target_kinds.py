@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 import weft
-from weft.runtime.callable_library import CallableLibrary
+from weft.runtime.library import CallableLibrary
 from weft.runtime.low_signature import signature_of
 from weft.support.target_kinds import TargetKind, register_target_kind, unregister_target_kind
 
