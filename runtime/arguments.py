@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import operator
 import reprlib
-import struct
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -21,11 +21,17 @@ from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
+
+
+Failure: TypeAlias = "Callable[[type[Exception], object, object], Exception]"
+"""From the class of an error, what was expected and what came to the error about one argument."""
+_Symbols: TypeAlias = dict[str, tuple[int, str]]
+"""The values of symbols, and what gave each its value."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +61,25 @@ def bind_arguments(
     shape, strides, alignment, writability, overlap or the range of a scalar is.
     """
     values = by_position(signature, positional, keywords)
-    symbols: dict[str, tuple[int, str]] = {}
+    symbols: _Symbols = {}
     arrays: dict[int, Array] = {}
     slots: list[int] = []
     numbers: dict[str, int] = {}
     for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
+        fail = partial(_failure, signature, position)
         if isinstance(spec, ScalarSpec):
-            slots.append(_scalar_bits(signature, position, spec, value))
-            if signature.facts and spec.element.kind == "int":
-                numbers[spec.name] = ctypes.c_int64(slots[-1]).value
+            slots.append(_scalar_bits(spec, value, fail))
+            number = ctypes.c_int64(slots[-1]).value
+            if spec.element.kind == "int":
+                numbers[spec.name] = number
             if spec.symbol:
-                _check_symbol(signature, position, spec, ctypes.c_int64(slots[-1]).value, symbols)
+                # It gives the extent its value, or agrees with the array that did.
+                extent, giver = symbols.setdefault(spec.symbol, (number, spec.name))
+                if extent != number:
+                    raise fail(ValueError, f"{spec.symbol} = {extent} (from '{giver}')", number)
             continue
         array = as_array(signature, position, value)
-        _check_array(signature, position, spec, array, symbols)
+        _check_array(spec, array, symbols, fail)
         arrays[position] = array
         slots.append(array.ctypes.data)
     if signature.facts:
@@ -111,7 +122,7 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
     return [given[name] for name in names if name in given]
 
 
-def _fail(kind: type[Exception], signature: Signature, position: int, expected: object, got: object) -> Exception:
+def _failure(signature: Signature, position: int, kind: type[Exception], expected: object, got: object) -> Exception:
     """The error that names function, argument (counted from 1), what was expected and what came."""
     name = signature.args[position].name
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
@@ -134,9 +145,9 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
         expected, got = f"an array {spec}", _kind_of(value)
         if hasattr(type(value), "__dlpack__"):
             expected, got = f"{expected} in this machine's memory", f"{got}: {error}"
-        raise _fail(TypeError, signature, position, expected, got) from error
+        raise _failure(signature, position, TypeError, expected, got) from error
     if hidden:
-        raise _fail(TypeError, signature, position, f"an array {spec}", hidden)
+        raise _failure(signature, position, TypeError, f"an array {spec}", hidden)
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
 
 
@@ -178,75 +189,39 @@ def shown(value: object) -> str:
     return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
-def _check_array(
-    signature: Signature,
-    position: int,
-    spec: ArraySpec,
-    array: Array,
-    symbols: dict[str, tuple[int, str]],
-) -> None:
+def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
     """Check one array, and give the symbols of its shape their values (with the name of who gave it)."""
     wanted = np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
     if array.dtype != wanted:
         expected = "bfloat16 (or uint16 with its bits)" if spec.dtype == "bfloat16" else spec.dtype
-        raise _fail(TypeError, signature, position, f"elements of type {expected}", _dtype_name(array))
+        raise fail(TypeError, f"elements of type {expected}", _dtype_name(array))
     if array.ndim != len(spec.shape):
-        shape = _shape_text(spec.shape)
-        raise _fail(ValueError, signature, position, f"rank {len(spec.shape)} (shape {shape})", f"shape {array.shape}")
+        raise fail(ValueError, f"rank {len(spec.shape)} (shape {_shape_text(spec.shape)})", f"shape {array.shape}")
     for dimension, (extent, got) in enumerate(zip(spec.shape, array.shape, strict=True)):
-        expected = f"shape {_shape_text(spec.shape)}"
-        if isinstance(extent, str):
-            value, giver = symbols.setdefault(extent, (got, spec.name))
-            expected += f" with {extent} = {value} (from '{giver}')"
-        else:
-            value = extent
+        value, giver = symbols.setdefault(extent, (got, spec.name)) if isinstance(extent, str) else (extent, "")
         if got != value:
-            raise _fail(
-                ValueError, signature, position, expected, f"shape {array.shape} (dimension {dimension} is {got})"
+            expected = f"shape {_shape_text(spec.shape)}" + (
+                f" with {extent} = {value} (from '{giver}')" if giver else ""
             )
+            raise fail(ValueError, expected, f"shape {array.shape} (dimension {dimension} is {got})")
     if spec.strides is not None:
-        _check_strides(signature, position, spec, array, symbols)
+        _check_strides(spec, array, symbols, fail)
     elif not array.flags.c_contiguous:
-        raise _fail(
-            ValueError,
-            signature,
-            position,
-            "a C-contiguous array (np.ascontiguousarray makes one)",
-            f"strides {array.strides} for shape {array.shape}",
-        )
+        raise fail(ValueError, "a C-contiguous array (np.ascontiguousarray makes one)", _layout(array))
     if spec.writes and not array.flags.writeable:
-        raise _fail(ValueError, signature, position, "a writable array, since it is an output", "a read-only one")
+        raise fail(ValueError, "a writable array, since it is an output", "a read-only one")
     if spec.writes and spec.strides is not None and _overlaps_itself(array):
-        raise _fail(
-            ValueError,
-            signature,
-            position,
-            "an output whose elements are at different places",
-            f"strides {array.strides} for shape {array.shape}",
-        )
+        raise fail(ValueError, "an output whose elements are at different places", _layout(array))
     if array.size and array.ctypes.data % spec.element.bytes:
-        raise _fail(
-            ValueError,
-            signature,
-            position,
-            f"memory aligned to {spec.element.bytes} bytes",
-            f"address {array.ctypes.data:#x}",
-        )
+        raise fail(ValueError, f"memory aligned to {spec.element.bytes} bytes", f"address {array.ctypes.data:#x}")
 
 
-def _check_strides(
-    signature: Signature,
-    position: int,
-    spec: ArraySpec,
-    array: Array,
-    symbols: dict[str, tuple[int, str]],
-) -> None:
+def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
     """Check the strides of an array that may be a view, and give their symbols values.
 
     The stride of a dimension of at most one element is never used, so any will do; so will all of an empty array.
     """
     size = spec.element.bytes
-    expected = f"strides {_shape_text(spec.strides or ())} (in elements)"
     dense = row_major(array.shape)
     open_strides: list[tuple[str, int]] = []
     for dimension, (stride, extent, got) in enumerate(zip(spec.strides or (), array.shape, array.strides, strict=True)):
@@ -257,13 +232,13 @@ def _check_strides(
         value, remainder = divmod(got, size)
         if remainder:
             detail = f"dimension {dimension} has {got} bytes from one element to the next"
-            raise _fail(ValueError, signature, position, f"strides that are multiples of {size} bytes", detail)
-        wanted, by = (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, spec.name))
+            raise fail(ValueError, f"strides that are multiples of {size} bytes", detail)
+        wanted, giver = (stride, "") if isinstance(stride, int) else symbols.setdefault(stride, (value, spec.name))
         if value != wanted:
-            if by:
-                expected += f" with {stride} = {wanted} (from '{by}')"
+            expected = f"strides {_shape_text(spec.strides or ())} (in elements)"
+            expected += f" with {stride} = {wanted} (from '{giver}')" if giver else ""
             detail = f"strides {tuple(step // size for step in array.strides)} (dimension {dimension} has {value})"
-            raise _fail(ValueError, signature, position, expected, detail)
+            raise fail(ValueError, expected, detail)
     for name, value in open_strides:
         symbols.setdefault(name, (value, spec.name))
 
@@ -303,17 +278,7 @@ def _overlaps_itself(array: Array) -> bool:
     return False
 
 
-def _check_symbol(
-    signature: Signature, position: int, spec: ScalarSpec, number: int, symbols: dict[str, tuple[int, str]]
-) -> None:
-    """A scalar that names an extent gives it its value, or agrees with the array that did."""
-    value, giver = symbols.setdefault(spec.symbol, (number, spec.name))
-    if value != number:
-        expected = f"{spec.symbol} = {value} (from '{giver}')"
-        raise _fail(ValueError, signature, position, expected, number)
-
-
-def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: dict[str, tuple[int, str]]) -> None:
+def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Symbols) -> None:
     """Check what must hold of the numbers of a call; extents of results that are left out are computed from others."""
     values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
     for fact in signature.facts:
@@ -335,6 +300,10 @@ def _dtype_name(array: Array) -> str:
     return dtype.name if dtype.isnative else f"{dtype.name} of the other byte order ({dtype.str})"
 
 
+def _layout(array: Array) -> str:
+    return f"strides {array.strides} for shape {array.shape}"
+
+
 def _shape_text(shape: Sequence[int | str]) -> str:
     inner = ", ".join(str(extent) for extent in shape)
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
@@ -348,14 +317,9 @@ def _check_overlap(signature: Signature, arrays: Mapping[int, Array]) -> None:
             continue
         for other_position, other in arrays.items():
             if other_position != position and other.size and _share_memory(array, other):
-                name = signature.args[other_position].name
-                raise _fail(
-                    ValueError,
-                    signature,
-                    position,
-                    "an output that shares no memory with other arguments",
-                    f"one that overlaps argument {other_position + 1} ('{name}')",
-                )
+                got = f"one that overlaps argument {other_position + 1} ('{signature.args[other_position].name}')"
+                expected = "an output that shares no memory with other arguments"
+                raise _failure(signature, position, ValueError, expected, got)
 
 
 def _share_memory(one: Array, other: Array) -> bool:
@@ -367,7 +331,7 @@ def _share_memory(one: Array, other: Array) -> bool:
         return True
 
 
-def _allocate(signature: Signature, spec: ArraySpec, symbols: Mapping[str, tuple[int, str]]) -> Array:
+def _allocate(signature: Signature, spec: ArraySpec, symbols: _Symbols) -> Array:
     """Memory for a result that the caller left out."""
     shape: list[int] = []
     for extent in spec.shape:
@@ -408,44 +372,39 @@ def _dense_array(spec: ArraySpec, shape: tuple[int, ...]) -> Array:
         raise MemoryError(f"there is no memory for '{spec.name}' of shape {shape}: {error}") from error
 
 
-def _scalar_bits(signature: Signature, position: int, spec: ScalarSpec, value: object) -> int:
+def _scalar_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
     """The bits of a scalar as an unsigned integer."""
     element = spec.element
     if isinstance(value, np.ndarray) and cast("Array", value).ndim == 0:
         value = cast("object", value[()])
     if element.kind == "bool":
         if not isinstance(value, bool | np.bool_):
-            raise _fail(TypeError, signature, position, "a bool", shown(value))
+            raise fail(TypeError, "a bool", shown(value))
         return 1 if value else 0
     if element.kind == "float":
-        return _float_bits(signature, position, spec, value)
+        return _float_bits(spec, value, fail)
     try:
         number = operator.index(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise _fail(TypeError, signature, position, f"an integer ({spec.dtype})", shown(value)) from error
+        raise fail(TypeError, f"an integer ({spec.dtype})", shown(value)) from error
     least, most = element.range
     if not least <= number <= most:
         got = shown(number).removeprefix("int ")
-        raise _fail(ValueError, signature, position, f"an integer from {least} to {most} ({spec.dtype})", got)
+        raise fail(ValueError, f"an integer from {least} to {most} ({spec.dtype})", got)
     return number & ((1 << 64) - 1)
 
 
-def _float_bits(signature: Signature, position: int, spec: ScalarSpec, value: object) -> int:
+def _float_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
     try:
         if isinstance(value, str | bytes | bytearray):
             raise TypeError
         number = float(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise _fail(TypeError, signature, position, f"a number ({spec.dtype})", shown(value)) from error
-    if spec.dtype == "float64":
-        return int.from_bytes(struct.pack("<d", number), "little")
+        raise fail(TypeError, f"a number ({spec.dtype})", shown(value)) from error
+    if spec.dtype == "bfloat16":
+        return _bfloat_bits(number)
     with np.errstate(all="ignore"):
-        single = np.float64(number).astype(np.float32)
-        if spec.dtype == "float32":
-            return int(single.view(np.uint32))
-        if spec.dtype == "float16":
-            return int(np.float64(number).astype(np.float16).view(np.uint16))
-    return _bfloat_bits(number)
+        return int(np.float64(number).astype(spec.dtype).view(f"uint{8 * spec.element.bytes}"))
 
 
 def _bfloat_bits(number: float) -> int:

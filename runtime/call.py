@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import operator
+import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
-from weft.runtime.interrupts import interruptibly
 from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ArraySpec, ScalarSpec
 
@@ -129,6 +129,33 @@ class Caller:
             )
         except (AttributeError, IndexError, KeyError, TypeError):
             return None
+
+
+def interruptibly(work: Callable[[], None], held: object) -> None:
+    """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
+
+    Python's main thread sees signals only while it runs Python or waits for a lock.
+    Another thread runs `work` while the main thread waits, which costs about 0.1 ms. After an interrupt the code goes
+    on in the background until it is done, since native code cannot be stopped: `held` is kept for it, and arrays that
+    it writes still change. Other threads get no signals; there it is a plain call.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        work()
+        return
+    done = threading.Semaphore(0)
+
+    def run(_: object) -> None:
+        try:
+            work()
+        finally:
+            done.release()
+
+    try:
+        threading.Thread(target=run, args=(held,), name="weft-call", daemon=True).start()
+    except RuntimeError:  # the system has no more threads, or the interpreter ends
+        work()
+        return
+    done.acquire()
 
 
 def _number_sources(signature: Signature) -> dict[str, Callable[[tuple[object, ...]], int]]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.runtime.call import interruptibly
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
-from weft.runtime.interrupts import interruptibly
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
