@@ -18,6 +18,7 @@ from weft.analysis.dependence import undecided
 from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.layout_inverse import placeholders
 from weft.analysis.layout_maps import LayoutMap
+from weft.analysis.questions import point_text
 from weft.analysis.sets import NotProved
 from weft.dialects.tir import BlockOp
 from weft.support.errors import Violation
@@ -129,11 +130,9 @@ def _same_element(variables: Sequence[SSAValue], layout: LayoutMap, first: list[
         f"{role} instance": {v.name_hint or "?": number for v, number in zip(variables, point, strict=True)}
         for role, point in (("first", first), ("second", second))
     }
-    texts = [
-        "(" + ", ".join(f"{name}={number}" for name, number in point.items()) + ")" for point in instances.values()
-    ]
+    one, other = (point_text(point.items()) for point in instances.values())
     return Violation(
-        f"instances {texts[0]} and {texts[1]} touch the same element",
+        f"instances {one} and {other} touch the same element",
         counterexample=instances,
-        replay=lambda: layout.at(first) == layout.at(second),
+        validate=lambda: layout.at(first) == layout.at(second),
     )

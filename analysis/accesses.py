@@ -22,6 +22,7 @@ from weft.analysis.computed import is_fixed as is_fixed
 from weft.analysis.computed import is_symbol as is_symbol
 from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
+from weft.analysis.structure import is_inside
 from weft.dialects.effects import (
     effects_of,
     is_opaque,
@@ -168,6 +169,39 @@ class Context:
     def _first_step(self, block: BlockOp) -> Conditions:
         steps = zip(block.iter_vars, block.kinds, strict=True)
         return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The loops that run a block, its bindings over their values, the extents of its iterators and its guards."""
+
+    loops: tuple[ForOp, ...]
+    bindings: tuple[Index, ...]
+    extents: tuple[Index, ...]
+    conditions: Conditions
+    free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
+    """Loops that a plan will make, or that were fused into one: a value and its extent."""
+
+    def extent_of(self, value: SSAValue) -> int | None:
+        """The static extent of one of the loops, or None."""
+        for loop in self.loops:
+            if loop.induction_variable is value:
+                return loop.extent if isinstance(loop.extent, int) else None
+        extent = dict(self.free_loops).get(value)
+        return extent if isinstance(extent, int) else None
+
+
+def domain_of(block: BlockOp) -> Domain:
+    """The loops of the scope of a block, its bindings over them and its guards."""
+    context = Context.around(block)
+    inner = context.inside(block)
+    loops = tuple(loop for loop in context.loops if not context.blocks or is_inside(loop, context.blocks[-1]))
+    return Domain(
+        loops,
+        tuple(index.simplified(range_of) for index in context.resolve_map(block)),
+        tuple(context.resolve(e) if isinstance(e, SSAValue) else Index.of(e) for e in block.extents),
+        inner.conditions,
+    )
 
 
 def accesses(root: Operation) -> list[Access]:

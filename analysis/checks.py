@@ -10,29 +10,28 @@ checks it when it runs).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
-from weft.analysis.accesses import Access, Context, accesses, is_loop_value, is_symbol, range_of
-from weft.analysis.coverage import Domain, instance_of_both, missed_instance, repeated_instance
-from weft.analysis.dependence import buffer_name, evaluate, instances_where, is_exact, is_temporary
+from weft.analysis.accesses import Access, Context, Domain, accesses, domain_of, is_loop_value, is_symbol, range_of
+from weft.analysis.coverage import instance_of_both, missed_instance, repeated_instance
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.independence import NO_WAIT, carried_conflict
 from weft.analysis.index import Index
-from weft.analysis.privacy import read_is_covered, uncovered_element
-from weft.analysis.replay import Box, is_outside, is_uncovered, run_one, runs_twice
-from weft.analysis.replay_search import is_missed, is_never_written
-from weft.analysis.sets import NotProved, Point
+from weft.analysis.privatization import read_is_covered, uncovered_element
+from weft.analysis.questions import Counterexample, instances_where, point_text
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
     buffers_written,
-    is_inside,
     parts_of,
     precedes,
     scope_of,
@@ -94,7 +93,7 @@ def check_independence(loop: ForOp) -> None:
         conflict = carried_conflict(loop, reductions=loop.kind.data is LoopKind.PARALLEL, inits=not threads)
     except NotProved:
         return
-    if conflict is not None and conflict.exact and conflict.may_happen():
+    if conflict is not None and conflict.exact and conflict.happens(otherwise=True):
         kind = loop.kind.data.value
         raise CompileError.at(loop, f"the loop is {kind}, but {conflict.describe()} at the same time")
 
@@ -105,7 +104,7 @@ def check_blocks(kernel: ForOp) -> None:
         conflict = block_conflict(kernel)
     except NotProved:
         return
-    if conflict is not None and conflict.exact and conflict.may_happen():
+    if conflict is not None and conflict.exact and conflict.happens(otherwise=True):
         raise CompileError.at(conflict.second.op, f"{conflict.describe()} in another block of threads: {NO_WAIT}")
 
 
@@ -164,16 +163,19 @@ def check_regions(block: BlockOp, found: Sequence[Access]) -> None:
             for op, operands in zip(stated, corners, strict=True)
         ]
         if all(is_loop_value(v) or is_symbol(v) for corner, _ in boxes for low in corner for v in low.values()):
-            point = _uncovered_point(access, boxes)
-            if point is not None:
-                _report_uncovered(block, stated[0], access, boxes, point)
+            found_outside = _outside_of_boxes(access, boxes)
+            if found_outside is not None:
+                _report_uncovered(block, stated[0], access, boxes, found_outside)
 
+
+Box: TypeAlias = tuple[Sequence[Index], Sequence[int]]
+"""The corner of a region of a buffer, and its sizes."""
 
 _MOST_SIDES: Final = 64
 """How many ways of lying beside the boxes that a block states of one buffer are tried."""
 
 
-def _uncovered_point(access: Access, boxes: Sequence[Box]) -> Point | None:
+def _outside_of_boxes(access: Access, boxes: Sequence[Box]) -> Counterexample | None:
     """An instance of an access that lies beside each of the boxes, in some dimension of each."""
     sides: list[list[Index]] = []
     for corner, sizes in boxes:
@@ -187,19 +189,19 @@ def _uncovered_point(access: Access, boxes: Sequence[Box]) -> Point | None:
         return None
     for beyond in product(*sides):
         try:
-            point = instances_where(access, *beyond).find_point()
+            found = instances_where(access, *beyond).counterexample()
         except NotProved:
             continue
-        if point is not None and is_uncovered(access, boxes, point):
-            return point
+        if found is not None and found.holds():
+            return found
     return None
 
 
 def _report_uncovered(
-    block: BlockOp, region: AccessRegionOp, access: Access, boxes: Sequence[Box], point: Point
+    block: BlockOp, region: AccessRegionOp, access: Access, boxes: Sequence[Box], found: Counterexample
 ) -> NoReturn:
     def number(index: Index) -> int:
-        return evaluate(index, lambda v: point.get(v, 0))
+        return index.evaluate(partial(found.value, ""))
 
     name, verb = buffer_name(access.buffer), "writes" if access.is_write else "reads"
     element = ", ".join(str(number(index)) for index in access.indices or ())
@@ -207,11 +209,10 @@ def _report_uncovered(
         f"{name}[{', '.join(f'{number(low)}:{number(low) + size}' for low, size in zip(*box, strict=True))}]"
         for box in boxes
     )
-    loops = [(loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in access.loops]
-    when = ", ".join(f"{hint}={point.get(value, 0)}" for value, hint in loops)
+    when = point_text(found.iteration("", access.loops))
     raise CompileError.at(
         region,
-        f'block "{block.label}" {verb} {name}[{element}] in iteration ({when}), where its {region.name} states '
+        f'block "{block.label}" {verb} {name}[{element}] in iteration {when}, where its {region.name} states '
         f"{stated}; legal: regions that cover every access, or none, and they are inferred",
     )
 
@@ -229,12 +230,12 @@ def check_coverage(block: BlockOp) -> None:
             if (along is None or along) and not _is_cut_by_surroundings(parts):
                 given = [index for part in parts for index in Context.around(part).conditions.positives]
                 missed = missed_instance(domain, *others, loops_run=True, along=along, given=given)
-                if missed is not None and all(is_missed(part, missed, True) for part in (domain, *others)):
-                    _report_missed(block, missed)
+                if missed is not None and missed.holds(otherwise=True):
+                    _report_missed(block, missed.place)
         if not _is_idempotent(block):
             restarting = _restarting_loops(block, domain.loops)
             repeated = repeated_instance(domain, restarting)
-            if repeated is not None and runs_twice(domain, restarting, *repeated, otherwise=True):
+            if repeated is not None and repeated.holds(otherwise=True):
                 _report_repeated(block, domain, repeated)
             for part, other in zip(parts[parts.index(block) + 1 :], others[parts.index(block) :], strict=True):
                 if scope_of(part) is not scope_of(block):
@@ -243,7 +244,7 @@ def check_coverage(block: BlockOp) -> None:
                 if len(restarting) > len(shared) and len(_restarting_loops(part, other.loops)) > len(shared):
                     continue
                 both = instance_of_both(domain, other)
-                if both is not None and run_one(domain, both[0], other, both[1]):
+                if both is not None and both.holds(otherwise=True):
                     _report_run_by_both(block, part, domain, other, both)
     except NotProved:
         return
@@ -271,19 +272,6 @@ def _check_same_domain(parts: Sequence[BlockOp]) -> None:
             raise CompileError.at(
                 part, f'blocks "{first.label}" and "{part.label}" are parts of one block, but their iterators differ'
             )
-
-
-def domain_of(block: BlockOp) -> Domain:
-    """The loops of the scope of a block, its bindings over them and its guards."""
-    context = Context.around(block)
-    inner = context.inside(block)
-    loops = tuple(loop for loop in context.loops if not context.blocks or is_inside(loop, context.blocks[-1]))
-    return Domain(
-        loops,
-        tuple(index.simplified(range_of) for index in context.resolve_map(block)),
-        tuple(context.resolve(e) if isinstance(e, SSAValue) else Index.of(e) for e in block.extents),
-        inner.conditions,
-    )
 
 
 def _needed_iterators(block: BlockOp) -> list[int] | None:
@@ -336,21 +324,20 @@ def _restarting_loops(block: BlockOp, loops: Sequence[ForOp]) -> list[ForOp]:
     return []
 
 
-def _report_missed(block: BlockOp, missed: Point) -> NoReturn:
-    names = [v.name_hint or f"v{at}" for at, v in enumerate(block.iter_vars)]
-    instance = ", ".join(f"{name}={missed[('iterator', at)]}" for at, name in enumerate(names))
+def _report_missed(block: BlockOp, missed: Sequence[int]) -> NoReturn:
+    instance = point_text((v.name_hint or f"v{at}", missed[at]) for at, v in enumerate(block.iter_vars))
     loops = domain_of(block).loops
     values = [loop.induction_variable for loop in loops]
     depend = bool(block.guards) or any(Index.of(loop.extent).depends_on(values) for loop in loops)
     legal = "; legal: loops over the whole domain, and an `if` in the body of the block" if depend else ""
     raise CompileError.at(
         block,
-        f'block "{block.label}": the loops do not cover the domain: instance ({instance}) never runs{legal}',
+        f'block "{block.label}": the loops do not cover the domain: instance {instance} never runs{legal}',
     )
 
 
-def _report_repeated(block: BlockOp, domain: Domain, repeated: tuple[Point, Point]) -> NoReturn:
-    first, second = (_iteration_text(domain, point) for point in repeated)
+def _report_repeated(block: BlockOp, domain: Domain, repeated: Counterexample) -> NoReturn:
+    first, second = (_iteration_text(domain, repeated, role) for role in ("first", "second"))
     raise CompileError.at(
         block,
         f'block "{block.label}": the loops run an instance twice: in iterations {first} and {second}; '
@@ -358,10 +345,8 @@ def _report_repeated(block: BlockOp, domain: Domain, repeated: tuple[Point, Poin
     )
 
 
-def _report_run_by_both(
-    block: BlockOp, part: BlockOp, domain: Domain, other: Domain, points: tuple[Point, Point]
-) -> NoReturn:
-    first, second = (_iteration_text(d, point) for d, point in zip((domain, other), points, strict=True))
+def _report_run_by_both(block: BlockOp, part: BlockOp, domain: Domain, other: Domain, both: Counterexample) -> NoReturn:
+    first, second = _iteration_text(domain, both, "first"), _iteration_text(other, both, "second")
     raise CompileError.at(
         part,
         f'block "{part.label}": iteration {second} runs an instance that block "{block.label}", a part of the same '
@@ -369,9 +354,8 @@ def _report_run_by_both(
     )
 
 
-def _iteration_text(domain: Domain, point: Point) -> str:
-    values = ((loop.induction_variable, loop.induction_variable.name_hint or "?") for loop in domain.loops)
-    return "(" + ", ".join(f"{name}={point.get(value, 0)}" for value, name in values) + ")"
+def _iteration_text(domain: Domain, found: Counterexample, role: str) -> str:
+    return point_text(found.iteration(role, domain.loops))
 
 
 def check_bounds(access: Access) -> None:
@@ -394,11 +378,11 @@ def _check_dimension(access: Access, dimension: int, index: Index, extent: int) 
         if not below and extent == DYNAMIC_INDEX:
             continue
         try:
-            point = instances_where(access, index * -1 - 1 if below else index - extent).find_point()
+            found = instances_where(access, index * -1 - 1 if below else index - extent).counterexample()
         except NotProved:
             continue
-        if point is not None and is_outside(access, dimension, extent, point):
-            _report_outside(access, dimension, index, point)
+        if found is not None and found.holds(otherwise=True):
+            _report_outside(access, dimension, index, found)
 
 
 def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
@@ -417,13 +401,10 @@ def may_leave(access: Access, dimension: int, extent: Index | None) -> bool:
         return True
 
 
-def _report_outside(access: Access, dimension: int, index: Index, point: Point) -> NoReturn:
+def _report_outside(access: Access, dimension: int, index: Index, found: Counterexample) -> NoReturn:
     verb = "writes" if access.is_write else "reads"
-    loops = ", ".join(
-        f"{loop.induction_variable.name_hint}={point.get(loop.induction_variable, 0)}" for loop in access.loops
-    )
-    when = f"in iteration ({loops}) " if loops else ""
-    value = evaluate(index, lambda v: point.get(v, 0))
+    when = f"in iteration {point_text(found.iteration('', access.loops))} " if access.loops else ""
+    value = index.evaluate(partial(found.value, ""))
     shape: MemRefType[Attribute] | Attribute = access.buffer.type
     raise CompileError.at(
         access.op,
@@ -438,9 +419,9 @@ def check_reads(found: Sequence[Access]) -> None:
             continue
         writes = [a for a in found if a.is_write and a.buffer is access.buffer]
         try:
-            point = uncovered_element(access, writes)
+            missed = uncovered_element(access, writes)
         except NotProved:
             continue
-        if point is not None and is_never_written(writes, point, otherwise=True):
-            place = ", ".join(str(point[("place", d)]) for d in range(len(access.indices or ())))
+        if missed is not None and missed.holds(otherwise=True):
+            place = ", ".join(map(str, missed.place))
             raise CompileError.at(access.op, f"reads {buffer_name(access.buffer)}[{place}], which nothing writes")

@@ -7,7 +7,7 @@ op; here is which of them mean what, and of which values it is known that they a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.facts import assumed_range, is_parameter
-from weft.analysis.index import Index, Quotient
+from weft.analysis.index import Index
 from weft.dialects.index_map import Interval
 from weft.dialects.tir import AssumeShapeOp, range_of_index
 
@@ -128,34 +128,6 @@ def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
 
 _SMALL = (1, 2, 3, 4, 5)
 _MOST_SYMBOLS, _MOST_CHOICES = 3, 48
-
-
-def evaluate(index: Index, value_at: Callable[[SSAValue], int]) -> int:
-    """The number that `index` is at a point."""
-    total = index.constant
-    for atom, factor in index.terms.items():
-        if isinstance(atom, SSAValue):
-            total += factor * value_at(atom)
-        else:
-            inner = evaluate(atom.numerator, value_at)
-            total += factor * (inner // atom.divisor if isinstance(atom, Quotient) else inner % atom.divisor)
-    return total
-
-
-def evaluate_computed(value: SSAValue, value_at: Callable[[SSAValue], int]) -> int | None:
-    """The number that a quotient, product or choice is at a point; None for other values."""
-    meaning = meaning_of(value)
-    if meaning is None:
-        return None
-    if not isinstance(meaning, Division):
-        left, right = evaluate(meaning.left, value_at), evaluate(meaning.right, value_at)
-        if isinstance(meaning, Product):
-            return left * right
-        return max(left, right) if meaning.larger else min(left, right)
-    numerator, divisor = evaluate(meaning.numerator, value_at), evaluate(meaning.divisor, value_at)
-    if divisor < 1:
-        return None
-    return numerator // divisor if meaning.is_quotient else numerator % divisor
 
 
 def range_of(value: SSAValue) -> Interval:

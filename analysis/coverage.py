@@ -8,42 +8,23 @@ are decided without sets.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, SSAValue
 
-from weft.analysis.accesses import Conditions, is_fixed, is_symbol, range_of
+from weft.analysis.accesses import Conditions, Domain, is_fixed, is_symbol, range_of
 from weft.analysis.computed import Division, Product, leaves, meaning_of, without_clamp
-from weft.analysis.dependence import add_domain
 from weft.analysis.index import Index
 from weft.analysis.layout_inverse import are_determined
-from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable, sample_point, value_text, within_budget
+from weft.analysis.questions import Counterexample, Question, add_domain, symbols_in
+from weft.analysis.sets import Naming, NotProved, Row, System, Variable, sample_point, value_text, within_budget
 from weft.analysis.structure import is_inside
+from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
 
 if TYPE_CHECKING:
     import islpy as isl
-
-
-@dataclass(frozen=True)
-class Domain:
-    """The loops that run a block, its bindings over their values, the extents of its iterators and its guards."""
-
-    loops: tuple[ForOp, ...]
-    bindings: tuple[Index, ...]
-    extents: tuple[Index, ...]
-    conditions: Conditions
-    free_loops: tuple[tuple[SSAValue, int | Index], ...] = ()
-    """Loops that a plan will make, or that were fused into one: a value and its extent."""
-
-    def extent_of(self, value: SSAValue) -> int | None:
-        """The static extent of one of the loops, or None."""
-        for loop in self.loops:
-            if loop.induction_variable is value:
-                return loop.extent if isinstance(loop.extent, int) else None
-        extent = dict(self.free_loops).get(value)
-        return extent if isinstance(extent, int) else None
 
 
 def are_digits(domain: Domain) -> bool:
@@ -77,15 +58,16 @@ def missed_instance(
     loops_run: bool = False,
     along: Sequence[int] | None = None,
     given: Sequence[Index] = (),
-) -> Point | None:
-    """Iterator values that no loop point reaches, keyed `("iterator", position)`; None when all are reached.
+) -> Missed | None:
+    """Iterator values that no loop point reaches; None when all are reached.
 
     `others` are further loops and bindings that run instances of the same domain. With `loops_run`, loops of symbolic
     extent are taken to run at least once. With `along`, only the iterators at these positions must take all of their
     values, for those values of the others that are reached at all. Nothing is missed where an index in `given` is
     negative: what is around the loops does not run there. Raises `NotProved` when the question cannot be decided.
     """
-    parts = tuple(unfused(part) for part in (domain, *others))
+    given_parts = (domain, *others)
+    parts = tuple(unfused(part) for part in given_parts)
     domain = parts[0]
     if any(are_digits(part) for part in parts):
         return None
@@ -106,7 +88,8 @@ def missed_instance(
     if within_budget(missed.is_empty):
         return None
     _require_free(symbols)
-    return sample_point(missed, keep)
+    point = sample_point(missed, keep)
+    return Missed(tuple(point[place] for place in places), symbols_in(point), given_parts)
 
 
 def _started(points: isl.Set, reached: Sequence[isl.Set], free: Sequence[int]) -> isl.Set:
@@ -319,7 +302,7 @@ def _declare_place(system: System, at: int, extent: Index, naming: Naming) -> Va
     return place
 
 
-def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Point] | None:
+def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> Counterexample | None:
     """Two loop points, equal in the `fixed` loops, that run the same instance; None when there are none.
 
     Raises `NotProved` when the question cannot be decided.
@@ -329,7 +312,7 @@ def repeated_instance(domain: Domain, fixed: Sequence[ForOp]) -> tuple[Point, Po
     return _ordered_pair(domain, fixed, range(len(domain.bindings)), ())
 
 
-def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> tuple[Point, Point] | None:
+def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> Counterexample | None:
     """Two loop points, equal in the `fixed` loops and in all iterators but those at the positions `steps`, of which the
     second one runs later and has 0 in all of these: the start of a reduction comes after a step of it.
 
@@ -343,44 +326,29 @@ def late_start(domain: Domain, steps: Sequence[int], fixed: Sequence[ForOp]) -> 
 
 def _ordered_pair(
     domain: Domain, fixed: Sequence[ForOp], same: Sequence[int], zero: Sequence[int]
-) -> tuple[Point, Point] | None:
+) -> Counterexample | None:
     """Two loop points, equal in the `fixed` loops, the second of them later: in some iterators they are the `same`, and
     in the second point others are `zero`."""
     symbols = _symbols(domain, fixed)
-    shared = {loop.induction_variable for loop in fixed}
-    own: set[SSAValue] = {loop.induction_variable for loop in domain.loops}
-
-    def role_name(system: System, role: str) -> Naming:
-        def name(value: SSAValue) -> Variable:
-            variable: Variable = (role, value) if value in own and value not in shared else value
-            system.declare(variable, *range_of(value))
-            return variable
-
-        return name
-
     moving = [loop for loop in domain.loops if loop not in fixed and loop.extent != 1]
     values = [loop.induction_variable for loop in moving]
     if are_determined(values, [domain.bindings[position] for position in same], range_of):
         return None
     for at, loop in enumerate(moving):
-        system = System()
-        first, second = role_name(system, "first"), role_name(system, "second")
-        for naming in (first, second):
-            add_domain(system, domain.loops, domain.conditions, naming)
+        question = Question((outer.induction_variable for outer in fixed), own=_values_of(domain))
+        question.add("first", domain)
+        question.add("second", domain)
         for position in same:
-            index = domain.bindings[position]
-            system.equal(system.row(index, first), system.row(index, second))
+            question.equate((domain.bindings[position], "first"), (domain.bindings[position], "second"))
         for position in zero:
-            system.equal(system.row(domain.bindings[position], second), Row({}, 0))
+            question.equate((domain.bindings[position], "second"), (Index({}), "second"))
         for outer in moving[:at]:
-            value = Index.of(outer.induction_variable)
-            system.equal(system.row(value, first), system.row(value, second))
-        value = Index.of(loop.induction_variable)
-        system.less(system.row(value, first), system.row(value, second))
-        point = system.find_point()
-        if point is not None:
+            question.same(outer)
+        question.earlier(loop)
+        found = question.counterexample()
+        if found is not None:
             _require_free(symbols)
-            return _side(point, "first", own), _side(point, "second", own)
+            return found
     return None
 
 
@@ -395,30 +363,20 @@ def runs_only(domain: Domain, other: Domain, loops: Sequence[ForOp]) -> bool:
     return within_budget(lambda: mine.is_subset(theirs))
 
 
-def instance_of_both(first: Domain, second: Domain) -> tuple[Point, Point] | None:
+def instance_of_both(first: Domain, second: Domain) -> Counterexample | None:
     """A loop point of each domain, in one iteration of the loops that they share, that run the same instance; None when
     there are none. Raises `NotProved` when the question cannot be decided."""
     shared = [loop for loop in first.loops if loop in second.loops]
     symbols = [*_symbols(first, shared), *_symbols(second, shared)]
-    system = System()
-    rows: list[list[Row]] = []
-    for role, domain in (("first", first), ("second", second)):
-        own: set[SSAValue] = {loop.induction_variable for loop in domain.loops if loop not in shared}
-
-        def name(value: SSAValue, role: str = role, own: set[SSAValue] = own) -> Variable:
-            variable: Variable = (role, value) if value in own else value
-            system.declare(variable, *range_of(value))
-            return variable
-
-        add_domain(system, domain.loops, domain.conditions, name)
-        rows.append([system.row(index, name) for index in domain.bindings])
-    for left, right in zip(*rows, strict=True):
-        system.equal(left, right)
-    point = system.find_point()
-    if point is None:
-        return None
-    _require_free(symbols)
-    return _side(point, "first", _values_of(first)), _side(point, "second", _values_of(second))
+    question = Question((loop.induction_variable for loop in shared), own=_values_of(first) | _values_of(second))
+    question.add("first", first)
+    question.add("second", second)
+    for left, right in zip(first.bindings, second.bindings, strict=True):
+        question.equate((left, "first"), (right, "second"))
+    found = question.counterexample()
+    if found is not None:
+        _require_free(symbols)
+    return found
 
 
 def _values_of(domain: Domain) -> set[SSAValue]:
@@ -428,7 +386,3 @@ def _values_of(domain: Domain) -> set[SSAValue]:
 def _uses_all_loops(domain: Domain, fixed: Sequence[ForOp]) -> bool:
     used = {value for index in domain.bindings for value in index.sources()}
     return all(loop.induction_variable in used or loop.extent == 1 for loop in domain.loops if loop not in fixed)
-
-
-def _side(point: Point, role: str, own: set[SSAValue]) -> Point:
-    return {value: point.get((role, value), point.get(value, 0)) for value in own}

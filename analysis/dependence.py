@@ -9,31 +9,22 @@ are not affine) is possible, not proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
 from weft.analysis.combiners import combines_freely
-from weft.analysis.computed import evaluate as evaluate
-from weft.analysis.computed import evaluate_computed, leaves, small_values
+from weft.analysis.computed import leaves, small_values
 from weft.analysis.index import Index
-from weft.analysis.replay import Order, really_conflict
-from weft.analysis.sets import Naming, NotProved, Point, Row, System, Variable
+from weft.analysis.questions import Question, point_text
+from weft.analysis.sets import NotProved, Point
 from weft.dialects.effects import opaque_advice, opaque_text
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.support.errors import Violation
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What is said of two instances besides that they touch one element: the loops of which both are in one iteration,
-    and how they lie to each other in others."""
-
-    shared: Collection[ForOp]
-    ordered: Callable[[Order], object]
 
 
 @dataclass(frozen=True)
@@ -46,14 +37,13 @@ class Conflict:
     """Values of `("first", value)`, `("second", value)` and of values shared by both."""
     exact: bool
     """False when opaque values take part, so that the conflict is possible only."""
-    claim: Claim = field(default_factory=lambda: Claim((), lambda _: None), compare=False)
+    question: Question = field(compare=False)
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """The symbols that were given numbers to find it."""
 
     def describe(self, names: dict[SSAValue, str] | None = None) -> str:
         """`iteration (i=0, k=1) writes X[1]; iteration (i=1, k=0) reads X[1]`."""
-        first = _instance_text(self.first, "first", self.point)
-        second = _instance_text(self.second, "second", self.point)
+        first, second = self._instance_text(self.first, "first"), self._instance_text(self.second, "second")
         given = ", ".join(f"{name} = {number}" for name, number in self._named_values().items())
         return f"with {given}: {first}; {second}" if given else f"{first}; {second}"
 
@@ -63,18 +53,32 @@ class Conflict:
     def counterexample(self) -> dict[str, dict[str, int]]:
         symbols = {"symbols": self._named_values()} if self.values else {}
         return symbols | {
-            "first iteration": _loop_values(self.first, "first", self.point),
-            "second iteration": _loop_values(self.second, "second", self.point),
+            "first iteration": self._loop_values(self.first, "first"),
+            "second iteration": self._loop_values(self.second, "second"),
         }
 
-    def happens(self) -> bool:
-        """Whether the program, evaluated at the two instances, does touch one element, in the order that is claimed."""
-        return really_conflict((self.first, self.second), self.point, self.claim.shared, self.claim.ordered)
+    def _loop_values(self, access: Access, role: str) -> dict[str, int]:
+        values = [loop.induction_variable for loop in access.loops]
+        return {
+            value.name_hint or f"loop{at}": self.question.value(role, self.point, value)
+            for at, value in enumerate(values)
+        }
 
-    def may_happen(self) -> bool:
-        """Whether evaluation does not contradict it."""
-        claim = self.claim
-        return really_conflict((self.first, self.second), self.point, claim.shared, claim.ordered, otherwise=True)
+    def _instance_text(self, access: Access, role: str) -> str:
+        verb = "writes" if access.is_write else "reads"
+        block = f' of block "{access.block.label}"' if access.block is not None else ""
+        iteration = f"iteration {point_text(self._loop_values(access, role).items())}{block}"
+        if access.is_opaque:
+            return f"{iteration} {opaque_text(access.op)}"
+        if access.indices is None:
+            return f"{iteration} {verb} {buffer_name(access.buffer)}"
+        value_at = partial(self.question.value, role, self.point)
+        at = ", ".join(str(index.evaluate(value_at)) for index in access.indices)
+        return f"{iteration} {verb} {buffer_name(access.buffer)}[{at}]"
+
+    def happens(self, otherwise: bool = False) -> bool:
+        """Whether evaluating the program confirms it; `otherwise` where some value is not evaluated."""
+        return self.question.holds(self.point, otherwise)
 
     def violation(self, consequence: str, legal: str | None = None) -> Violation:
         """The refusal that this conflict justifies."""
@@ -84,7 +88,7 @@ class Conflict:
             return Violation(told, "not proved", {}, opaque_advice(opaque))
         if self.exact:
             told = f"{self.describe()} {consequence}"
-            return Violation(told, "refuted", self.counterexample(), legal, replay=self.happens)
+            return Violation(told, "refuted", self.counterexample(), legal, validate=self.happens)
         if self.first.indices is None or self.second.indices is None:
             return Violation(
                 f"{self.describe()}, which may be the same element, {consequence}", "not proved", {}, legal
@@ -111,8 +115,8 @@ def undecided(error: NotProved, legal: str | None = None) -> Violation:
     return Violation(str(error), "not proved", {}, legal)
 
 
-class PairSystem(System):
-    """Constraints on two instances: `first` of one access and `second` of another."""
+class PairQuestion(Question):
+    """An instance of each of two accesses, in roles "first" and "second", that touch the same element."""
 
     def __init__(
         self,
@@ -122,116 +126,37 @@ class PairSystem(System):
         values: Mapping[SSAValue, int] | None = None,
     ) -> None:
         """`shared` loops are in the same iteration; `values` are numbers for symbols."""
-        super().__init__(values=values or {})
-        self.shared = {loop.induction_variable for loop in shared}
-        self._named: dict[tuple[str, SSAValue], Variable] = {}
-        self._add_instance(first.loops, first.conditions, self.first)
-        self._add_instance(second.loops, second.conditions, self.second)
-        if first.indices is not None and second.indices is not None:
-            for left, right in zip(first.indices, second.indices, strict=True):
-                self.equal(self.row(left, self.first), self.row(right, self.second))
-
-    def first(self, value: SSAValue) -> Variable:
-        """The variable that `value` is in the first instance."""
-        return self._name("first", value)
-
-    def second(self, value: SSAValue) -> Variable:
-        """The variable that `value` is in the second instance."""
-        return self._name("second", value)
-
-    def _name(self, role: str, value: SSAValue) -> Variable:
-        variable = self._named.get((role, value))
-        if variable is None:
-            variable = self._named[role, value] = value if value in self.shared or is_fixed(value) else (role, value)
-            self.declare(variable, *range_of(value))
-        return variable
-
-    def _add_instance(self, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
-        add_domain(self, loops, conditions, naming)
-
-    def same(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """Both instances are in the same iteration of `loop`, the second of `other` if that is given."""
-        self.equal(*self._values(loop, other))
-
-    def earlier(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in an earlier iteration of `loop` than the second is of it, or of `other`."""
-        self.less(*self._values(loop, other))
-
-    def later(self, loop: ForOp, other: ForOp | None = None) -> None:
-        """The first instance is in a later iteration of `loop` than the second is of it, or of `other`."""
-        first, second = self._values(loop, other)
-        self.less(second, first)
-
-    def _values(self, loop: ForOp, other: ForOp | None) -> tuple[Row, Row]:
-        first, second = Index.of(loop.induction_variable), Index.of((other or loop).induction_variable)
-        return self.row(first, self.first), self.row(second, self.second)
-
-
-def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, naming: Naming) -> None:
-    """Loop values lie in their extents, and the conditions hold."""
-    for loop in loops:
-        variable = naming(loop.induction_variable)
-        if isinstance(loop.extent, int):
-            system.declare(variable, 0, loop.extent - 1)
-        else:
-            system.less(Row({variable: 1}, 0), system.row(Index.of(loop.extent), naming))
-    for index in conditions.positives:
-        system.positives.append(system.row(index, naming))
-    for index in conditions.zeros:
-        system.zeros.append(system.row(index, naming))
-
-
-def declaring(system: System) -> Naming:
-    """Names each value by itself, and declares it in the system with its range."""
-
-    def naming(value: SSAValue) -> Variable:
-        system.declare(value, *range_of(value))
-        return value
-
-    return naming
-
-
-def instances_where(at: Access | Context, *positives: Index) -> System:
-    """The instances of an access, or of a place of the program, in which no index of `positives` is negative."""
-    system = System()
-    naming = declaring(system)
-    add_domain(system, at.loops, at.conditions, naming)
-    system.positives.extend(system.row(index, naming) for index in positives)
-    return system
+        super().__init__((loop.induction_variable for loop in shared), values=values)
+        self.add("first", first)
+        self.add("second", second)
+        self.same_element("first", first.indices, "second", second.indices)
 
 
 def conflict_between(
-    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[Order], object]
+    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[PairQuestion], object]
 ) -> Conflict | None:
     """A pair of instances on one element that are in one iteration of the `shared` loops and lie to each other as
-    `ordered` says. Raises `NotProved`."""
-    conflict = _conflict_between(first, second, shared, ordered)
-    return None if conflict is None else replace(conflict, claim=Claim(shared, ordered))
-
-
-def _conflict_between(
-    first: Access, second: Access, shared: Collection[ForOp], ordered: Callable[[Order], object]
-) -> Conflict | None:
-    """A pair of instances on one element that also satisfies `ordered`. Raises `NotProved`.
+    `ordered` says. Raises `NotProved`.
 
     Where symbols multiply or divide, a conflict is exact when there is one for some small values of them.
     """
-    system = PairSystem(first, second, shared)
-    ordered(system)
-    if system.is_empty():
+    question = PairQuestion(first, second, shared)
+    ordered(question)
+    if question.is_empty():
         return None
-    if not system.is_linear:
+    if not question.is_linear:
         for values in small_values([*_parts_of(first), *_parts_of(second)]):
-            numbered = PairSystem(first, second, shared, values)
+            numbered = PairQuestion(first, second, shared, values)
             ordered(numbered)
             point = numbered.find_candidate()
             if point is not None:
                 exact = numbered.is_exact and is_known(first) and is_known(second)
-                return Conflict(first, second, {**point, **values}, exact, values=values)
-    point = system.find_candidate()
+                return Conflict(first, second, {**point, **values}, exact, numbered, values)
+    point = question.find_candidate()
     if point is None:
         return None
-    return Conflict(first, second, point, system.is_exact and is_exact(first) and is_exact(second))
+    exact = question.is_exact and is_exact(first) and is_exact(second)
+    return Conflict(first, second, point, exact, question)
 
 
 def loops_of_element(first: Access, second: Access) -> frozenset[ForOp]:
@@ -359,32 +284,6 @@ def buffer_name(buffer: SSAValue) -> str:
 
 def loop_name(loop: ForOp) -> str:
     return f"%{loop.induction_variable.name_hint or '?'}"
-
-
-def _value_at(value: SSAValue, role: str, point: Point) -> int:
-    number = point.get((role, value), point.get(value))
-    if number is not None:
-        return number
-    return evaluate_computed(value, lambda part: _value_at(part, role, point)) or 0
-
-
-def _loop_values(access: Access, role: str, point: Point) -> dict[str, int]:
-    return {
-        (loop.induction_variable.name_hint or f"loop{at}"): _value_at(loop.induction_variable, role, point)
-        for at, loop in enumerate(access.loops)
-    }
-
-
-def _instance_text(access: Access, role: str, point: Point) -> str:
-    values = ", ".join(f"{name}={value}" for name, value in _loop_values(access, role, point).items())
-    verb = "writes" if access.is_write else "reads"
-    block = f' of block "{access.block.label}"' if access.block is not None else ""
-    if access.is_opaque:
-        return f"iteration ({values}){block} {opaque_text(access.op)}"
-    if access.indices is None:
-        return f"iteration ({values}){block} {verb} {buffer_name(access.buffer)}"
-    at = ", ".join(str(evaluate(i, lambda v: _value_at(v, role, point))) for i in access.indices)
-    return f"iteration ({values}){block} {verb} {buffer_name(access.buffer)}[{at}]"
 
 
 def is_temporary(buffer: SSAValue) -> bool:

@@ -14,8 +14,8 @@ from math import gcd
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_iterator, is_loop_value, range_of
-from weft.analysis.dependence import declaring, instances_where
 from weft.analysis.index import Atom, Index, Quotient, Remainder, quotient, remainder
+from weft.analysis.questions import instances_where
 from weft.analysis.sets import NotProved, Row
 from weft.analysis.structure import is_inside
 from weft.analysis.threads import runs_over_threads
@@ -242,7 +242,7 @@ def _bounds(access: Access, dimension: int) -> tuple[int, int] | None:
         return None
     system = instances_where(access)
     system.bounds["place"] = (None, None)
-    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], declaring(system)))
+    system.equal(Row({"place": 1}, 0), system.row(access.indices[dimension], system.naming("")))
     try:
         return system.limits("place")
     except NotProved:

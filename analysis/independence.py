@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Access, accesses
+from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import (
     Conflict,
+    PairQuestion,
     conflict_between,
     conflicting_pairs,
     is_accumulation,
@@ -16,9 +18,7 @@ from weft.analysis.dependence import (
     loops_of_element,
     undecided,
 )
-from weft.analysis.motion import shared_element
-from weft.analysis.privacy import has_own
-from weft.analysis.replay import Order
+from weft.analysis.privatization import has_own
 from weft.analysis.sets import NotProved
 from weft.analysis.threads import block_conflict
 from weft.dialects.tir import ForOp
@@ -166,9 +166,9 @@ def _inverted(
                 continue
             shared = {*outer, *same, *old[:p_at], *(loop for loop in new[: place[q]] if loop is not p)}
 
-            def ordered(system: Order, p: ForOp = p, q: ForOp = q) -> None:
-                system.earlier(p)
-                system.later(q)
+            def ordered(question: PairQuestion, p: ForOp = p, q: ForOp = q) -> None:
+                question.earlier(p)
+                question.later(q)
 
             conflict = conflict_between(earlier, later, shared, ordered)
             if conflict is not None:

@@ -222,6 +222,18 @@ class Index:
             high = None if high is None or most is None else high + most * factor
         return low, high
 
+    def evaluate(self, value_at: Callable[[SSAValue], int]) -> int:
+        """The number that the index is at a point."""
+        total = self.constant
+        for atom, factor in self.terms.items():
+            if type(atom) is Quotient:
+                total += factor * (atom.numerator.evaluate(value_at) // atom.divisor)
+            elif type(atom) is Remainder:
+                total += factor * (atom.numerator.evaluate(value_at) % atom.divisor)
+            else:
+                total += factor * value_at(cast("SSAValue", atom))
+        return total
+
     def substitute(self, mapping: Mapping[SSAValue, Index], range_of: RangeOf | None = None) -> Index:
         """Replace values by indices; quotients and remainders are simplified again, with ranges when given."""
         if not self.terms:

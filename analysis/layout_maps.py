@@ -18,7 +18,6 @@ from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from weft.analysis.accesses import is_symbol, range_of
-from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
@@ -70,7 +69,7 @@ class LayoutMap:
         if back is None or self.symbols:
             return True
         values = dict(zip(self.outputs, index, strict=True))
-        old = [evaluate(expression, values.__getitem__) for expression in back]
+        old = [expression.evaluate(values.__getitem__) for expression in back]
         inside = all(0 <= i < extent.constant for i, extent in zip(old, self.old_extents, strict=True))
         return not inside or self.at(old) != list(index)
 

@@ -15,8 +15,7 @@ from xdsl.dialects import memref
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict, conflict_between
-from weft.analysis.replay import Order
+from weft.analysis.dependence import Conflict, PairQuestion, conflict_between
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.dialects.low_kernel import BLOCK_AXES, SHARED, THREAD_AXES, space_of
 from weft.dialects.tir import BlockOp, ForOp
@@ -164,10 +163,10 @@ def thread_conflict(first: Access, second: Access, threads: Sequence[ForOp], car
     for thread in threads:
         for backwards in (False, True):
 
-            def ordered(order: Order, thread: ForOp = thread, backwards: bool = backwards) -> None:
-                (order.later if backwards else order.earlier)(thread)
+            def ordered(pair: PairQuestion, thread: ForOp = thread, backwards: bool = backwards) -> None:
+                (pair.later if backwards else pair.earlier)(thread)
                 if carried is not None:
-                    order.earlier(carried)
+                    pair.earlier(carried)
 
             conflict = conflict_between(first, second, common, ordered)
             if conflict is not None:
@@ -208,8 +207,10 @@ def block_conflict(kernel: ForOp, bound: ForOp | None = None, axis: str | None =
                 continue
             for backwards in (False, True):
 
-                def ordered(order: Order, one: ForOp = one, other: ForOp = other, backwards: bool = backwards) -> None:
-                    (order.later if backwards else order.earlier)(one, other)
+                def ordered(
+                    pair: PairQuestion, one: ForOp = one, other: ForOp = other, backwards: bool = backwards
+                ) -> None:
+                    (pair.later if backwards else pair.earlier)(one, other)
 
                 conflict = conflict_between(first, second, outside, ordered)
                 if conflict is not None:

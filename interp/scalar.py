@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 )
 
 from weft.dialects.index_map import Interval, add_intervals
+from weft.dialects.integer_arith import divide_truncating, remainder_truncating
 from weft.interp import scalar_functions as functions
 from weft.interp.elementwise import assign, check_lane_type, elementwise, integer_width, lane_type
 from weft.interp.emitter import UNBOUNDED
@@ -191,7 +192,7 @@ def _quotient(text: str, positive: str) -> Template:
         if all(low is not None and low >= 0 for low in lows):
             return positive.format(*operands)
         signed = [_signed(type_, x) for x in operands]
-        quotient = text.format(*signed, divide=emitter.helper(functions.divide_truncating))
+        quotient = text.format(*signed, divide=emitter.helper(divide_truncating))
         if isinstance(lane_type(type_), IndexType):
             return quotient
         arguments = f"{emitter.operation_name(op)}, {quotient}, {integer_width(lane_type(type_))}"
@@ -231,7 +232,7 @@ def _remainder(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
     if all(low is not None and low >= 0 for low in lows):
         return f"{operands[0]} % {operands[1]}"
     signed = ", ".join(_signed(op.results[0].type, x) for x in operands)
-    return f"{emitter.helper(functions.remainder_truncating)}({signed})"
+    return f"{emitter.helper(remainder_truncating)}({signed})"
 
 
 elementwise(arith.RemSIOp, template=_remainder, interval=_remainder_span)

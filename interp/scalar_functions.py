@@ -58,16 +58,6 @@ def minimum_number(a: float, b: float) -> float:
     return a if b != b else minimum(a, b)
 
 
-def divide_truncating(a: int, b: int) -> int:
-    """Quotient rounded toward zero. Raises `ZeroDivisionError`."""
-    return a // b if (a >= 0) == (b > 0) else -(-a // b)
-
-
-def remainder_truncating(a: int, b: int) -> int:
-    """Remainder of the division rounded toward zero: it has the sign of `a`. Raises `ZeroDivisionError`."""
-    return a % b if (a >= 0) == (b > 0) else a + (-a // b) * b
-
-
 def check_overflow(op: Operation, value: int, width: int) -> int:
     """A quotient: only the smallest integer divided by -1 does not fit."""
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):

@@ -16,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_shapes import evaluate, names_in, shape_of
+from weft.dialects.integer_arith import INTEGER_OPS
 from weft.dialects.low import PARAMS, ParallelForOp, facts_of, symbols_of
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.te import ComputeOp, ReduceOp
@@ -31,22 +32,6 @@ if TYPE_CHECKING:
 
 EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
 """Extents for successive tries: odd ones that no factor divides, the smallest, and ones that some factors divide."""
-
-_INTEGER_OPS: Mapping[type[Operation], Callable[[int, int], int]] = {
-    arith.AddiOp: lambda a, b: a + b,
-    arith.SubiOp: lambda a, b: a - b,
-    arith.MuliOp: lambda a, b: a * b,
-    arith.FloorDivSIOp: lambda a, b: a // b,
-    arith.DivSIOp: lambda a, b: a // b,
-    arith.DivUIOp: lambda a, b: a // b,
-    arith.CeilDivSIOp: lambda a, b: -(-a // b),
-    arith.CeilDivUIOp: lambda a, b: -(-a // b),
-    arith.RemSIOp: lambda a, b: a % b,
-    arith.RemUIOp: lambda a, b: a % b,
-    arith.MaxSIOp: max,
-    arith.MinSIOp: min,
-}
-"""Index arithmetic on extents, which are not negative."""
 
 
 @dataclass
@@ -200,10 +185,11 @@ class ConcreteShapes:
         if isinstance(op, affine.ApplyOp):
             dims = op.map.data.num_dims
             return op.map.data.eval(known[:dims], known[dims:])[0]
-        combine = _INTEGER_OPS.get(type(op))
-        if combine is None or (0 in known[1:] and "div" in op.name):
+        combine = INTEGER_OPS.get(type(op))
+        try:
+            return None if combine is None else combine(*known)
+        except ArithmeticError:
             return None
-        return combine(*known)
 
     def work(self, find: Callable[[str], FuncOp | None], known: dict[FuncOp, int] | None = None) -> int:
         """About how many scalar operations a call executes; `find` gives the functions that it calls, `known` the work

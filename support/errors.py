@@ -54,23 +54,23 @@ class Violation:
 
     `claim` is "refuted" (then `counterexample` tells two concrete iterations or an index, where there is one) or "not
     proved" (then it claims nothing, and the detail says what could not be decided). `kind` is what remains of the claim
-    once the counterexample was tried out.
+    once the counterexample is validated.
     """
 
     detail: str
     claim: str = "refuted"
     counterexample: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-    """Role of the point (for example "first iteration") -> variable name -> value; a mere candidate when it was tried
-    out and does not show what is claimed."""
+    """Role of the point (for example "first iteration") -> variable name -> value; a mere candidate when validation
+    does not confirm it."""
     legal: str | None = None
     """What would be legal instead."""
-    replay: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
-    """Tries the counterexample out on the program itself. Runs when somebody asks for `kind` or prints the refusal."""
+    validate: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
+    """Evaluates the program at the counterexample. Called when `kind` is read or the refusal is printed."""
 
     @cached_property
     def kind(self) -> str:
         """ "refuted" or "not proved"."""
-        failed = self.claim == "refuted" and self.replay is not None and not self.replay()
+        failed = self.claim == "refuted" and self.validate is not None and not self.validate()
         return "not proved" if failed else self.claim
 
     def __str__(self) -> str:

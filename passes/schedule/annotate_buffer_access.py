@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.builtin import AffineMapAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses_of_instance, is_fixed, is_loop_value
-from weft.analysis.dependence import buffer_name, instances_where
+from weft.analysis.code_motion import disturbed_by_opaque
+from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import disturbed_by_opaque
-from weft.analysis.replay import leaves_region
-from weft.analysis.sets import Point
+from weft.analysis.questions import instances_where, point_text
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
 from weft.passes.schedule.caching import buffer_extents
@@ -113,18 +113,15 @@ class AnnotateBufferAccess(Primitive):
                 self.refuse(3, Violation(detail, "not proved"), access.op)
             for beyond in (offset * -1 - 1, offset - size):
                 with self.deciding(3, access.op):
-                    point = instances_where(access, beyond).find_point()
-                if point is None:
+                    found = instances_where(access, beyond).counterexample()
+                if found is None:
                     continue
-                instance = {v.name_hint or f"v{n}": point.get(v, 0) for n, v in enumerate(self.block.iter_vars)}
-                text = ", ".join(f"{k}={v}" for k, v in instance.items())
+                instance = {v.name_hint or f"v{n}": found.value("", v) for n, v in enumerate(self.block.iter_vars)}
                 verb = "writes" if access.is_write else "reads"
-                detail = f"instance ({text}) {verb} an element of {name} that lies outside, in dimension {at}"
+                where = f"an element of {name} that lies outside, in dimension {at}"
+                detail = f"instance {point_text(instance.items())} {verb} {where}"
                 if not access.conditions.exact:
                     self.refuse(3, Violation(f"leaving out conditions, {detail}", "not proved"), access.op)
-
-                def replay(at: int = at, first: Index = first, size: int = size, point: Point = point) -> bool:
-                    return leaves_region(access, at, first, size, point)
-
-                violation = Violation(detail, counterexample={"instance": instance}, replay=replay)
+                validate = partial(found.holds, otherwise=True)
+                violation = Violation(detail, counterexample={"instance": instance}, validate=validate)
                 self.refuse(3, violation, access.op)

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from weft.analysis.code_motion import actions_in, why_not_started_before
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import actions_in, why_not_started_before
 from weft.analysis.structure import (
     ancestors,
     buffers_written,

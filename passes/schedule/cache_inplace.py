@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
-from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_read, buffers_written, child_towards, function_of, is_inside, scope_of
 from weft.dialects.effects import op_name

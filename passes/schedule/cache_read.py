@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.code_motion import disturbed_by_opaque, ops_until
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
-from weft.analysis.motion import disturbed_by_opaque, ops_until
 from weft.analysis.structure import (
     buffers_read,
     buffers_stored_by,

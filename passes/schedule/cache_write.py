@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of
-from weft.analysis.motion import disturbed_by_opaque
-from weft.analysis.privacy import read_is_covered
+from weft.analysis.privatization import read_is_covered
 from weft.analysis.structure import (
     ancestors,
     buffers_written,

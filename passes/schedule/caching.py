@@ -22,13 +22,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Access, Conditions, Context, range_of
-from weft.analysis.coverage import Domain, missed_instance
+from weft.analysis.accesses import Access, Conditions, Context, Domain, range_of
+from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.privacy import uncovered_element
-from weft.analysis.replay_search import is_never_written
+from weft.analysis.privatization import uncovered_element
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import buffers_read, child_blocks, function_of, is_inside, loops_around, scope_of
 from weft.dialects.effects import op_name, touches_memory, views_of
@@ -344,13 +343,12 @@ class Reading(MovingPrimitive):
         """No element of the box is one that is never written."""
         writes = [a for a in found if a.is_write and a.buffer is buffer]
         with self.deciding(requirement), planned_copy(buffer, readers, common, box) as copied:
-            element = uncovered_element(copied, writes)
-        if element is not None:
-            place = [element[("place", d)] for d in range(len(box))]
-            shown = ", ".join(map(str, place))
+            missed = uncovered_element(copied, writes)
+        if missed is not None:
+            shown = ", ".join(map(str, missed.place))
             detail = f"the copy would hold {buffer_name(buffer)}[{shown}], which nothing writes"
-            point = {"element": {f"d{d}": at for d, at in enumerate(place)}}
-            violation = Violation(detail, counterexample=point, replay=lambda: is_never_written(writes, element))
+            point = {"element": {f"d{d}": at for d, at in enumerate(missed.place)}}
+            violation = Violation(detail, counterexample=point, validate=missed.holds)
             self.refuse(requirement, violation)
 
 

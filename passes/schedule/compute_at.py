@@ -9,9 +9,9 @@ from xdsl.dialects import memref
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.accesses import accesses, accesses_in_scope, accesses_of_instance
+from weft.analysis.code_motion import actions_passed, passing_conflict
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, hull
-from weft.analysis.motion import actions_passed, passing_conflict
 from weft.analysis.structure import ancestors, buffers_written, child_towards, is_inside, precedes
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import op_name

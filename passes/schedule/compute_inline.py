@@ -11,11 +11,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
-from weft.analysis.accesses import Access, accesses, is_fixed, range_of
+from weft.analysis.accesses import Access, accesses
 from weft.analysis.boxes import fills_box_around
+from weft.analysis.code_motion import actions_between, passing_conflict
 from weft.analysis.dependence import (
-    PairSystem,
-    add_domain,
+    PairQuestion,
     buffer_name,
     conflict_between,
     is_exact,
@@ -23,11 +23,7 @@ from weft.analysis.dependence import (
     whole_buffer,
 )
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_between, passing_conflict
-from weft.analysis.privacy import uncovered_element
-from weft.analysis.replay import Order
-from weft.analysis.replay_search import is_never_written
-from weft.analysis.sets import Variable
+from weft.analysis.privatization import uncovered_element
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -219,13 +215,13 @@ def unstored_element(reader: BlockOp, writer: BlockOp, buffer: SSAValue) -> Viol
             return Violation("loops or guards leave out elements, and the subscripts are not affine", "not proved")
         if fills_box_around(store, load):
             continue
-        element = uncovered_element(load, [store])
-        if element is not None:
-            places = [element[("place", d)] for d in range(len(load.indices or ()))]
+        missed = uncovered_element(load, [store])
+        if missed is not None:
+            element = ", ".join(map(str, missed.place))
             return Violation(
-                f'it reads {buffer_name(buffer)}[{", ".join(map(str, places))}], which "{writer.label}" never writes',
-                counterexample={"element": {f"d{d}": at for d, at in enumerate(places)}},
-                replay=partial(is_never_written, [store], element),
+                f'it reads {buffer_name(buffer)}[{element}], which "{writer.label}" never writes',
+                counterexample={"element": {f"d{d}": at for d, at in enumerate(missed.place)}},
+                validate=missed.holds,
             )
     return None
 
@@ -273,28 +269,16 @@ def overwritten_in_time(
     if read.indices is None or write.indices is None:
         return whole_buffer(read, write)
 
-    def constrain(system: PairSystem, level: int) -> None:
-        def moved(value: SSAValue) -> Variable:
-            variable: Variable = value if is_fixed(value) else ("third", value)
-            system.declare(variable, *range_of(value))
-            return variable
-
-        add_domain(system, place.loops, place.conditions, moved)
-        for left, right in zip(own.indices or (), place.indices or (), strict=True):
-            at = system.row(left, system.first if write_first else system.second)
-            system.equal(at, system.row(right, moved))
-        first, second = (system.second, moved) if write_first else (moved, system.first)
+    def ordered(pair: PairQuestion, level: int) -> None:
+        pair.add("moved", place)
+        pair.same_element("first" if write_first else "second", own.indices, "moved", place.indices)
+        first, second = ("second", "moved") if write_first else ("moved", "first")
         for at, loop in enumerate(loops[: level + 1]):
             value = Index.of(loop.induction_variable)
-            (system.equal if at < level else system.less)(system.row(value, first), system.row(value, second))
+            (pair.equate if at < level else pair.order)((value, first), (value, second))
 
     for level in range(levels):
-
-        def ordered(order: Order, level: int = level) -> None:
-            if isinstance(order, PairSystem):
-                constrain(order, level)
-
-        conflict = conflict_between(read, write, (), ordered)
+        conflict = conflict_between(read, write, (), partial(ordered, level=level))
         if conflict is not None:
             if is_exact(own) and is_exact(place):
                 return conflict.violation("and would change places")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product, takewhile
 from typing import ClassVar
 
@@ -14,16 +13,14 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import access_inverse
-from weft.analysis.accesses import Access, Conditions, is_fixed, range_of
-from weft.analysis.checks import domain_of
+from weft.analysis.accesses import Access, Conditions, Domain, domain_of, is_fixed, range_of
+from weft.analysis.code_motion import actions_in, loops_around_both, shared_element
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import Domain, late_start, missed_instance, repeated_instance, runs_only
+from weft.analysis.coverage import late_start, missed_instance, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary
 from weft.analysis.footprint import Span, box_of, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
-from weft.analysis.motion import actions_in, loops_around_both, shared_element
-from weft.analysis.replay import runs_twice, starts_late
-from weft.analysis.replay_search import is_missed
+from weft.analysis.questions import point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,
@@ -224,14 +221,9 @@ class Move(MovingPrimitive):
             missed = missed_instance(question, loops_run=True)
         if missed is None:
             return
-        point = {block.iter_vars[at].name_hint or f"v{at}": missed[("iterator", n)] for n, at in enumerate(partial)}
-        text = ", ".join(f"{name}={value}" for name, value in point.items())
-        violation = Violation(
-            f"instance ({text}) would run in none",
-            counterexample={"instance": point},
-            replay=lambda: is_missed(question, missed),
-        )
-        self.refuse(requirement, violation)
+        point = {block.iter_vars[at].name_hint or f"v{at}": missed.place[n] for n, at in enumerate(partial)}
+        detail = f"instance {point_text(point.items())} would run in none"
+        self.refuse(requirement, Violation(detail, counterexample={"instance": point}, validate=missed.holds))
 
     @contextmanager
     def _domain_afterwards(
@@ -338,15 +330,15 @@ class Move(MovingPrimitive):
                 found = late_start(question, steps, restarting)
             if found is None:
                 return
-            outside = [loop.induction_variable for loop in question.loops if loop not in new]
-            points = {
-                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
-                for role, point in zip(("updating", "starting"), found, strict=True)
-            }
-            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
-            detail = f"iteration {texts[0]} would update an element that iteration {texts[1]} starts"
-            replay = partial(starts_late, question, steps, *found)
-            self.refuse(requirement, Violation(detail, counterexample=points, replay=replay))
+            outside = [loop for loop in question.loops if loop not in new]
+            updating, starting = (dict(found.iteration(role, outside)) for role in ("first", "second"))
+            violation = Violation(
+                f"iteration {point_text(updating.items())} would update an element that iteration "
+                f"{point_text(starting.items())} starts",
+                counterexample={"updating iteration": updating, "starting iteration": starting},
+                validate=found.holds,
+            )
+            self.refuse(requirement, violation)
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
         """The outer loops each of whose iterations starts the accumulations of the block again."""
@@ -359,16 +351,13 @@ class Move(MovingPrimitive):
         with self.deciding(requirement):
             repeated = repeated_instance(question, restarting)
         if repeated is not None:
-            outside = [loop.induction_variable for loop in question.loops if loop not in new]
-            points = {
-                f"{role} iteration": {v.name_hint or "?": point.get(v, 0) for v in outside}
-                for role, point in zip(("first", "second"), repeated, strict=True)
-            }
-            texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
-            detail = f"iterations {texts[0]} and {texts[1]} would both run one instance, which updates what it reads"
-            first, second = repeated
+            outside = [loop for loop in question.loops if loop not in new]
+            first, second = (dict(repeated.iteration(role, outside)) for role in ("first", "second"))
             violation = Violation(
-                detail, counterexample=points, replay=lambda: runs_twice(question, restarting, first, second)
+                f"iterations {point_text(first.items())} and {point_text(second.items())} would both run one instance, "
+                "which updates what it reads",
+                counterexample={"first iteration": first, "second iteration": second},
+                validate=repeated.holds,
             )
             self.refuse(requirement, violation)
 

@@ -11,9 +11,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, condition_of, is_fixed, least_value, range_of
+from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp

@@ -9,12 +9,11 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import accesses
-from weft.analysis.checks import domain_of
+from weft.analysis.accesses import accesses, domain_of
+from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import why_not_started_before
-from weft.analysis.replay import same_instance
+from weft.analysis.questions import point_text
 from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
@@ -174,21 +173,13 @@ class DecomposeReduction(Primitive):
             repeated = repeated_instance(domain, fixed)
         if repeated is None:
             return
-        points = {
-            f"{role} iteration": {
-                loop.induction_variable.name_hint or "?": point.get(loop.induction_variable, 0) for loop in domain.loops
-            }
-            for role, point in zip(("first", "second"), repeated, strict=True)
-        }
-        texts = ["(" + ", ".join(f"{name}={v}" for name, v in point.items()) + ")" for point in points.values()]
-        detail = f"iterations {texts[0]} and {texts[1]} run the same instance"
-        first, second = repeated
-        outer = {loop.induction_variable for loop in fixed}
-
-        def replay() -> bool:
-            return same_instance(self.block, first, second) and all(first[v] == second[v] for v in outer)
-
-        self.refuse(6, Violation(detail, counterexample=points, replay=replay))
+        first, second = (dict(repeated.iteration(role, domain.loops)) for role in ("first", "second"))
+        violation = Violation(
+            f"iterations {point_text(first.items())} and {point_text(second.items())} run the same instance",
+            counterexample={"first iteration": first, "second iteration": second},
+            validate=repeated.holds,
+        )
+        self.refuse(6, violation)
 
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]

@@ -9,12 +9,11 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.checks import domain_of
+from weft.analysis.accesses import Domain, domain_of
 from weft.analysis.computed import is_not_negative
-from weft.analysis.coverage import Domain, repeated_instance
+from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
-from weft.analysis.replay import runs_twice
-from weft.analysis.sets import Point
+from weft.analysis.questions import Counterexample, point_text
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import index_op, materialize
@@ -152,25 +151,17 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
             continue  # then they are one run of the reduction already
         repeated = repeated_instance(domain, outside)
         if repeated is not None:
-            return _violation(block, domain, outside, repeated, loops[first])
+            return _violation(block, domain, repeated, loops[first])
     return None
 
 
-def _violation(
-    block: BlockOp, domain: Domain, outside: Sequence[ForOp], repeated: tuple[Point, Point], loop: ForOp
-) -> Violation:
-    iterations = {
-        f"{role} iteration": {
-            inner.induction_variable.name_hint or "?": point.get(inner.induction_variable, 0) for inner in domain.loops
-        }
-        for role, point in zip(("first", "second"), repeated, strict=True)
-    }
-    texts = ["(" + ", ".join(f"{name}={v}" for name, v in each.items()) + ")" for each in iterations.values()]
+def _violation(block: BlockOp, domain: Domain, repeated: Counterexample, loop: ForOp) -> Violation:
+    first, second = (dict(repeated.iteration(role, domain.loops)) for role in ("first", "second"))
     return Violation(
-        f'iterations {texts[0]} and {texts[1]} run the same instance of the reduction "{block.label}", the second time '
-        "from its start",
+        f"iterations {point_text(first.items())} and {point_text(second.items())} run the same instance of the "
+        f'reduction "{block.label}", the second time from its start',
         "refuted",
-        iterations,
+        {"first iteration": first, "second iteration": second},
         f"loops outside of %{loop.induction_variable.name_hint or '?'} fused among themselves",
-        replay=lambda: runs_twice(domain, outside, *repeated),
+        validate=repeated.holds,
     )

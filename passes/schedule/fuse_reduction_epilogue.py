@@ -10,11 +10,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import accesses
+from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
 from weft.analysis.combiners import is_in_init, updates_of
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_between, loops_around_both, passing_conflict, shared_element
-from weft.analysis.privacy import uncovered_element
+from weft.analysis.privatization import uncovered_element
 from weft.analysis.structure import (
     buffers_loaded,
     buffers_written,

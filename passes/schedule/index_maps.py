@@ -303,7 +303,7 @@ def layout_of(map_: AffineMap, extents: Sequence[Index], points: Points) -> Layo
         return Violation(
             f"it takes {points.text(index)} below 0, in dimension {dimension}",
             counterexample={points.what: points.named(index)},
-            replay=lambda: layout.at(index)[dimension] < 0,
+            validate=lambda: layout.at(index)[dimension] < 0,
         )
     if known is None or any(extent.is_constant and extent.constant < 1 for extent in known):
         return Violation("an extent is no expression in the old ones", "not proved")
@@ -320,5 +320,5 @@ def meeting_points(layout: LayoutMap, points: Points) -> Violation | None:
     return Violation(
         f"{points.text(first)} and {points.text(second)} {points.meet} {shown(layout.at(first))}",
         counterexample={f"first {points.what}": points.named(first), f"second {points.what}": points.named(second)},
-        replay=lambda: first != second and layout.at(first) == layout.at(second),
+        validate=lambda: first != second and layout.at(first) == layout.at(second),
     )

@@ -12,9 +12,8 @@ from xdsl.ir import Block, Operation
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.dependence import Conflict, conflict_between
+from weft.analysis.dependence import Conflict, PairQuestion, conflict_between
 from weft.analysis.index import Index
-from weft.analysis.replay import Order
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
@@ -164,10 +163,10 @@ def _conflict(earlier: _Chain, later: _Chain) -> Conflict | None:
                 continue
             for level in range(len(own)):
 
-                def ordered(order: Order, level: int = level) -> None:
+                def ordered(pair: PairQuestion, level: int = level) -> None:
                     for one, another in zip(own[:level], other[:level], strict=True):
-                        order.same(one, another)
-                    order.later(own[level], other[level])
+                        pair.same(one, another)
+                    pair.later(own[level], other[level])
 
                 conflict = conflict_between(first, second, shared, ordered)
                 if conflict is not None:

@@ -14,12 +14,13 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
+from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import Update, is_in_init, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
 from weft.dialects.effects import is_pure, op_name
+from weft.dialects.integer_arith import SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -85,15 +86,6 @@ _OF_TWO: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
     arith.OrIOp: lambda a, b: int(a) | int(b),
     arith.XOrIOp: lambda a, b: int(a) ^ int(b),
 }
-_COMPARED: Mapping[int, Callable[[Number, Number], bool]] = {
-    0: lambda a, b: a == b,
-    1: lambda a, b: a != b,
-    2: lambda a, b: a < b,
-    3: lambda a, b: a <= b,
-    4: lambda a, b: a > b,
-    5: lambda a, b: a >= b,
-}
-"""Signed predicates of `arith.cmpi`."""
 
 
 def neutral_padding(
@@ -171,7 +163,7 @@ def _computed(op: Operation, known: dict[SSAValue, Number | None]) -> Number | N
             return None if condition is None else _value(op.lhs if condition else op.rhs, known)
         case arith.CmpiOp():
             sides = [_value(side, known) for side in (op.lhs, op.rhs)]
-            compare = _COMPARED.get(op.predicate.value.data)
+            compare = SIGNED_PREDICATES.get(op.predicate.value.data)
             return None if compare is None or None in sides else int(compare(*(s for s in sides if s is not None)))
         case arith.ExtFOp() | arith.TruncFOp() | arith.ExtSIOp() | arith.TruncIOp():
             return _value(op.operands[0], known)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.analysis.accesses import accesses, accesses_in_scope
+from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import box_of
-from weft.analysis.motion import disturbed_by_opaque
 from weft.analysis.structure import buffers_loaded, buffers_read, child_blocks, child_towards, function_of, is_inside
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (

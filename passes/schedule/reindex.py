@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects import memref
@@ -14,13 +13,12 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Context, accesses, is_fixed, range_of
-from weft.analysis.checks import domain_of
-from weft.analysis.coverage import Domain, missed_instance
+from weft.analysis.accesses import Context, Domain, accesses, domain_of, is_fixed, range_of
+from weft.analysis.code_motion import disturbed_by_opaque, shared_element
+from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import disturbed_by_opaque, shared_element
-from weft.analysis.replay_search import is_missed
+from weft.analysis.questions import point_text
 from weft.analysis.structure import (
     buffers_read,
     buffers_stored_by,
@@ -233,12 +231,11 @@ class Reindexing(MovingPrimitive):
             missed = missed_instance(domain, loops_run=True)
         if missed is not None:
             names = [block.iter_vars[at].name_hint or f"v{at}" for at in iterators]
-            point = {name: missed[("iterator", at)] for at, name in enumerate(names)}
-            text = ", ".join(f"{name}={value}" for name, value in point.items())
+            point = {name: missed.place[at] for at, name in enumerate(names)}
             violation = Violation(
-                f"its guards leave out instance ({text})",
+                f"its guards leave out instance {point_text(point.items())}",
                 counterexample={"instance": point},
-                replay=partial(is_missed, domain, missed),
+                validate=missed.holds,
             )
             self.refuse(3, violation)
 

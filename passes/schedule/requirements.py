@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import accesses
-from weft.analysis.checks import domain_of
-from weft.analysis.coverage import Domain, missed_instance
+from weft.analysis.accesses import Domain, accesses, domain_of
+from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.replay_search import is_missed
+from weft.analysis.questions import point_text
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -31,17 +29,12 @@ from weft.support.errors import Violation
 @or_undecided
 def instance_left_out(block: BlockOp) -> Violation | None:
     """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
-    domain = domain_of(block)
-    missed = missed_instance(domain, loops_run=True)
+    missed = missed_instance(domain_of(block), loops_run=True)
     if missed is None:
         return None
-    point = {v.name_hint or f"v{at}": missed[("iterator", at)] for at, v in enumerate(block.iter_vars)}
-    text = ", ".join(f"{name}={value}" for name, value in point.items())
-    return Violation(
-        f"its loops or guards leave out instance ({text})",
-        counterexample={"instance": point},
-        replay=lambda: is_missed(domain, missed),
-    )
+    point = {v.name_hint or f"v{at}": missed.place[at] for at, v in enumerate(block.iter_vars)}
+    detail = f"its loops or guards leave out instance {point_text(point.items())}"
+    return Violation(detail, counterexample={"instance": point}, validate=missed.holds)
 
 
 @or_undecided
@@ -61,10 +54,9 @@ def unwritten_element(
         if missed is None:
             return None
         if len(stores) == 1:
-            element = {f"d{d}": start[d].constant + missed[("iterator", d)] for d in range(len(places))}
+            element = {f"d{d}": start[d].constant + at for d, at in enumerate(missed.place)}
             detail = f"it never writes {buffer_name(buffer)}[{', '.join(map(str, element.values()))}]"
-            domain = Domain(loops, places, tuple(extents), store.conditions)
-            return Violation(detail, counterexample={"element": element}, replay=partial(is_missed, domain, missed))
+            return Violation(detail, counterexample={"element": element}, validate=missed.holds)
     return Violation(f"it may not write every element of {buffer_name(buffer)}", "not proved")
 
 

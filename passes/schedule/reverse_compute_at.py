@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses, accesses_of_instance, is_fixed, range_of
-from weft.analysis.dependence import add_domain, buffer_name, is_exact, undecided, whole_buffer
+from weft.analysis.accesses import Access, Context, accesses, accesses_of_instance
+from weft.analysis.code_motion import actions_passed, passing_conflict
+from weft.analysis.dependence import buffer_name, is_exact, undecided, whole_buffer
 from weft.analysis.footprint import Span, hull
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_passed, passing_conflict
-from weft.analysis.replay import instance_at, tried
-from weft.analysis.sets import NotProved, Point, System, Variable
+from weft.analysis.questions import Counterexample, Question
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_written,
     child_towards,
@@ -174,60 +174,30 @@ class ReverseComputeAt(Move):
         """An instance of the block in one iteration whose element `other` touches in a later one, apart at `level`."""
         if own.indices is None or other.indices is None:
             return whole_buffer(own, other)
-        system = System()
-        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
-        consumer = _named(system, "consumer", outside)
-        here = _named(system, "here", [*outside, *equal])
-        later = _named(system, "later", [*outside, *equal])
-        add_domain(system, own.loops, own.conditions, consumer)
-        add_domain(system, other.loops, other.conditions, later)
-        add_domain(system, [*loops_around(self.loop), self.loop], Conditions(), here)
-        for left, right in zip(own.indices, other.indices, strict=True):
-            system.equal(system.row(left, consumer), system.row(right, later))
-        for index, domain in zip(_bindings_over_loops(self.block), domains, strict=True):
+        question = Question(loop.induction_variable for loop in own.loops if is_inside(scope_of(self.block), loop))
+        question.share((loop.induction_variable for loop in equal), "here", "later")
+        question.add("consumer", own)
+        question.add("later", other)
+        question.add("here", Context((*loops_around(self.loop), self.loop)))
+        question.same_element("consumer", own.indices, "later", other.indices)
+        for index, domain in zip(Context.around(self.block).resolve_map(self.block), domains, strict=True):
             if isinstance(domain.extent, int):
                 counter = Block(arg_types=[IndexType()]).args[0]
-                system.declare(here(counter), 0, domain.extent - 1)
-                system.equal(system.row(index, consumer), system.row(domain.at(counter), here))
+                question.add_value("here", counter, domain.extent)
+                question.equate((index, "consumer"), (domain.at(counter), "here"))
         value = Index.of(level.induction_variable)
-        system.less(system.row(value, here), system.row(value, later))
-        point = None if system.is_empty() else system.find_point()
-        if point is None:
+        question.order((value, "here"), (value, "later"))
+        found = question.counterexample()
+        if found is None:
             return None
         if not (is_exact(own) and is_exact(other)):
             return Violation("the subscripts or conditions are not affine", "not proved")
-        violation = _in_wrong_order(own, other, level, point)
-        return replace(violation, replay=lambda: self._happens(own, other, domains, level, point))
-
-    def _happens(self, own: Access, other: Access, domains: Sequence[IterDomain], level: ForOp, point: Point) -> bool:
-        """Whether the instance of the block would run in the first iteration, and `other` touches its element in the
-        later one."""
-        outside = [loop for loop in own.loops if is_inside(scope_of(self.block), loop)]
-        around = [*outside, *loops_around(self.loop), self.loop]
-
-        def question() -> bool:
-            mine, theirs = instance_at(point, "consumer", own.loops), instance_at(point, "later", other.loops)
-            here = instance_at(point, "here", around)
-            value = level.induction_variable
-            ranges = zip(self.block.iter_vars, domains, strict=True)
-            return (
-                mine.runs(own.op)
-                and theirs.runs(other.op)
-                and mine.element(own) == theirs.element(other)
-                and here.value(value) < theirs.value(value)
-                and all(
-                    not isinstance(domain.extent, int)
-                    or mine.value(v) - here.number(domain.lower) in map(domain.offset, range(domain.extent))
-                    for v, domain in ranges
-                )
-            )
-
-        return tried(question)
+        return replace(_in_wrong_order(own, other, level, found), validate=found.holds)
 
 
-def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> Violation:
+def _in_wrong_order(own: Access, other: Access, level: ForOp, found: Counterexample) -> Violation:
     name = level.induction_variable.name_hint or "loop"
-    first, second = (point.get((role, level.induction_variable), 0) for role in ("here", "later"))
+    first, second = (found.value(role, level.induction_variable) for role in ("here", "later"))
     verbs = ["writes" if access.is_write else "reads" for access in (own, other)]
     return Violation(
         f"iteration {name}={first} would {verbs[0].removesuffix('s')} an element of {buffer_name(own.buffer)} that "
@@ -239,19 +209,3 @@ def _in_wrong_order(own: Access, other: Access, level: ForOp, point: Point) -> V
         },
         f"a loop outside of %{name}, or one that holds all of them",
     )
-
-
-def _named(system: System, role: str, shared: Sequence[ForOp]) -> Callable[[SSAValue], Variable]:
-    """Values of one role; the shared loops are the same in all roles, as is what is fixed in the function."""
-    same = {loop.induction_variable for loop in shared}
-
-    def name(value: SSAValue) -> Variable:
-        variable: Variable = value if value in same or is_fixed(value) else (role, value)
-        system.declare(variable, *range_of(value))
-        return variable
-
-    return name
-
-
-def _bindings_over_loops(block: BlockOp) -> tuple[Index, ...]:
-    return Context.around(block).resolve_map(block)

@@ -10,9 +10,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Conditions, Context, accesses, range_of
-from weft.analysis.dependence import buffer_name, instances_where, is_exact, is_temporary
+from weft.analysis.code_motion import actions_between, passing_conflict, shared_element
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_between, passing_conflict, shared_element
+from weft.analysis.questions import instances_where
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     buffers_loaded,

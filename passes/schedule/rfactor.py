@@ -11,10 +11,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
+from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import Update, updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import shared_element
 from weft.analysis.structure import function_of, is_inside, loops_around, why_not_reduction
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp, InitOp

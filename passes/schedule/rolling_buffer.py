@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,21 +11,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Access, Conditions, accesses, is_fixed, range_of
-from weft.analysis.dependence import (
-    add_domain,
-    buffer_name,
-    declaring,
-    evaluate,
-    instances_where,
-    is_exact,
-    is_temporary,
-    undecided,
-)
+from weft.analysis.accesses import Access, Context, accesses, is_fixed, range_of
+from weft.analysis.code_motion import actions_of, passing_conflict, shared_element
+from weft.analysis.dependence import buffer_name, is_exact, is_temporary, undecided
 from weft.analysis.index import Index
-from weft.analysis.motion import actions_of, passing_conflict, shared_element
-from weft.analysis.replay import instance_at, tried
-from weft.analysis.sets import NotProved, Point, Row, System, Variable
+from weft.analysis.questions import Question, instances_where, point_text
+from weft.analysis.sets import NotProved, Row
 from weft.analysis.structure import (
     ancestors,
     buffers_written,
@@ -130,14 +121,12 @@ def _largest_step(lower: Index, loop: ForOp) -> int | None:
     distance = following - lower
     if distance.is_constant:
         return distance.constant if distance.constant > 0 else None
-    system = System()
-    naming = declaring(system)
-    add_domain(system, [*loops_around(loop), loop], Conditions(), naming)
-    system.less(system.row(Index({value: 1}, 1), naming), system.row(Index.of(loop.extent), naming))
-    system.bounds["step"] = (None, None)
-    system.equal(Row({"step": 1}, 0), system.row(distance, naming))
+    question = instances_where(Context((*loops_around(loop), loop)))
+    question.order((Index({value: 1}, 1), ""), (Index.of(loop.extent), ""))
+    question.bounds["step"] = (None, None)
+    question.equal(Row({"step": 1}, 0), question.row(distance, question.naming("")))
     try:
-        limits = system.limits("step")
+        limits = question.limits("step")
     except NotProved:
         return None
     return None if limits is None or limits[0] < 0 or limits[1] < 1 else limits[1]
@@ -181,42 +170,20 @@ def outside_of(read: Access, window: Window) -> Violation | None:
     if low is not None and high is not None and low >= 0 and high < window.extent:
         return None
     for outside in (-place - 1, place - window.extent):
-        point = _point_where(read, outside)
-        if point is None:
+        found = instances_where(read, outside).counterexample()
+        if found is None:
             continue
         if not is_exact(read):
             return Violation("what it reads is not affine in the loops", "not proved")
-        iteration = {
-            loop.induction_variable.name_hint or "?": point.get(loop.induction_variable, 0) for loop in read.loops
-        }
-        first = evaluate(window.lower, lambda value, point=point: point.get(value, 0))
-        element = evaluate(read.indices[window.dimension], lambda value, point=point: point.get(value, 0))
-        text = ", ".join(f"{name}={value}" for name, value in iteration.items())
+        iteration = found.iteration("", read.loops)
+        first = window.lower.evaluate(partial(found.value, ""))
+        element = read.indices[window.dimension].evaluate(partial(found.value, ""))
         detail = (
-            f"iteration ({text}) reads index {element} of dimension {window.dimension}, "
+            f"iteration {point_text(iteration)} reads index {element} of dimension {window.dimension}, "
             f"its window is {first}..{first + window.extent - 1}"
         )
-        return Violation(
-            detail, "refuted", {"iteration": iteration}, replay=partial(_really_outside, read, window, point)
-        )
+        return Violation(detail, "refuted", {"iteration": dict(iteration)}, validate=found.holds)
     return None
-
-
-def _really_outside(read: Access, window: Window, point: Point) -> bool:
-    """Whether a read runs at a point, and leaves the window of that iteration."""
-
-    def question() -> bool:
-        instance = instance_at(point, "", read.loops)
-        place = instance.element(read)[1][window.dimension] - instance.number(window.lower)
-        return instance.runs(read.op) and not 0 <= place < window.extent
-
-    return tried(question)
-
-
-def _point_where(read: Access, positive: Index) -> Point | None:
-    """An instance of a read in which an index is not negative."""
-    system = instances_where(read, positive)
-    return None if system.is_empty() else system.find_point()
 
 
 def changed_between(block: BlockOp, other: Operation, window: Window, outside: Sequence[ForOp]) -> Violation | None:
@@ -238,80 +205,34 @@ def changed_between(block: BlockOp, other: Operation, window: Window, outside: S
 def _changed(block: BlockOp, read: Access, write: Access, window: Window, outside: Sequence[ForOp]) -> Violation | None:
     if read.indices is None or write.indices is None:
         return Violation(f"a call touches {buffer_name(read.buffer)}", "not proved")
-    system = System()
-    shared = {loop.induction_variable for loop in outside}
-    kept, again, writer = (_naming_of(system, role, shared) for role in ("kept", "again", "writer"))
-    add_domain(system, read.loops, read.conditions, kept)
-    add_domain(system, read.loops, read.conditions, again)
-    add_domain(system, write.loops, write.conditions, writer)
+    question = Question(loop.induction_variable for loop in outside)
+    for role, access in (("kept", read), ("again", read), ("writer", write)):
+        question.add(role, access)
     for index in bindings_of(block):
-        system.equal(system.row(index, kept), system.row(index, again))
-    for left, right in zip(read.indices, write.indices, strict=True):
-        system.equal(system.row(left, again), system.row(right, writer))
-    value = Index.of(window.loop.induction_variable)
-    first, last, between = (system.row(value, naming) for naming in (kept, again, writer))
+        question.equate((index, "kept"), (index, "again"))
+    question.same_element("again", read.indices, "writer", write.indices)
+    variable = window.loop.induction_variable
+    value = Index.of(variable)
     is_first = precedes(write.op, block)
-    system.less(first, last)
-    system.less(first, between, by=1 if is_first else 0)
-    system.less(between, last, by=0 if is_first else 1)
-    point = None if system.is_empty() else system.find_point()
-    if point is None:
+    question.order((value, "kept"), (value, "again"))
+    question.order((value, "kept"), (value, "writer"), by=1 if is_first else 0)
+    question.order((value, "writer"), (value, "again"), by=0 if is_first else 1)
+    found = question.counterexample()
+    if found is None:
         return None
     if not (is_exact(read) and is_exact(write)):
         return Violation("the subscripts or conditions are not affine", "not proved")
-    variable = window.loop.induction_variable
     name = variable.name_hint or "?"
-    values = [point.get((role, variable), 0) for role in ("kept", "writer", "again")]
-
-    def value_again(value: SSAValue, point: Point = point) -> int:
-        return point.get(again(value), 0)
-
-    place = ", ".join(str(evaluate(index, value_again)) for index in read.indices)
+    first, between, last = (found.value(role, variable) for role in ("kept", "writer", "again"))
+    place = ", ".join(str(index.evaluate(partial(found.value, "again"))) for index in read.indices)
     owner = f'block "{write.block.label}"' if write.block else write.op.name
-    detail = (
-        f"iterations {name}={values[0]} and {name}={values[2]} compute an element from "
-        f"{buffer_name(read.buffer)}[{place}], which {owner} writes in iteration {name}={values[1]}"
-    )
-    roles = ("computed", "written", "computed again")
     return Violation(
-        detail,
+        f"iterations {name}={first} and {name}={last} compute an element from {buffer_name(read.buffer)}[{place}], "
+        f"which {owner} writes in iteration {name}={between}",
         "refuted",
-        {role: {name: v} for role, v in zip(roles, values, strict=True)},
-        replay=lambda: _really_changed(block, read, write, values, point),
+        {"computed": {name: first}, "written": {name: between}, "computed again": {name: last}},
+        validate=found.holds,
     )
-
-
-def _really_changed(block: BlockOp, read: Access, write: Access, iterations: Sequence[int], point: Point) -> bool:
-    """Whether two runs of an instance of a block read what is written in between, or at the same time, as the
-    iterations of the loop say."""
-
-    def question() -> bool:
-        kept, again = (instance_at(point, role, read.loops) for role in ("kept", "again"))
-        writer = instance_at(point, "writer", write.loops)
-        is_first = precedes(write.op, block)
-        first, between, last = iterations
-        in_order = first < between <= last if is_first else first <= between < last
-        return (
-            in_order
-            and all(kept.value(variable) == again.value(variable) for variable in block.iter_vars)
-            and kept.runs(read.op)
-            and again.runs(read.op)
-            and writer.runs(write.op)
-            and again.element(read) == writer.element(write)
-        )
-
-    return tried(question)
-
-
-def _naming_of(system: System, role: str, shared: Collection[SSAValue]) -> Callable[[SSAValue], Variable]:
-    """Values of one role; those of the shared loops, and what is fixed in the function, are the same in all roles."""
-
-    def name(value: SSAValue) -> Variable:
-        variable: Variable = value if value in shared or is_fixed(value) else (role, value)
-        system.declare(variable, *range_of(value))
-        return variable
-
-    return name
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import range_of
+from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.motion import shared_element
 from weft.analysis.structure import ancestors, loops_around, parts_of, why_not_complete, why_not_reduction
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
@@ -324,6 +324,6 @@ class TransformBlockLayout(Primitive):
                 f"new instance {shown(missed)} would be none of the old",
                 counterexample=named_places(missed),
                 legal="a bijection; split loops first, which guards what is too much",
-                replay=lambda: layout.really_missed(missed),
+                validate=lambda: layout.really_missed(missed),
             )
             self.refuse(5, violation)

@@ -505,8 +505,8 @@ class TransformLayout(MovingPrimitive):
             detail = f"no element comes to lie at {shown(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
             legal = f"pad_value=..., which the rest of the new buffer, {shape}, is filled with"
-            places, replay = named_places(missed), lambda: layout.really_missed(missed)
-            self.refuse(4, Violation(detail, counterexample=places, legal=legal, replay=replay))
+            places, validate = named_places(missed), lambda: layout.really_missed(missed)
+            self.refuse(4, Violation(detail, counterexample=places, legal=legal, validate=validate))
         element = memref_type(buffer).element_type
         padding = self._padding(layout, element)
         writers = [use.operation for use in buffer.uses if stored_buffer(use.operation) is buffer]

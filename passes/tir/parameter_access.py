@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 
 from weft.analysis.accesses import Access as BufferAccess
 from weft.analysis.accesses import accesses
-from weft.analysis.privacy import read_is_covered
+from weft.analysis.privatization import read_is_covered
 from weft.analysis.sets import NotProved
 from weft.dialects.low import PARAMS, params_of
 from weft.dialects.low_access import Access, AccessAttr, access_by

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.privacy import is_private
+from weft.analysis.privatization import is_private
 from weft.analysis.structure import ancestors, stored_buffer
 from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED

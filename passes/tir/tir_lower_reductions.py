@@ -11,8 +11,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
+from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.motion import why_not_started_before
 from weft.analysis.structure import takes_pointers
 from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.tir import BlockOp, ForOp

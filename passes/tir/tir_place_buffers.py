@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.privacy import is_private
+from weft.analysis.privatization import is_private
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import tir_functions

@@ -33,7 +33,7 @@ SAME = {
 
 PLANNED_FROM = {("compute_inline", 3), ("reverse_compute_at", 4), ("reverse_compute_inline", 4)}
 """Primitives and requirements whose plan is made of what was refuted, the inverse of an access: it cannot be overruled.
-Their counterexamples are tried out in `tests/unit/test_replay.py`."""
+Their counterexamples are tried out in `tests/unit/test_validation.py`."""
 
 
 def forced(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp, ModuleOp, str]:
@@ -48,7 +48,7 @@ def forced(refusal: Refusal, monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleOp,
         operation: Operation | None = None,
         subject: str = "",
     ) -> None:
-        if isinstance(violation, str) or violation.replay is None:
+        if isinstance(violation, str) or violation.validate is None:
             refuse(self, requirement, violation, operation, subject)
         overruled.append(violation.detail)
         return None

@@ -11,10 +11,9 @@ from tiers import first_tier
 import weft
 from weft.analysis.accesses import accesses
 from weft.analysis.boxes import fills_box_around
-from weft.analysis.dependence import evaluate
 from weft.analysis.footprint import hull, span_of
 from weft.analysis.index import Index
-from weft.analysis.privacy import is_private
+from weft.analysis.privatization import is_private
 from weft.dialects.tir import ForOp
 from weft.passes.schedule.loop_nests import domain_from_span, new_loop
 
@@ -128,8 +127,8 @@ def test_spans_hold_all_that_is_read(seed: int) -> None:
     domain = domain_from_span(span, 1000)
     counter = new_loop(span.count, "ax0", loops[0])
     index = domain.at(counter.induction_variable)
-    found = [evaluate(index, {counter.induction_variable: at}.__getitem__) for at in range(span.count)]
+    found = [index.evaluate({counter.induction_variable: at}.__getitem__) for at in range(span.count)]
     assert len(set(found)) == len(found)
     assert all(span.lower.constant <= value < span.lower.constant + span.extent for value in found)
     for point in itertools.product(*map(range, extents)):
-        assert {evaluate(i, dict(zip(values, point, strict=True)).__getitem__) for i in indices} <= set(found)
+        assert {i.evaluate(dict(zip(values, point, strict=True)).__getitem__) for i in indices} <= set(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 
 import pytest
@@ -15,12 +16,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from weft import CompileError
-from weft.analysis.accesses import accesses
-from weft.analysis.checks import check_bounds, domain_of
-from weft.analysis.coverage import Domain, missed_instance, repeated_instance
+from weft.analysis.accesses import Domain, accesses, domain_of
+from weft.analysis.checks import check_bounds
+from weft.analysis.coverage import missed_instance, repeated_instance
 from weft.analysis.dependence import is_temporary
-from weft.analysis.privacy import uncovered_element
-from weft.analysis.sets import Point
+from weft.analysis.privatization import uncovered_element
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IterKind
 
@@ -40,10 +40,10 @@ def programs(chunk: int, *, out_of_bounds: bool = False) -> list[tuple[int, Func
     return found
 
 
-def symbol_at(function: FuncOp, point: Point) -> dict[str, int] | None:
-    """The value of the symbol at a point of a set."""
+def symbol_at(function: FuncOp, symbols: Mapping[SSAValue, int]) -> dict[str, int] | None:
+    """The value of the symbol of a function."""
     arguments = function.body.block.args
-    return {"n": point.get(arguments[2], 4)} if len(arguments) > 2 else None
+    return {"n": symbols.get(arguments[2], 4)} if len(arguments) > 2 else None
 
 
 def instances(result: Run, block: BlockOp) -> list[tuple[int, ...]]:
@@ -61,9 +61,9 @@ def test_missed_instances(chunk: int):
             if missed is None:
                 assert all(wanted <= set(instances(r, block)) for r in runs), (seed, block.label)
             else:
-                point = tuple(missed[("iterator", at)] for at in range(len(block.extents)))
-                assert point in wanted
-                assert point not in instances(run(function, symbol_at(function, missed)), block), (seed, point)
+                assert missed.place in wanted
+                ran = instances(run(function, symbol_at(function, missed.symbols)), block)
+                assert missed.place not in ran, (seed, missed.place)
     assert found[True] and found[False]
 
 
@@ -86,7 +86,7 @@ def test_missed_steps_of_what_is_started(chunk: int):
             if missed is None:
                 assert wanted <= ran, (seed, block.label)
             else:
-                assert tuple(missed[("iterator", at)] for at in range(len(block.extents))) in wanted - ran, seed
+                assert missed.place in wanted - ran, seed
     assert found[True] and found[False]
 
 
@@ -106,7 +106,8 @@ def test_repeated_instances(chunk: int):
                         assert len(keys) == len(set(keys)), (seed, block.label, fixed)
                     continue
                 first, second = (
-                    {loop: point.get(loop.induction_variable, 0) for loop in domain.loops} for point in repeated
+                    {loop: repeated.value(role, loop.induction_variable) for loop in domain.loops}
+                    for role in ("first", "second")
                 )
                 assert first != second
                 assert all(first[loop] == second[loop] for loop in same)
@@ -135,7 +136,7 @@ func.func @f(%A: memref<64xi64>) {{
             (block,) = blocks_in(function)
             missed = missed_instance(domain_of(block))
             if extent > size:
-                assert missed == {("iterator", 0): extent - 1}
+                assert missed is not None and missed.place == (extent - 1,)
             else:
                 assert missed is None
                 assert repeated_instance(domain_of(block), ()) is None
@@ -185,8 +186,7 @@ def test_reads_of_what_nothing_writes(chunk: int):
             read = {e.place for e in runs[0].events if e.op is access.op}
             found[point is None] += 1
             if point is not None:
-                place = tuple(point[("place", d)] for d in range(len(access.indices or ())))
-                assert exact and place in read - written, (seed, place)
+                assert exact and point.place in read - written, (seed, point.place)
             elif exact:
                 assert read <= written, (seed, read - written)
     assert found[True] and found[False]
@@ -213,4 +213,4 @@ func.func @f(%A: memref<12xi64>) {
             domain.loops, (index * 4 + Index.of(extra),), (Index.of(extent),), domain.conditions, ((extra, free),)
         )
         missed = missed_instance(planned)
-        assert missed is None if not missing else missed is not None and missed[("iterator", 0)] in missing
+        assert missed is None if not missing else missed is not None and missed.place[0] in missing

@@ -12,7 +12,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
-from weft.analysis.dependence import evaluate
 from weft.analysis.index import Index
 from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.layout_maps import LayoutMap, Piece
@@ -46,8 +45,8 @@ def holds(piece: Piece, layout: LayoutMap, point: Sequence[int], symbols: Mappin
     inside = all(span is None or span[0] <= v <= span[1] for v, span in zip(point, piece.spans, strict=True))
     return (
         inside
-        and all(evaluate(index, values.__getitem__) >= 0 for index in piece.positives)
-        and all(evaluate(index, values.__getitem__) == 0 for index in piece.zeros)
+        and all(index.evaluate(values.__getitem__) >= 0 for index in piece.positives)
+        and all(index.evaluate(values.__getitem__) == 0 for index in piece.zeros)
     )
 
 
@@ -80,7 +79,7 @@ def test_of_random_maps(seed: int) -> None:
     inverse = layout.inverse()
     for index, place in taken.items() if inverse is not None else ():
         values = dict(zip(layout.outputs, place, strict=True))
-        assert tuple(evaluate(expression, values.__getitem__) for expression in inverse or ()) == index
+        assert tuple(expression.evaluate(values.__getitem__) for expression in inverse or ()) == index
 
 
 def symbolic(map_: AffineMap, extents: Sequence[int]) -> tuple[LayoutMap, SSAValue]:
@@ -117,14 +116,14 @@ def test_of_random_maps_over_symbols(seed: int) -> None:
         taken = {index: tuple(map_.eval(index, ())) for index in product(range(size), *map(range, extents[1:]))}
         image = set(taken.values())
         assert len(image) == len(taken)
-        new = [evaluate(extent, at.__getitem__) for extent in layout.new_extents]
+        new = [extent.evaluate(at.__getitem__) for extent in layout.new_extents]
         box = set(product(*map(range, new)))
         assert image <= box
         assert {p for p in box if any(holds(piece, layout, p, at) for piece in missed)} == box - image
         assert told is None or {p for p in box if holds(told, layout, p, at)} == image
         for index, place in taken.items() if inverse is not None else ():
             values = at | dict(zip(layout.outputs, place, strict=True))
-            assert tuple(evaluate(expression, values.__getitem__) for expression in inverse or ()) == index
+            assert tuple(expression.evaluate(values.__getitem__) for expression in inverse or ()) == index
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -31,9 +31,7 @@ def random_index(draw: random.Random, values: list[SSAValue], depth: int = 2) ->
 
 
 def evaluate(index: Index, point: dict[SSAValue, int]) -> int:
-    from weft.analysis.dependence import evaluate
-
-    return evaluate(index, lambda value: point[value])
+    return index.evaluate(point.__getitem__)
 
 
 class Question:

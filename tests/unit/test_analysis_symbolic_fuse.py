@@ -11,7 +11,7 @@ from tiers import first_tier
 from tir_enumeration import Run, blocks_in, crosses, loops_in, run
 from xdsl.dialects.func import FuncOp
 
-from weft.analysis.checks import domain_of
+from weft.analysis.accesses import domain_of
 from weft.analysis.coverage import missed_instance, repeated_instance
 from weft.analysis.independence import dependent_iterations, reordered_conflict
 from weft.analysis.sets import NotProved

@@ -6,7 +6,7 @@ import pytest
 
 import weft
 from weft.analysis.independence import dependent_iterations
-from weft.analysis.privacy import is_private
+from weft.analysis.privatization import is_private
 from weft.dialects.tir import ForOp
 
 TEXT = """

@@ -12,10 +12,11 @@ from refusal import Refusal
 
 import weft
 from weft import Schedule, ScheduleError
-from weft.analysis import dependence, replay
+from weft.analysis import validation
 from weft.analysis.accesses import accesses
-from weft.analysis.dependence import conflict_between
+from weft.analysis.dependence import PairQuestion, conflict_between
 from weft.analysis.independence import carried_conflict
+from weft.analysis.questions import Question
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import Violation
 
@@ -64,8 +65,8 @@ def test_counterexamples_of_refusals_happen(refusal: Refusal) -> None:
     violation = refused(refusal).violation
     assert violation.claim == "refuted"
     assert violation.counterexample
-    assert violation.replay is not None
-    assert violation.replay()
+    assert violation.validate is not None
+    assert violation.validate()
     assert violation.kind == "refuted"
 
 
@@ -82,7 +83,7 @@ def loops_of(text: str) -> dict[str, ForOp]:
 
 def test_a_refutation_is_tried_when_it_is_printed_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    monkeypatch.setattr(dependence, "really_conflict", lambda *given: calls.append(given) or True)
+    monkeypatch.setattr(Question, "holds", lambda *given: calls.append(given) or True)
     sch = Schedule(weft.parse(SCAN))
     with pytest.raises(ScheduleError) as caught:
         sch.parallel(sch.get_loops("X")[0])
@@ -93,7 +94,7 @@ def test_a_refutation_is_tried_when_it_is_printed_and_once(monkeypatch: pytest.M
 
 
 def test_a_counterexample_that_does_not_happen_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dependence, "really_conflict", lambda *_: False)
+    monkeypatch.setattr(Question, "holds", lambda *_: False)
     sch = Schedule(weft.parse(SCAN))
     with pytest.raises(ScheduleError) as caught:
         sch.parallel(sch.get_loops("X")[0])
@@ -101,11 +102,11 @@ def test_a_counterexample_that_does_not_happen_refutes_nothing(monkeypatch: pyte
     assert "  not proved: accesses are approximated here, and the approximation allows what " in str(caught.value)
 
 
-def test_claims_without_a_replay_stay() -> None:
+def test_claims_without_a_validation_stay() -> None:
     assert Violation("the loop is parallel").kind == "refuted"
-    assert Violation("who knows", "not proved", replay=lambda: True).kind == "not proved"
-    assert Violation("it is so", replay=lambda: False).kind == "not proved"
-    assert str(Violation("it is so", replay=lambda: True)) == "it is so"
+    assert Violation("who knows", "not proved", validate=lambda: True).kind == "not proved"
+    assert Violation("it is so", validate=lambda: False).kind == "not proved"
+    assert str(Violation("it is so", validate=lambda: True)) == "it is so"
 
 
 def test_wrong_points_are_noticed() -> None:
@@ -127,9 +128,11 @@ def test_the_order_that_is_claimed_is_looked_at() -> None:
     conflict = conflict_between(store, load, (), lambda order: order.earlier(loop))
     assert conflict is not None
     assert conflict.happens()
-    turned = replace(conflict.claim, ordered=lambda order: order.later(loop))
-    assert not replace(conflict, claim=turned).happens()
-    assert not replace(conflict, claim=replace(conflict.claim, shared=(loop,))).happens()
+    turned, shared = PairQuestion(store, load, ()), PairQuestion(store, load, (loop,))
+    turned.later(loop)
+    shared.earlier(loop)
+    assert not turned.holds(conflict.point)
+    assert not shared.holds(conflict.point)
 
 
 def test_loops_around_one_of_two_instances_are_not_compared() -> None:
@@ -150,14 +153,14 @@ def test_guards_bindings_and_extents_are_evaluated() -> None:
     assert first is not None
 
     def runs(at_p: int, at_q: int) -> bool:
-        return replay.Instance({p: at_p, q: at_q}).runs(first)
+        return validation.Instance({p: at_p, q: at_q}).runs(first)
 
     assert runs(3, 14)
     assert not runs(3, 15)  # the guard
     assert not runs(4, 0)
     assert not runs(0, 16)
     assert not runs(-1, 3)
-    instance = replay.Instance({p: 3, q: 11})
+    instance = validation.Instance({p: 3, q: 11})
     assert [instance.value(v) for v in block.iter_vars] == [7, 3]
 
 
@@ -168,6 +171,6 @@ def test_what_the_point_does_not_tell_is_not_tried() -> None:
     )
     loop = loops_of(text)["i"]
     store = next(access for access in accesses(loop) if access.is_write)
-    with pytest.raises(replay.NotTried):
-        replay.Instance({loop.induction_variable: 0}).element(store)
-    assert not replay.tried(lambda: replay.Instance({}).runs(store.op))
+    with pytest.raises(validation.NotEvaluated):
+        validation.Instance({loop.induction_variable: 0}).element(store)
+    assert not validation.evaluated(lambda: validation.Instance({}).runs(store.op))

@@ -10,12 +10,24 @@ from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import SSAValue
 
-from weft.analysis.accesses import Access, Conditions, Context, accesses, is_fixed, is_loop_value, is_symbol, range_of
+from weft.analysis.accesses import (
+    Access,
+    Conditions,
+    Context,
+    Domain,
+    accesses,
+    is_fixed,
+    is_loop_value,
+    is_symbol,
+    range_of,
+)
 from weft.analysis.boxes import fills_box_around
-from weft.analysis.dependence import add_domain, buffer_name, is_determined, is_exact, is_temporary
+from weft.analysis.dependence import buffer_name, is_determined, is_exact, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.questions import add_domain, symbols_in
+from weft.analysis.sets import NotProved, Row, System, Variable, sample_point, within_budget
 from weft.analysis.structure import is_inside
+from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 
@@ -155,8 +167,8 @@ def _surely_same(write: Access, read: Access) -> bool:
     )
 
 
-def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
-    """An element (keys `("place", d)`) that `read` touches in some iteration and none of `writes` ever does.
+def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:
+    """An element that `read` touches in some iteration and none of `writes` ever does.
 
     The order in which they run is not looked at. Loops of the writes whose extent is a symbol are taken to run at least
     once: a program is not wrong because a reduction over nothing would leave its result unwritten. None when there is
@@ -174,7 +186,9 @@ def uncovered_element(read: Access, writes: Sequence[Access]) -> Point | None:
         remaining = within_budget(lambda r=remaining, t=touched: r.subtract(t))
         if within_budget(remaining.is_empty):
             return None
-    return sample_point(remaining, keep)
+    point = sample_point(remaining, keep)
+    domains = tuple(Domain(write.loops, write.indices or (), (), write.conditions) for write in writes)
+    return Missed(tuple(point[place] for place in places), symbols_in(point), domains)
 
 
 def _uncovered_is_empty(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 
-from weft.analysis.accesses import Access, accesses, accesses_of_instance, is_fixed, is_symbol, range_of
+from weft.analysis.accesses import Access, accesses, accesses_of_instance, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
 from weft.analysis.layout_inverse import are_determined
-from weft.analysis.replay import is_one_place, symbols_in
-from weft.analysis.sets import Naming, NotProved, Row, System, Variable
+from weft.analysis.questions import Question, point_text
+from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
 from weft.dialects.effects import opaque_advice, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
@@ -180,47 +179,26 @@ def _shared_by(
     buffer: SSAValue, indices: Sequence[Index], spatial: Sequence[tuple[SSAValue, int | SSAValue]]
 ) -> Violation | None:
     for at, (differing, _) in enumerate(spatial):
-        system = System()
-        first, second = (_instance(system, role, spatial) for role in ("first", "second"))
+        question = Question()
         for variable, extent in spatial:
-            if not isinstance(extent, int):  # The extent brings its assumptions.
-                for naming in (first, second):
-                    system.less(Row({naming(variable): 1}, 0), system.row(Index.of(extent), naming))
-        for index in indices:
-            system.equal(system.row(index, first), system.row(index, second))
+            for role in ("first", "second"):
+                question.add_value(role, variable, extent)
+        question.same_element("first", indices, "second", indices)
         for earlier, _ in spatial[:at]:
-            system.equal(system.row(Index.of(earlier), first), system.row(Index.of(earlier), second))
-        system.less(system.row(Index.of(differing), first), system.row(Index.of(differing), second))
+            question.equate((Index.of(earlier), "first"), (Index.of(earlier), "second"))
+        question.order((Index.of(differing), "first"), (Index.of(differing), "second"))
         try:
-            point = system.find_point()
+            found = question.counterexample()
         except NotProved as error:
             return undecided(
                 NotProved(f"whether its instances store to different elements of {buffer_name(buffer)}: {error}")
             )
-        if point is None:
+        if found is None:
             continue
-        instances = {
-            f"{role} instance": {v.name_hint or "?": point.get((role, v), 0) for v, _ in spatial}
-            for role in ("first", "second")
-        }
-        texts = ["(" + ", ".join(f"{n}={v}" for n, v in i.items()) + ")" for i in instances.values()]
-        reason = f"instances {texts[0]} and {texts[1]} store to the same element of {buffer_name(buffer)}"
-        moving = [*(v for v, _ in spatial), *(v for index in indices for v in index.values() if not is_symbol(v))]
-        first_values, second_values = (
-            {**symbols_in(point), **{v: point.get((role, v), 0) for v in moving}} for role in ("first", "second")
+        first, second = (found.named(role, dict(spatial)) for role in ("first", "second"))
+        instances = {"first instance": dict(first), "second instance": dict(second)}
+        detail = (
+            f"instances {point_text(first)} and {point_text(second)} store to the same element of {buffer_name(buffer)}"
         )
-        replay = partial(is_one_place, spatial, indices, first_values, second_values)
-        return Violation(f"{reason}, so their order matters", "refuted", instances, replay=replay)
+        return Violation(f"{detail}, so their order matters", "refuted", instances, validate=found.holds)
     return None
-
-
-def _instance(system: System, role: str, spatial: Sequence[tuple[SSAValue, int | SSAValue]]) -> Naming:
-    extents = dict(spatial)
-
-    def name(value: SSAValue) -> Variable:
-        variable: Variable = value if is_fixed(value) else (role, value)
-        extent = extents.get(value)
-        system.declare(variable, *((0, extent - 1) if isinstance(extent, int) else range_of(value)))
-        return variable
-
-    return name

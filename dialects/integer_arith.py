@@ -1,0 +1,63 @@
+"""Integer `arith` ops carried out on Python numbers.
+
+Numbers are as large as they get: nothing wraps around. A division by zero raises `ZeroDivisionError`, an unsigned op on
+a negative number `ArithmeticError`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation
+
+
+def divide_truncating(a: int, b: int) -> int:
+    """Quotient rounded toward zero, as `arith.divsi`."""
+    return a // b if (a >= 0) == (b > 0) else -(-a // b)
+
+
+def remainder_truncating(a: int, b: int) -> int:
+    """Remainder of the division rounded toward zero, as `arith.remsi`: it has the sign of `a`."""
+    return a % b if (a >= 0) == (b > 0) else a + (-a // b) * b
+
+
+def _unsigned(function: Callable[[int, int], int]) -> Callable[[int, int], int]:
+    def checked(left: int, right: int) -> int:
+        if left < 0 or right < 0:
+            raise ArithmeticError("a negative number as an unsigned one")
+        return function(left, right)
+
+    return checked
+
+
+INTEGER_OPS: Final[Mapping[type[Operation], Callable[[int, int], int]]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivSIOp: divide_truncating,
+    arith.RemSIOp: remainder_truncating,
+    arith.FloorDivSIOp: lambda a, b: a // b,
+    arith.CeilDivSIOp: lambda a, b: -(-a // b),
+    arith.DivUIOp: _unsigned(lambda a, b: a // b),
+    arith.RemUIOp: _unsigned(lambda a, b: a % b),
+    arith.CeilDivUIOp: _unsigned(lambda a, b: -(-a // b)),
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.OrIOp: lambda a, b: a | b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+}
+"""Ops of two integers of one type."""
+
+SIGNED_PREDICATES: Final[Mapping[int, Callable[[float, float], bool]]] = {
+    0: operator.eq,
+    1: operator.ne,
+    2: operator.lt,
+    3: operator.le,
+    4: operator.gt,
+    5: operator.ge,
+}
+"""The predicates of `arith.cmpi` but for the unsigned ones."""
