@@ -72,6 +72,23 @@ def loops_around(op: Operation) -> list[ForOp]:
     return found[::-1]
 
 
+def bindings_of(block: BlockOp) -> tuple[Index, ...]:
+    """What the iterators of a block are bound to, over loop values."""
+    return Index.of_map(block.bindings.data, block.binding_operands)
+
+
+def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
+    """The guards `left < right` of a block, over loop values."""
+    operands = [Index.of(value) for value in block.guard_operands]
+    return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
+
+
+def sources_of(block: BlockOp, kind: IterKind) -> set[SSAValue]:
+    """The values that the bindings of the iterators of one kind are computed from, loop variables among them."""
+    bindings = zip(bindings_of(block), block.kinds, strict=True)
+    return {value for index, own in bindings if own is kind for value in index.sources()}
+
+
 def child_blocks(root: Operation) -> list[BlockOp]:
     """The blocks in the body of `root` (a function, loop or block) that are in no other block there, in order.
 

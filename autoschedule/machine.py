@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 
 from weft.analysis.block_patterns import BlockPattern
 from weft.dialects.element_types import bytes_of
-from weft.passes.tir.lane_analysis import DIVISIONS
+from weft.passes.tir.vectorizer import DIVISIONS
 from weft.support.target import Target
 
 _WORK_OF_A_THREAD: Final = 1 << 16

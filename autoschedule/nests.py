@@ -16,7 +16,7 @@ from weft.autoschedule.threads import PARTS_OF_A_THREAD
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import REASSOCIATE
-from weft.passes.tir.lane_analysis import COMBINERS
+from weft.passes.tir.vectorizer import COMBINERS
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target

@@ -45,7 +45,7 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
     ]
     if block.init is None or not extents:
         return None
-    chain = _loops_around(block)
+    chain = loop_chain(block)
     operands = list(block.binding_operands)
     bindings = list(zip(block.bindings.data.results, block.kinds, strict=True))
     reduced = _loop_values([v for e, kind in bindings if kind is IterKind.REDUCE for v in _used(e, operands)], chain)
@@ -82,8 +82,8 @@ def empty_start(block: BlockOp) -> EmptyStart | None:
     return EmptyStart(block, anchor, kept, tuple(whole), tuple(guards), tuple(extents))
 
 
-def _loops_around(block: BlockOp) -> list[ForOp]:
-    """The loops of the scope of a block, outermost first."""
+def loop_chain(block: BlockOp) -> list[ForOp]:
+    """The unbroken chain of loops around a block, outermost first."""
     loops: list[ForOp] = []
     parent = block.parent_op()
     while isinstance(parent, ForOp):

@@ -9,6 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.low import PARAMS
@@ -74,8 +75,7 @@ def lower_tir_to_low(
         raise CompileError(f"accesses are checked at run time on targets llvm and c, not on '{kind}'")
     steps = with_insertions(tir_to_low(target, bounds=bounds), insertions)
     for schedule in [s for s in op.ops if isinstance(s, ScheduleOp)]:
-        schedule.detach()
-        schedule.erase()
+        Rewriter.erase_op(schedule)
     _mark_named(op, named)
     lowered_before = {function for function in op.ops if _is_lowered(function)}
     owned: set[Operation] = set()

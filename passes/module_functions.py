@@ -30,6 +30,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Operation
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
@@ -80,8 +81,7 @@ def update_function(module: ModuleOp, name: str, function: FuncOp | ModuleOp) ->
         module.body.block.add_op(new)
         return
     module.body.block.insert_op_before(new, old)
-    old.detach()
-    old.erase()
+    Rewriter.erase_op(old)
 
 
 @checked
@@ -98,8 +98,7 @@ def remove_function(module: ModuleOp, name: str) -> None:
     if users:
         listed = ", ".join(f"@{user}" for user in users)
         raise CompileError.at(next(iter(users.values())), f"remove_function: @{name} is used by {listed}")
-    known[name].detach()
-    known[name].erase()
+    Rewriter.erase_op(known[name])
 
 
 @checked
@@ -327,8 +326,7 @@ def _link(merged: ModuleOp, name: str, first: Operation, second: Operation) -> N
         )
     if first.is_declaration and not second.is_declaration:
         merged.body.block.insert_op_before(second, first)
-        first.detach()
-        first.erase()
+        Rewriter.erase_op(first)
     else:
         second.erase()
 

@@ -59,7 +59,7 @@ BUGS = (
     ),
     Bug(
         "partitioned loops end one iteration late",
-        "passes/tir/loop_edges.py",
+        "passes/tir/tir_partition_loops.py",
         "Edge(None, (outer + low) // -factor + 1, True, exact)",
         "Edge(None, (outer + low) // -factor + 2, True, exact)",
         ("tests/numeric/test_partition_rows.py", "tests/numeric/test_partition_tiles.py"),
@@ -73,7 +73,7 @@ BUGS = (
     ),
     Bug(
         "masked lanes of a maximum are zero",
-        "passes/tir/lanes.py",
+        "passes/tir/vectorizer.py",
         'flag.MAXIMUMF: float("-inf"),',
         "flag.MAXIMUMF: 0.0,",
         ("tests/numeric/test_lane_reductions.py",),

@@ -13,12 +13,12 @@ from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
-from weft.passes.te.combiners import identity
-from weft.passes.te.constants import ConstantPool
+from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
 
 
@@ -254,8 +254,7 @@ class _Split:
             read.result.name_hint = result.name_hint
             block.insert_op_before(read, reduce)
             result.replace_all_uses_with(read.result)
-        reduce.detach()
-        reduce.erase()
+        Rewriter.erase_op(reduce)
 
 
 def _detached_if(condition: SSAValue, types: Sequence[Attribute], regions: Sequence[Region], like: Operation) -> IfOp:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.facts import facts_about
 from weft.analysis.index import Index, RangeOf
@@ -169,8 +170,7 @@ def decide_if(op: scf.IfOp, decided: bool | None, ranges: RangeOf = range_of, kn
             result.replace_all_uses_with(value)
         parent.insert_ops_before(ops, op)
         terminator.erase()
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     if isinstance(condition, Operation):
         erase_if_unused([condition])
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TypeAlias, TypeVar
 
+from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -16,23 +20,62 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
+from weft.analysis.structure import bindings_of
 from weft.dialects.effects import only_computes
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
+from weft.dialects.low_access import AccessPtrOp, PrefetchOp
+from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
-from weft.dialects.tir import ForOp, range_of_index
-from weft.dialects.tir_kinds import TIR_FUNCTION
+from weft.dialects.tir import BlockOp, ForOp, range_of_index
+from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION
+from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import index_attribute, materialize
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
 _INDEX = IndexType()
 _OWN_DIALECTS = ("tir.", "low.")
+BufferAccess: TypeAlias = "memref.LoadOp | memref.StoreOp | AtomicOp | AccessPtrOp | PrefetchOp"
+"""Ops whose last operands are a buffer and an index for each of its dimensions."""
+Allocation = TypeVar("Allocation", memref.AllocOp, memref.AllocaOp)
+
+
+class FunctionPass(ModulePass, ABC):
+    """A pass that rewrites the functions of a module one by one."""
+
+    def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
+        """The functions that the pass rewrites: all, unless a subclass says otherwise."""
+        return (op for op in module.ops if isinstance(op, FuncOp))
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(self.functions(op)):
+            self.rewrite(function)
+
+    @abstractmethod
+    def rewrite(self, function: FuncOp) -> None:
+        """Rewrite one function."""
+
+
+class TirPass(FunctionPass):
+    """A pass on the functions at tir level (`tir_functions`)."""
+
+    def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
+        return tir_functions(module)
+
+
+class KernelPass(FunctionPass):
+    """A pass on the functions whose kernels `tir-bind-threads` has made."""
+
+    def functions(self, module: ModuleOp) -> Iterable[FuncOp]:
+        return (op for op in module.ops if isinstance(op, FuncOp) and IN_STEP in op.attributes)
 
 
 def tir_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -80,13 +123,24 @@ def static_value(value: SSAValue) -> int | None:
 
 
 def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
-    """Insert `ops` before `anchor`, as if written where it was written."""
+    """Insert `ops` before `anchor`, with its location."""
     block = anchor.parent
     if block is None or not ops:
         return
     for op in ops:
         op.location = anchor.location
     block.insert_ops_before(ops, anchor)
+
+
+def result_before(op: Operation, anchor: Operation) -> SSAValue:
+    """Insert a detached `op` before `anchor`; returns its first result."""
+    insert_before(anchor, [op])
+    return op.results[0]
+
+
+def constant_before(value: int, anchor: Operation) -> SSAValue:
+    """A new index constant before `anchor`."""
+    return result_before(index_constant(value), anchor)
 
 
 def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
@@ -100,29 +154,17 @@ def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SS
 
 def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
     """The truth of `left predicate right` (signed), computed just before `anchor`."""
-    op = arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate)
-    insert_before(anchor, [op])
-    return op.result
+    return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
 
 
 def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
     """All `conditions` (at least one) at once, computed just before `anchor`."""
-    result = conditions[0]
-    for condition in conditions[1:]:
-        op = arith.AndIOp(result, condition)
-        insert_before(anchor, [op])
-        result = op.result
-    return result
+    return reduce(lambda left, right: result_before(arith.AndIOp(left, right), anchor), conditions)
 
 
 def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
     """Any of `conditions` (at least one), computed just before `anchor`."""
-    result = conditions[0]
-    for condition in conditions[1:]:
-        op = arith.OrIOp(result, condition)
-        insert_before(anchor, [op])
-        result = op.result
-    return result
+    return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
 
 
 def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
@@ -141,14 +183,62 @@ def detached_ops(block: Block) -> list[Operation]:
     return ops
 
 
-def loops_around(op: Operation) -> list[ForOp]:
-    """The unbroken chain of loops above `op`, innermost first: up to the first parent that is no loop."""
-    loops: list[ForOp] = []
-    parent = op.parent_op()
-    while isinstance(parent, ForOp):
-        loops.append(parent)
-        parent = parent.parent_op()
-    return loops
+def dissolve(loop: ForOp, variable: SSAValue) -> None:
+    """Replace `loop` by its body, with `variable` for the loop variable."""
+    loop.induction_variable.replace_all_uses_with(variable)
+    if loop.parent is not None:
+        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
+    Rewriter.erase_op(loop)
+
+
+def bind_iterators(block: BlockOp) -> None:
+    """Replace the iterators of `block` by their bindings, computed before it."""
+    for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
+        if variable.first_use is not None:
+            value = index_before(binding.simplified(range_of), block, variable.name_hint)
+            variable.replace_all_uses_with(value)
+
+
+def unproved_before(guards: Iterable[tuple[Index, Index]], anchor: Operation) -> list[SSAValue]:
+    """The comparisons `left < right` that ranges do not prove, computed before `anchor`."""
+    conditions: list[SSAValue] = []
+    for left, right in guards:
+        low, _ = (right - left).simplified(range_of).range(range_of)
+        if low is None or low < 1:
+            conditions.append(compare_before("slt", left.simplified(range_of), right.simplified(range_of), anchor))
+    return conditions
+
+
+def set_access(op: BufferAccess, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+    """Make `op` access `buffer` at `indices`, and erase the computations that only the old indices used."""
+    old = list(op.indices)
+    op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
+    erase_if_unused(index.op for index in old if isinstance(index, OpResult))
+
+
+def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
+    """Replace operands of `ops` and of all that is in them."""
+    for op in [inner for root in ops for inner in operations_in(root)]:
+        for position, operand in enumerate(op.operands):
+            if operand in mapping:
+                op.operands[position] = mapping[operand]
+
+
+def set_memory_space(buffer: SSAValue, space: Attribute) -> None:
+    """Give a buffer another memory space."""
+    old = buffer_type(buffer)
+    Rewriter.replace_value_with_new_type(buffer, MemRefType(old.element_type, old.shape, old.layout, space))
+
+
+def allocate_before(
+    anchor: Operation, kind: type[Allocation], type_: MemRefType, hint: str | None, alignment: Attribute | None = None
+) -> Allocation:
+    """A new buffer of static size, allocated before `anchor`."""
+    properties = {} if alignment is None else {"alignment": alignment}
+    alloc = kind.build(operands=[[], []], result_types=[type_], properties=properties)
+    alloc.memref.name_hint = hint
+    insert_before(anchor, [alloc])
+    return alloc
 
 
 def defining_block(value: SSAValue) -> Block | None:
@@ -180,8 +270,7 @@ def erase_if_unused(ops: Iterable[Operation]) -> None:
         if op.parent is None or not only_computes(op) or any(r.first_use is not None for r in op.results):
             continue
         pending.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 def buffer_type(value: SSAValue) -> MemRefType:

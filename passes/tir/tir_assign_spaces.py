@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr, StringAttr
+from xdsl.dialects.builtin import NoneAttr, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.ir import Operation
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.privatization import is_private
@@ -19,15 +16,15 @@ from weft.analysis.threads import runs_over_blocks, runs_over_threads
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS
-from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.tir_place_buffers import move_to_start, private_loop
 from weft.support.errors import CompileError
 
-GLOBAL = (None, StringAttr("global"))
+GLOBAL = (NoneAttr(), StringAttr("global"))
 
 
 @dataclass(frozen=True)
-class AssignSpacesPass(ModulePass):
+class AssignSpacesPass(TirPass):
     """Decide which threads own each temporary, after `tir-bind-threads`:
 
     - one thread (space "local"), when all that a thread reads was surely written by itself before;
@@ -47,26 +44,19 @@ class AssignSpacesPass(ModulePass):
 
     name = "tir-assign-spaces"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            assign_spaces(function)
-
-
-def assign_spaces(function: FuncOp) -> None:
-    """Assign the temporaries of one function."""
-    allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
-    found = [access for access in accesses(function) if not _is_combined(access)] if allocations else []
-    for alloc in allocations:
-        users = {kernel for use in alloc.memref.uses if (kernel := _threads_around(use.operation)) is not None}
-        if not users:
-            continue
-        space = buffer_type(alloc.memref).memory_space
-        space = None if isinstance(space, NoneAttr) else space
-        kernel = next(iter(users)) if len(users) == 1 else None
-        if space == SHARED:
-            _place_shared(alloc, kernel, found)
-        elif space == LOCAL or space in GLOBAL:
-            _place_own(alloc, kernel, found, required=space == LOCAL)
+    def rewrite(self, function: FuncOp) -> None:
+        allocations = [op for op in function.walk() if isinstance(op, memref.AllocOp)]
+        found = [access for access in accesses(function) if not _is_combined(access)] if allocations else []
+        for alloc in allocations:
+            users = {kernel for use in alloc.memref.uses if (kernel := _threads_around(use.operation)) is not None}
+            if not users:
+                continue
+            space = buffer_type(alloc.memref).memory_space
+            kernel = next(iter(users)) if len(users) == 1 else None
+            if space == SHARED:
+                _place_shared(alloc, kernel, found)
+            elif space in (LOCAL, *GLOBAL):
+                _place_own(alloc, kernel, found, required=space == LOCAL)
 
 
 def _is_combined(access: Access) -> bool:
@@ -94,7 +84,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
         loop = private_loop(alloc, found)
         if loop is not None:
             move_to_start(alloc, loop.body.block)
-        _set_space(alloc.memref, LOCAL)
+        set_memory_space(alloc.memref, LOCAL)
     elif required:
         raise CompileError.at(
             alloc,
@@ -102,7 +92,7 @@ def _place_own(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access],
             "element that a thread reads was surely written by the same thread",
         )
     elif _threads_around(alloc) is not None:
-        _set_space(alloc.memref, SHARED)
+        set_memory_space(alloc.memref, SHARED)
 
 
 def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Access]) -> None:
@@ -116,8 +106,3 @@ def _place_shared(alloc: memref.AllocOp, kernel: ForOp | None, found: list[Acces
             "it runs, but not every element that is read was surely written in the same block of threads",
         )
     move_to_start(alloc, kernel.body.block)
-
-
-def _set_space(buffer: SSAValue, space: Attribute) -> None:
-    old = buffer_type(buffer)
-    Rewriter.replace_value_with_new_type(buffer, MemRefType(old.element_type, old.shape, old.layout, space))

@@ -6,25 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.context import Context
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, VectorType
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import is_pure
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncCopyOp, AsyncWaitOp, BarrierOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP
-from weft.passes.tir.nest import LOCAL, buffer_type, erase_if_unused, index_before, insert_before, range_of
+from weft.dialects.tir_kinds import ASYNC
+from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, erase_if_unused, index_before, insert_before, range_of
 
 _SIZES = (16, 8, 4)
 
 
 @dataclass(frozen=True)
-class AsyncCopiesPass(ModulePass):
+class AsyncCopiesPass(KernelPass):
     """Turn loads from device memory whose value is but stored to a buffer of a pipelined loop into `low.async_copy`.
 
     ```mlir
@@ -39,12 +38,11 @@ class AsyncCopiesPass(ModulePass):
 
     name = "tir-async-copies"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
-            for alloca in [a for a in function.walk() if isinstance(a, memref.AllocaOp) and ASYNC in a.attributes]:
-                for use in list(alloca.memref.uses):
-                    if isinstance(use.operation, memref.StoreOp | vector.StoreOp) and _is_committed(use.operation):
-                        _copy(use.operation)
+    def rewrite(self, function: FuncOp) -> None:
+        for alloca in [op for op in function.walk() if isinstance(op, memref.AllocaOp) and ASYNC in op.attributes]:
+            for use in list(alloca.memref.uses):
+                if isinstance(use.operation, memref.StoreOp | vector.StoreOp) and _is_committed(use.operation):
+                    _copy(use.operation)
 
 
 def _is_committed(op: Operation) -> bool:
@@ -91,8 +89,7 @@ def _copy(store: memref.StoreOp | vector.StoreOp) -> None:
     insert_before(store, copies)
     unused = [operand.op for op in (load, store) for operand in op.operands if isinstance(operand, OpResult)]
     for op in (store, load):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     erase_if_unused([op for op in unused if op is not load])
 
 

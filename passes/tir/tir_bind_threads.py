@@ -6,20 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, NoneAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IndexType, NoneAttr, StringAttr, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import accesses
 from weft.analysis.dependence import conflict_between
 from weft.analysis.independence import NO_WAIT
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import ancestors, buffers_stored_by, is_inside, stored_buffer
+from weft.analysis.structure import ancestors, buffers_stored_by, guards_of, is_inside, sources_of, stored_buffer
 from weft.analysis.threads import (
     VIRTUAL_AXES,
     axis_of,
@@ -33,7 +30,15 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
-from weft.passes.tir.nest import LOCAL, buffer_type, detached_ops, index_before, is_defined_inside, tir_functions
+from weft.passes.tir.nest import (
+    LOCAL,
+    TirPass,
+    buffer_type,
+    dissolve,
+    index_before,
+    is_defined_inside,
+    set_memory_space,
+)
 from weft.passes.tir.warps import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target
@@ -43,7 +48,7 @@ AXES = (*reversed(BLOCK_AXES), *reversed(THREAD_AXES))
 
 
 @dataclass(frozen=True)
-class BindThreadsPass(ModulePass):
+class BindThreadsPass(TirPass):
     """Give every kernel the shape `blocks { threads { body } }`, with one loop an axis.
 
     ```mlir
@@ -72,41 +77,37 @@ class BindThreadsPass(ModulePass):
 
     target: str = "cuda"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: FuncOp) -> None:
         target = Target.parse(self.target)
-        for function in tir_functions(op):
-            _drop_single_iterations(function.body.block)
-            roots = list(kernel_roots(function.body.block, target))
-            if roots:
-                require_tensor_cores(function, target)
-                _drop_tags(function)
-            for root in roots:
-                _Binder(root, target).run()
-            if roots:
-                function.attributes[IN_STEP] = UnitAttr()
+        _drop_single_iterations(function.body.block)
+        roots = list(_kernel_roots(function.body.block, target))
+        if roots:
+            require_tensor_cores(function, target)
+            _drop_tags(function)
+            function.attributes[IN_STEP] = UnitAttr()
+        for root in roots:
+            _Binder(root, target).run()
 
 
 def _drop_tags(function: FuncOp) -> None:
     """A space with a tag, such as "shared.dyn" or "global.A_reg", is the memory that it begins with; fragments are
     local."""
     for op in [op for op in function.walk() if isinstance(op, memref.AllocOp)]:
-        old = buffer_type(op.memref)
-        if not isinstance(old.memory_space, StringAttr):
+        old = buffer_type(op.memref).memory_space
+        if not isinstance(old, StringAttr):
             continue
-        name = old.memory_space.data.partition(".")[0]
-        if is_fragment_scope(old.memory_space):
+        name = old.data.partition(".")[0]
+        if is_fragment_scope(old):
             require_fragment(op)
             name = LOCAL.data  # each thread of a warp has its part
         if name not in ("global", "shared", "local"):
-            raise CompileError.at(
-                op, f'%{op.memref.name_hint}: kernels have no memory of space "{old.memory_space.data}"'
-            )
+            raise CompileError.at(op, f'%{op.memref.name_hint}: kernels have no memory of space "{old.data}"')
         space = NoneAttr() if name == "global" else StringAttr(name)
-        if space != old.memory_space:
-            Rewriter.replace_value_with_new_type(op.memref, MemRefType(old.element_type, old.shape, old.layout, space))
+        if space != old:
+            set_memory_space(op.memref, space)
 
 
-def kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
+def _kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
     """The nests of host code that become kernels. Raises CompileError for what can be neither."""
     for op in block.ops:
         if isinstance(op, ForOp):
@@ -119,11 +120,11 @@ def kernel_roots(block: Block, target: Target) -> Iterator[Operation]:
                     op, f"the loop is {op.kind.data.value}, and stands around the kernels of {target.kind}"
                 )
             else:
-                yield from kernel_roots(op.body.block, target)
+                yield from _kernel_roots(op.body.block, target)
         elif isinstance(op, scf.IfOp):
             for region in op.regions:
                 for inner in region.blocks:
-                    yield from kernel_roots(inner, target)
+                    yield from _kernel_roots(inner, target)
         elif isinstance(op, BlockOp):
             yield op
         elif isinstance(op, memref.LoadOp | memref.StoreOp | AccessPtrOp):
@@ -329,8 +330,7 @@ class _Binder:
 
 
 def _require_no_reduction(block: BlockOp, loop: ForOp) -> None:
-    bindings = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
-    if any(kind is IterKind.REDUCE and index.depends_on([loop.induction_variable]) for index, kind in bindings):
+    if loop.induction_variable in sources_of(block, IterKind.REDUCE):
         raise CompileError.at(
             block,
             f'block "{block.label}" is reduced over %{loop.induction_variable.name_hint}, which is bound to '
@@ -362,17 +362,6 @@ def _writes_own_memory_only(block: BlockOp) -> bool:
 
 def add_guards(block: BlockOp, added: Sequence[tuple[Index, Index]]) -> None:
     """Let only instances of `block` run where each left is less than its right, too."""
-    dims = [Index.of(v) for v in block.guard_operands]
-    guards = [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in block.guards]
-    guards.extend(added)
+    guards = [*guards_of(block), *added]
     exprs, operands = exprs_of([side for guard in guards for side in guard])
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
-
-
-def dissolve(loop: ForOp, variable: SSAValue) -> None:
-    """Put the body of `loop` in its place, for the iteration that `variable` names."""
-    loop.induction_variable.replace_all_uses_with(variable)
-    if loop.parent is not None:
-        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
-    loop.detach()
-    loop.erase()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.analysis.threads import is_shared, runs_over_threads
@@ -19,13 +19,20 @@ from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.nest import buffer_type, defining_block, erase_if_unused, index_before, range_of, tir_functions
+from weft.passes.tir.nest import (
+    TirPass,
+    buffer_type,
+    defining_block,
+    erase_if_unused,
+    index_before,
+    range_of,
+)
 
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
 
 
 @dataclass(frozen=True)
-class CompactBuffersPass(ModulePass):
+class CompactBuffersPass(TirPass):
     """Shrink every temporary to the box of elements that are touched in the scope that allocates it.
 
     ```mlir
@@ -44,10 +51,9 @@ class CompactBuffersPass(ModulePass):
 
     name = "tir-compact-buffers"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            for alloc in [inner for inner in operations_in(function) if isinstance(inner, memref.AllocOp)]:
-                compact(alloc)
+    def rewrite(self, function: FuncOp) -> None:
+        for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
+            compact(alloc)
 
 
 @dataclass(frozen=True)
@@ -221,8 +227,7 @@ def _shrink(alloc: memref.AllocOp, old: MemRefType, boxes: list[_Box | None]) ->
     if alloc.parent is not None:
         alloc.parent.insert_op_before(new, alloc)
     alloc.memref.replace_all_uses_with(new.memref)
-    alloc.detach()
-    alloc.erase()
+    Rewriter.erase_op(alloc)
 
 
 def _rebase(op: _Use, index: list[Index], boxes: list[_Box | None]) -> None:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.structure import buffers_loaded_by, buffers_stored_by
 from weft.analysis.threads import is_shared
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN, VIRTUAL_THREADS, LoopKind
-from weft.passes.tir.nest import buffer_type, insert_before, tir_functions
+from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, set_access
 
 
 @dataclass(frozen=True)
-class DistributeVirtualThreadsPass(ModulePass):
+class DistributeVirtualThreadsPass(TirPass):
     """Move loops over virtual threads inwards, behind what fills shared memory for all of them.
 
     ```mlir
@@ -42,11 +43,10 @@ class DistributeVirtualThreadsPass(ModulePass):
 
     name = "tir-distribute-virtual-threads"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            for loop in [inner for inner in function.walk(region_first=True) if isinstance(inner, ForOp)]:
-                if VIRTUAL_THREADS in loop.attributes and loop.parent is not None:
-                    _distribute(loop)
+    def rewrite(self, function: FuncOp) -> None:
+        for loop in operations_in(function, inner_first=True):
+            if isinstance(loop, ForOp) and VIRTUAL_THREADS in loop.attributes and loop.parent is not None:
+                _distribute(loop)
 
 
 @dataclass
@@ -74,8 +74,7 @@ def _distribute(loop: ForOp) -> None:
     new = _Builder(loop, repeatable).build(parts, {})
     if loop.parent is not None:
         loop.parent.insert_ops_before(new, loop)
-    loop.detach()
-    loop.erase()
+    Rewriter.erase_op(loop)
 
 
 def _fills_shared(op: Operation) -> bool:
@@ -184,18 +183,13 @@ def _expand(alloc: memref.AllocOp, loop: ForOp) -> None:
     old = buffer_type(alloc.memref)
     extent = loop.extent if isinstance(loop.extent, int) else 1
     type_ = MemRefType(old.element_type, [extent, *old.get_shape()], old.layout, old.memory_space)
-    new = memref.AllocOp([], (), type_, alloc.alignment)
+    new = allocate_before(loop, memref.AllocOp, type_, alloc.memref.name_hint, alloc.alignment)
     new.attributes.update({name: value for name, value in alloc.attributes.items() if name != STORAGE_ALIGN})
-    new.memref.name_hint = alloc.memref.name_hint
-    insert_before(loop, [new])
     for use in list(alloc.memref.uses):
         user = use.operation
-        if isinstance(user, memref.LoadOp):
-            user.operands = [new.memref, loop.induction_variable, *user.indices]
-        elif isinstance(user, memref.StoreOp):
-            user.operands = [user.value, new.memref, loop.induction_variable, *user.indices]
-    alloc.detach()
-    alloc.erase()
+        if isinstance(user, memref.LoadOp | memref.StoreOp):
+            set_access(user, new.memref, [loop.induction_variable, *user.indices])
+    Rewriter.erase_op(alloc)
 
 
 @dataclass
@@ -238,10 +232,7 @@ class _Builder:
             for inner in op.walk():
                 for operand in inner.operands:
                     self._value(operand, mapping, result)
-            copy = op.clone(mapping)
-            for old, new in zip(op.walk(), copy.walk(), strict=True):
-                new.location = old.location
-            result.append(copy)
+            result.append(copy_of(op, mapping))
         return result
 
     def _value(self, value: SSAValue, mapping: dict[SSAValue, SSAValue], into: list[Operation]) -> SSAValue:
@@ -250,9 +241,7 @@ class _Builder:
             return mapping.get(value, value)
         for operand in value.op.operands:
             self._value(operand, mapping, into)
-        copy = value.op.clone(mapping)
-        copy.location = value.op.location
-        into.append(copy)
+        into.append(copy_of(value.op, mapping))
         return mapping[value]
 
     def _is_repeated(self, op: Operation) -> bool:

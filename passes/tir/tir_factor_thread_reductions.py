@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
-from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
 
-from weft.analysis.index import Index
-from weft.analysis.structure import loops_around, stored_buffer
+from weft.analysis.structure import loops_around, sources_of, stored_buffer
 from weft.analysis.threads import axis_of
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import THREAD_AXES
@@ -19,12 +16,12 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.schedule.decompose_reduction import DecomposeReduction
 from weft.passes.schedule.rfactor import Rfactor
-from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.support.errors import CompileError, ScheduleError
 
 
 @dataclass(frozen=True)
-class FactorThreadReductionsPass(ModulePass):
+class FactorThreadReductionsPass(TirPass):
     """Split each reduction block with a reduce iterator over threads (`threadIdx`) in two, as `rfactor` does.
 
     ```mlir
@@ -44,24 +41,20 @@ class FactorThreadReductionsPass(ModulePass):
 
     name = "tir-factor-thread-reductions"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            for block in [b for b in function.walk() if isinstance(b, BlockOp)]:
-                current = block
-                while (loop := _thread_loop(current)) is not None:
-                    current = _factor(current, loop)
-                if current is not block:
-                    _start_before(current)
+    def rewrite(self, function: FuncOp) -> None:
+        for block in [b for b in function.walk() if isinstance(b, BlockOp)]:
+            current = block
+            while (loop := _thread_loop(current)) is not None:
+                current = _factor(current, loop)
+            if current is not block:
+                _start_before(current)
 
 
 def _thread_loop(block: BlockOp) -> ForOp | None:
     """A loop over threads that a reduce iterator of a block is bound to."""
     if ACROSS_THREADS in block.attributes or any(isinstance(op, AtomicOp) for op in block.walk()):
         return None
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    reduced = {
-        v for index, kind in zip(bindings, block.kinds, strict=True) if kind is IterKind.REDUCE for v in index.sources()
-    }
+    reduced = sources_of(block, IterKind.REDUCE)
     for loop in loops_around(block):
         if axis_of(loop) in THREAD_AXES and loop.induction_variable in reduced and loop.extent != 1:
             return loop
@@ -93,8 +86,7 @@ def _factor(block: BlockOp, loop: ForOp) -> BlockOp:
     written = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
     for op in list(block.walk()):
         if isinstance(op, memref.LoadOp) and op.memref not in written:
-            old = buffer_type(op.memref)
-            Rewriter.replace_value_with_new_type(op.memref, MemRefType(old.element_type, old.shape, old.layout, LOCAL))
+            set_memory_space(op.memref, LOCAL)
     if not isinstance(partial, BlockOp):
         raise TypeError("rfactor gives the block of partial results")
     return partial
@@ -112,5 +104,4 @@ def _start_before(partial: BlockOp) -> None:
 
 
 def _binds_reduction(block: BlockOp, loop: ForOp) -> bool:
-    bindings = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
-    return any(kind is IterKind.REDUCE and index.depends_on([loop.induction_variable]) for index, kind in bindings)
+    return loop.induction_variable in sources_of(block, IterKind.REDUCE)

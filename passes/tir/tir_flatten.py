@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import prod
 
 from xdsl.context import Context
@@ -12,9 +12,12 @@ from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    FunctionType,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     ModuleOp,
     NoneAttr,
@@ -22,13 +25,15 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
-from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
+from xdsl.utils.hints import isa
 
 from weft.analysis.index import Index
+from weft.analysis.structure import ancestors
 from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
@@ -37,26 +42,26 @@ from weft.dialects.low_tiles import TileOp
 from weft.dialects.strides import layout_problem, strides_of
 from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_intrinsic import IntrinsicOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, STORAGE_ALIGN, TIR_FUNCTION
+from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
-from weft.passes.tir.call_facts import call_facts
-from weft.passes.tir.flat_signature import FlatSignature, Quantity
-from weft.passes.tir.foreign_calls import keep_signature, recast, users_elsewhere
+from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
 from weft.passes.tir.nest import (
     LOCAL,
+    BufferAccess,
+    allocate_before,
     buffer_type,
-    erase_if_unused,
+    constant_before,
     index_before,
-    index_constant,
     insert_before,
     range_of,
+    result_before,
+    set_access,
     static_value,
     tir_functions,
 )
 from weft.passes.tir.parameter_access import ParameterAccesses
-from weft.passes.tir.prefetches import take_distances
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact
 from weft.support.names import free_name
@@ -94,7 +99,7 @@ class FlattenPass(ModulePass):
     the function has that note). Small temporaries become
     `memref.alloca` in space "local", others are freed at the end of the scope that allocates them; those in a memory
     space of `keep` become `memref.alloca` in that space. Loops stay `tir.for`. Functions that hold no op of the tir
-    level stay as they are; calls from and to them keep working (`foreign_calls.py`). Requires: blocks are lowered, and
+    level stay as they are; calls from and to them keep working (`_keep_signature`). Requires: blocks are lowered, and
     temporaries have no strided layout (CompileError).
     """
 
@@ -106,7 +111,7 @@ class FlattenPass(ModulePass):
         functions = list(tir_functions(op))
         for function in functions:
             _check(function)
-        elsewhere = users_elsewhere(op, functions)
+        elsewhere = _users_elsewhere(op, functions)
         types = {function: function.function_type for function in functions}
         signatures = {function.sym_name.data: FlatSignature.of(function) for function in functions}
         accesses = ParameterAccesses(op)
@@ -122,7 +127,7 @@ class FlattenPass(ModulePass):
         for function in functions:
             name = function.sym_name.data
             if name in elsewhere and function.function_type != types[function]:
-                keep_signature(op, function, signatures[name], types[function], elsewhere[name])
+                _keep_signature(op, function, signatures[name], types[function], elsewhere[name])
         if functions:
             _flatten_globals(op, functions)
 
@@ -178,12 +183,7 @@ def storage_alignment(op: memref.AllocOp) -> dict[int, tuple[int, int]]:
 
 def _is_in_kernel(op: Operation) -> bool:
     """Whether an op stands in a loop over threads or blocks of threads."""
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, ForOp) and parent.thread_axis is not None:
-            return True
-        parent = parent.parent_op()
-    return False
+    return any(isinstance(parent, ForOp) and parent.thread_axis is not None for parent in ancestors(op))
 
 
 class _Flattener:
@@ -243,32 +243,23 @@ class _Flattener:
 
     def _flatten_op(self, op: Operation) -> None:
         match op:
-            case memref.LoadOp() | memref.StoreOp():
+            case memref.LoadOp() | memref.StoreOp() | AtomicOp() | AccessPtrOp() | PrefetchOp():
                 self._flatten_access(op)
             case memref.AllocOp():
                 self._flatten_alloc(op)
-            case AtomicOp():
-                old = list(op.indices)
-                op.operands = [op.value, op.buffer, self._place(op.buffer, old, op)]
-                erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
             case memref.DimOp():
                 self._replace_dim(op)
             case AssumeShapeOp() | AssumeStridesOp() | AssumeOp():
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
             case IntrinsicOp():
                 raise CompileError.at(
                     op,
                     f"`{op.call.data}` calls a function that weft does not know: a pass before tir-flatten replaces it",
                 )
-            case AccessPtrOp():
-                self._flatten_pointer(op)
-            case PrefetchOp():
-                old = list(op.indices)
-                op.operands = [op.buffer, self._place(op.buffer, old, op)]
-                erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
             case StrideOp():
-                self._replace_stride(op)
+                stride = self._stride(op.buffer, op.dimension.value.data, op)
+                op.stride.replace_all_uses_with(index_before(stride, op, op.stride.name_hint))
+                Rewriter.erase_op(op)
             case memref.GetGlobalOp():
                 shape = buffer_type(op.memref).get_shape()
                 new = Rewriter.replace_value_with_new_type(op.memref, flat_type(buffer_type(op.memref)))
@@ -301,36 +292,23 @@ class _Flattener:
                 stride = Index({}, stride.constant + (offset - stride.constant) % factor)
         return stride
 
-    def _flatten_pointer(self, op: AccessPtrOp) -> None:
-        old = list(op.indices)
-        value = self._place(op.buffer, old, op)
-        op.operands = [op.buffer, value]
-        op.sizes = None  # of a flat buffer, the box is no range
-        erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
-
-    def _replace_stride(self, op: StrideOp) -> None:
-        value = index_before(self._stride(op.buffer, op.dimension.value.data, op), op, op.stride.name_hint)
-        op.stride.replace_all_uses_with(value)
-        op.detach()
-        op.erase()
-
-    def _flatten_access(self, op: memref.LoadOp | memref.StoreOp) -> None:
-        old = list(op.indices)
-        value = self._place(op.memref, old, op)
-        self._prefetch(op, value)
-        if isinstance(op, memref.LoadOp):
-            op.operands = [op.memref, value]
-        else:
-            op.operands = [op.value, op.memref, value]
-        erase_if_unused([v.op for v in old if isinstance(v, OpResult)])
+    def _flatten_access(self, op: BufferAccess) -> None:
+        buffer = op.memref if isinstance(op, memref.LoadOp | memref.StoreOp) else op.buffer
+        place = self._place(buffer, op.indices, op)
+        if isinstance(op, memref.LoadOp | memref.StoreOp):
+            self._prefetch(op, place)
+        elif isinstance(op, AccessPtrOp):
+            op.sizes = None  # of a flat buffer, the box is no range
+        set_access(op, buffer, [place])
 
     def _prefetch(self, op: memref.LoadOp | memref.StoreOp, place: SSAValue) -> None:
-        """Before an access, ask for the element at the distance that it notes; kernels have other ways to wait."""
-        distances = take_distances(op)
-        if not distances or IN_STEP in self.function.attributes:
+        """Prefetch the element at the distance that an access notes (`tir-lower-blocks`); not in kernels, whose threads
+        hide latency."""
+        noted = op.attributes.pop(PREFETCHED, None)
+        if not isa(noted, DenseArrayBase[IntegerType]) or IN_STEP in self.function.attributes:
             return
         ahead = Index.of(place)
-        for dimension, distance in enumerate(distances):
+        for dimension, distance in enumerate(noted.get_values()):
             if distance != 0:
                 ahead = ahead + _product(self._stride(op.memref, dimension, op), Index({}, distance), op)
         at = index_before(ahead.simplified(range_of), op)
@@ -358,22 +336,26 @@ class _Flattener:
         if on_stack:
             self.frame += size
             local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
-            new: Operation = memref.AllocaOp.build(
-                operands=[[], []], result_types=[local], properties={"alignment": alignment}
-            )
+            new: Operation = allocate_before(op, memref.AllocaOp, local, op.memref.name_hint, alignment)
         else:
             new = memref.AllocOp([] if size >= 0 else [self._size(shape, op)], (), flat, alignment)
-        insert_before(op, [new])
-        new.results[0].name_hint = op.memref.name_hint
-        op.memref.replace_all_uses_with(new.results[0])
-        self.shapes[new.results[0]] = shape
-        self.aligned[new.results[0]] = aligned
-        if not on_stack and op.parent is not None:
-            free = memref.DeallocOp.get(new.results[0])
+            new.memref.name_hint = op.memref.name_hint
+            insert_before(op, [new])
+            free = memref.DeallocOp.get(new.memref)
             free.location = op.location
             _add_at_end(op, free)
-        op.detach()
-        op.erase()
+        self._replace_alloc(op, new.results[0], shape, aligned)
+
+    def _replace_alloc(
+        self,
+        op: memref.AllocOp,
+        new: SSAValue,
+        shape: tuple[int | SSAValue, ...],
+        aligned: dict[int, tuple[int, int]],
+    ) -> None:
+        op.memref.replace_all_uses_with(new)
+        self.shapes[new], self.aligned[new] = shape, aligned
+        Rewriter.erase_op(op)
 
     def _allocate_in_kernel(self, op: memref.AllocOp, flat: MemRefType, shape: tuple[int | SSAValue, ...]) -> None:
         """Memory of a thread, of a block of threads or of a processor: of static size, and freed by itself."""
@@ -386,20 +368,11 @@ class _Flattener:
         if _is_passed_on(op.memref):
             where = f"{name} lies in {flat.memory_space} memory"
             raise CompileError.at(op, f"{where}: calls and casts of it are not supported there")
-        new = memref.AllocaOp.build(
-            operands=[[], []],
-            result_types=[flat],
-            properties={"alignment": op.alignment or IntegerAttr(_KERNEL_ALIGNMENT, i64)},
-        )
+        alignment = op.alignment or IntegerAttr(_KERNEL_ALIGNMENT, i64)
+        new = allocate_before(op, memref.AllocaOp, flat, op.memref.name_hint, alignment)
         if ASYNC in op.attributes:
             new.attributes[ASYNC] = op.attributes[ASYNC]
-        insert_before(op, [new])
-        new.results[0].name_hint = op.memref.name_hint
-        op.memref.replace_all_uses_with(new.results[0])
-        self.shapes[new.results[0]] = shape
-        self.aligned[new.results[0]] = self.aligned.get(op.memref, {})
-        op.detach()
-        op.erase()
+        self._replace_alloc(op, new.memref, shape, self.aligned.get(op.memref, {}))
 
     def _size(self, shape: tuple[int | SSAValue, ...], anchor: Operation) -> SSAValue:
         """The number of elements of a buffer of dynamic extents."""
@@ -415,14 +388,11 @@ class _Flattener:
             raise CompileError.at(op, f"memref.dim needs a constant dimension in 0 .. {len(shape) - 1}")
         extent = shape[dimension]
         if isinstance(extent, int):
-            constant = index_constant(extent)
-            insert_before(op, [constant])
-            extent = constant.result
+            extent = constant_before(extent, op)
         hint = extent.name_hint
         op.result.replace_all_uses_with(extent)
         extent.name_hint = hint or extent.name_hint
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
     def _flatten_cast(self, op: memref.CastOp) -> None:
         """A cast keeps the shape that is known; only whether the flat extent is static can change."""
@@ -432,8 +402,7 @@ class _Flattener:
         flat = flat_type(buffer_type(op.dest))
         if flat == op.source.type:
             op.dest.replace_all_uses_with(op.source)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
             return
         new = Rewriter.replace_value_with_new_type(op.dest, flat)
         self.shapes[new] = shape
@@ -470,7 +439,7 @@ class _Flattener:
                     raise CompileError.at(
                         op, f"@{callee.sym_name.data} is not lowered: it cannot be given a view, {type_}"
                     )
-                arguments[at] = recast(buffer, self.shapes[buffer], type_, op)
+                arguments[at] = _recast(buffer, self.shapes[buffer], type_, op)
         op.operands = arguments
 
 
@@ -496,9 +465,8 @@ def _product(left: Index, right: Index, anchor: Operation) -> Index:
         return left * right.constant
     if left.is_constant:
         return right * left.constant
-    op = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
-    insert_before(anchor, [op])
-    return Index({op.result: 1})
+    product = arith.MuliOp(index_before(left, anchor), index_before(right, anchor))
+    return Index({result_before(product, anchor): 1})
 
 
 def _is_passed_on(buffer: SSAValue) -> bool:
@@ -545,3 +513,109 @@ def _flatten_globals(module: ModuleOp, functions: Sequence[FuncOp]) -> None:
         if isinstance(value, DenseIntOrFPElementsAttr):
             tensor = TensorType(value.type.element_type, flat_type(op.type).shape)
             flat.properties["initial_value"] = DenseIntOrFPElementsAttr(tensor, value.data)
+
+
+def _users_elsewhere(module: ModuleOp, functions: Sequence[FuncOp]) -> dict[str, Operation]:
+    """Those of `functions` that ops outside of them refer to, by name, with the first such op. Functions that were
+    flattened before call by flat signatures already."""
+    names = {function.sym_name.data for function in functions}
+    found: dict[str, Operation] = {}
+    for holder in module.ops:
+        if holder not in functions and PARAMS not in holder.attributes:
+            for symbol, op in symbol_uses(holder):
+                if symbol in names:
+                    found.setdefault(symbol, op)
+    return found
+
+
+def _keep_signature(
+    module: ModuleOp, function: FuncOp, signature: FlatSignature, type_: FunctionType, user: Operation
+) -> None:
+    """Rename a flat function, and let one of its old name and type call it. `user` is an op that refers to it.
+
+    Raises CompileError when a parameter is strided: no flat buffer says where a view starts.
+    """
+    name = function.sym_name.data
+    for position in signature.memrefs:
+        if strides_of(type_.inputs.data[position]) is not None:
+            raise CompileError.at(
+                user,
+                f"@{name} is lowered, and this function, which is not, refers to it: parameter "
+                f"'{signature.labels[position]}' is a view, {type_.inputs.data[position]}, for which callers that are "
+                "lowered alone know the strides",
+            )
+    renamed = free_name(f"{name}_flat", named_ops(module))
+    function.sym_name = StringAttr(renamed)
+    for other in module.ops:
+        if PARAMS in other.attributes:
+            rename_symbol(other, name, renamed)
+    wrapper = FuncOp(name, type_, Region(_calling_block(function, signature, type_)), function.sym_visibility)
+    wrapper.location = function.location
+    module.body.block.insert_op_before(wrapper, function)
+
+
+def _calling_block(function: FuncOp, signature: FlatSignature, type_: FunctionType) -> Block:
+    """The body of a function with the signature from before that calls the flat one."""
+    block = Block(arg_types=type_.inputs.data)
+    end = ReturnOp()
+    end.location = function.location
+    block.add_op(end)
+    for argument, label in zip(block.args, signature.labels, strict=True):
+        argument.name_hint = label
+    shapes = {position: _shape(block.args[position], end) for position in signature.memrefs}
+    given: list[SSAValue] = list(block.args)
+    for position in signature.memrefs:
+        flat = buffer_type(function.args[position])
+        given[position] = _recast(block.args[position], shapes[position], flat, end)
+    symbols = {
+        name: extent
+        for (position, dimension, _), name in signature.of_quantity.items()
+        if isinstance(extent := shapes[position][dimension], SSAValue)
+    }
+    given.extend(symbols[name] for name in signature.symbols)
+    call = CallOp(function.sym_name.data, given, type_.outputs.data)
+    insert_before(end, [call])
+    end.operands = call.results
+    return block
+
+
+def _shape(buffer: SSAValue, anchor: Operation) -> list[int | SSAValue]:
+    """The extents of a parameter; those that vary are read before `anchor`."""
+    return [
+        result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
+        if extent == DYNAMIC_INDEX
+        else extent
+        for dimension, extent in enumerate(buffer_type(buffer).get_shape())
+    ]
+
+
+def _recast(
+    buffer: SSAValue, shape: Sequence[int | SSAValue], type_: MemRefType[Attribute], anchor: Operation
+) -> SSAValue:
+    """A dense buffer of the extents `shape` as another dense type of as many elements, before `anchor`."""
+    if buffer.type == type_:
+        return buffer
+    extents = list(shape)
+    if type_.get_num_dims() == 1:
+        extents = [_count(shape, anchor)]
+    strides: list[int | SSAValue] = [_count(extents[at + 1 :], anchor) for at in range(len(extents))]
+    extents = [
+        s if s != DYNAMIC_INDEX else _value(e, anchor) for e, s in zip(extents, type_.get_shape(), strict=True)
+    ]  # as the type says, static or not
+    cast_ = memref.ReinterpretCastOp.from_dynamic(buffer, [0], extents, strides, type_)
+    cast_.result.name_hint = buffer.name_hint
+    return result_before(cast_, anchor)
+
+
+def _count(extents: Sequence[int | SSAValue], anchor: Operation) -> int | SSAValue:
+    """The number of elements of a box, computed by `arith` ops: no index maps are lowered in functions of others."""
+    static = prod(extent for extent in extents if isinstance(extent, int))
+    dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
+    if not dynamic:
+        return static
+    count = reduce(lambda left, right: result_before(arith.MuliOp(left, right), anchor), dynamic)
+    return count if static == 1 else result_before(arith.MuliOp(count, constant_before(static, anchor)), anchor)
+
+
+def _value(extent: int | SSAValue, anchor: Operation) -> SSAValue:
+    return extent if isinstance(extent, SSAValue) else constant_before(extent, anchor)

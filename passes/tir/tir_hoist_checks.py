@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_stored_by
@@ -17,17 +16,17 @@ from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.tir.nest import (
+    TirPass,
     compare_before,
     erase_if_unused,
     insert_before,
     is_defined_inside,
     range_of,
-    tir_functions,
 )
 
 
 @dataclass(frozen=True)
-class HoistChecksPass(ModulePass):
+class HoistChecksPass(TirPass):
     """Log failures of bounds checks that do not change in a loop once, before the loop.
 
     ```mlir
@@ -54,13 +53,12 @@ class HoistChecksPass(ModulePass):
 
     name = "tir-hoist-checks"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            if BOUNDS_LOG not in function.attributes:
-                continue
-            for loop in operations_in(function, inner_first=True):
-                if isinstance(loop, ForOp) and loop.extent != 0 and opaque_op(loop) is None:
-                    _Hoist(loop, function.args[0]).run()
+    def rewrite(self, function: FuncOp) -> None:
+        if BOUNDS_LOG not in function.attributes:
+            return
+        for loop in operations_in(function, inner_first=True):
+            if isinstance(loop, ForOp) and loop.extent != 0 and opaque_op(loop) is None:
+                _Hoist(loop, function.args[0]).run()
 
 
 class _Hoist:
@@ -140,8 +138,7 @@ class _Hoist:
         stores = [op for op, _ in split if self._logs(op)]
         logging = [op.parent_op() for op in stores]
         for op in stores:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         erase_if_unused(op for op, _ in reversed(split) if op not in stores)
         erase_if_unused(op for _, op in reversed(split))
         for op in logging:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, RangeOf
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import erase_if_unused, index_before, insert_before, is_defined_inside, remembered_ranges
+from weft.passes.tir.nest import (
+    FunctionPass,
+    erase_if_unused,
+    index_before,
+    insert_before,
+    is_defined_inside,
+    remembered_ranges,
+)
 
 
 @dataclass(frozen=True)
-class HoistPrefetchesPass(ModulePass):
+class HoistPrefetchesPass(FunctionPass):
     """Move each `low.prefetch` out of the unrolled loops around it whose iterations all ask for the same elements.
 
     ```mlir
@@ -38,11 +43,10 @@ class HoistPrefetchesPass(ModulePass):
 
     name = "tir-hoist-prefetches"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            ranges = remembered_ranges()
-            for prefetch in [inner for inner in operations_in(function) if isinstance(inner, PrefetchOp)]:
-                hoist(prefetch, ranges)
+    def rewrite(self, function: FuncOp) -> None:
+        ranges = remembered_ranges()
+        for prefetch in [op for op in operations_in(function) if isinstance(op, PrefetchOp)]:
+            hoist(prefetch, ranges)
 
 
 def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
@@ -53,8 +57,7 @@ def hoist(prefetch: PrefetchOp, ranges: RangeOf) -> None:
     at = index_before(goal.place, goal.loop)
     insert_before(goal.loop, [PrefetchOp(prefetch.buffer, [at], goal.lanes, for_write=prefetch.for_write is not None)])
     index = prefetch.index
-    prefetch.detach()
-    prefetch.erase()
+    Rewriter.erase_op(prefetch)
     erase_if_unused([index.op] if isinstance(index, OpResult) else [])
 
 

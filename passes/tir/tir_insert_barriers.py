@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict
@@ -19,15 +16,15 @@ from weft.analysis.sets import NotProved
 from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
 from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IN_STEP, LoopKind
-from weft.passes.tir.nest import LOCAL, buffer_type, tir_functions
+from weft.dialects.tir_kinds import LoopKind
+from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.passes.tir.warps import LANES, is_of_warp
 from weft.support.errors import CompileError
 
 
 @dataclass(frozen=True)
-class InsertBarriersPass(ModulePass):
+class InsertBarriersPass(KernelPass):
     """Insert `low.barrier` in kernels, where two threads of a block touch one element, one of them writing, and nothing
     keeps them in order yet.
 
@@ -52,23 +49,16 @@ class InsertBarriersPass(ModulePass):
 
     name = "tir-insert-barriers"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            if IN_STEP in function.attributes:
-                insert_barriers(function)
-
-
-def insert_barriers(function: FuncOp) -> None:
-    """Insert the barriers of the kernels of one function."""
-    found: dict[Operation, list[Access]] = {}
-    for access in accesses(function):
-        if buffer_type(access.buffer).memory_space != LOCAL:
-            found.setdefault(access.op, []).append(access)
-    for body in thread_bodies(function):
-        inserter = _Inserter(found, _thread_loops(body))
-        if inserter.threads:
-            inserter.check_writes(body)
-            inserter.sequence(body, divergent=None)
+    def rewrite(self, function: FuncOp) -> None:
+        found: dict[Operation, list[Access]] = {}
+        for access in accesses(function):
+            if buffer_type(access.buffer).memory_space != LOCAL:
+                found.setdefault(access.op, []).append(access)
+        for body in thread_bodies(function):
+            inserter = _Inserter(found, _thread_loops(body))
+            if inserter.threads:
+                inserter.check_writes(body)
+                inserter.sequence(body, divergent=None)
 
 
 def _thread_loops(body: Block) -> tuple[ForOp, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.atomics import AtomicUpdate, atomic_updates, combining_loop, why_not_atomic
 from weft.analysis.structure import ancestors
@@ -15,12 +14,12 @@ from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.tir.nest import insert_before, tir_functions
+from weft.passes.tir.nest import TirPass, insert_before
 from weft.support.errors import CompileError
 
 
 @dataclass(frozen=True)
-class LowerAtomicReductionsPass(ModulePass):
+class LowerAtomicReductionsPass(TirPass):
     """Let each reduction block with a reduce iterator over blocks of threads (`blockIdx`) update its accumulators by
     `low.atomic`, and so each over threads whose accumulators an earlier kernel starts.
 
@@ -39,16 +38,14 @@ class LowerAtomicReductionsPass(ModulePass):
 
     name = "tir-lower-atomic-reductions"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            found = [
-                (block, loop)
-                for block in function.walk()
-                if isinstance(block, BlockOp) and (loop := combining_loop(block)) is not None
-            ]
-            updates = [update for block, loop in found for update in _checked(block, loop)]
-            for update in updates:
-                _rewrite(update)
+    def rewrite(self, function: FuncOp) -> None:
+        found = [
+            (block, loop)
+            for block in function.walk()
+            if isinstance(block, BlockOp) and (loop := combining_loop(block)) is not None
+        ]
+        for update in [update for block, loop in found for update in _checked(block, loop)]:
+            _rewrite(update)
 
 
 def _checked(block: BlockOp, loop: ForOp) -> tuple[AtomicUpdate, ...]:
@@ -81,5 +78,4 @@ def _rewrite(update: AtomicUpdate) -> None:
     insert_before(store, [atomic])
     combining = [store.value.op] if isinstance(store.value, OpResult) else []
     for op in (store, *combining, update.load):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)

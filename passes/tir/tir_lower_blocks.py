@@ -2,35 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
+from weft.analysis.structure import buffers_read, buffers_written, guards_of
+from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import BlockOp
-from weft.dialects.tir_kinds import TIR_FUNCTION
+from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import operations_in
 from weft.passes.tir.nest import (
-    compare_before,
+    LOCAL,
+    TirPass,
+    bind_iterators,
+    buffer_type,
     conjunction_before,
     detached_ops,
     if_around,
     index_before,
     insert_before,
-    range_of,
-    tir_functions,
+    unproved_before,
 )
-from weft.passes.tir.nontemporal import note_nontemporal
-from weft.passes.tir.prefetches import note_prefetches
 from weft.support.errors import CompileError
 
 
 @dataclass(frozen=True)
-class LowerBlocksPass(ModulePass):
+class LowerBlocksPass(TirPass):
     """Replace every `tir.block` by its body: iterators become their bindings, guards that may fail become `scf.if`.
 
     ```mlir
@@ -41,57 +54,200 @@ class LowerBlocksPass(ModulePass):
     %inside = arith.cmpi slt, %vi, %c126 : index
     scf.if %inside { BODY(%vi) }
     ```
-    Loops stay. Blocks inside blocks are replaced too. Accesses of a block annotated `prefetch` note what to ask for
-    ahead of time (`prefetches.py`), stores of one annotated `nontemporal` that they go past the caches
-    (`nontemporal.py`). Requires: no `tir.init` (CompileError names the block).
+    Loops stay. Blocks inside blocks are replaced too. Requires: no `tir.init` (CompileError names the block).
+
+    Annotation `prefetch`: accesses of the block prefetch for later instances. Its shifts are of block iterators rather
+    than of loops, so that they mean the same in whatever loops the block stands.
+
+    ```mlir
+    tir.block "exp" ... attributes {prefetch = [["read", 0, [1, 0]]]} { memref.load %A[%vi, %vk] ... }
+    // becomes
+    memref.load %A[%i, %k] {tir.prefetched = array<i64: 1, 0>}
+    // and after tir-flatten, with rows of 1024 elements
+    low.prefetch %A[%i * 1024 + %k + 1024] {lanes = 1}
+    memref.load %A[%i * 1024 + %k]
+    ```
+    A block may also prefetch what another block accesses, `["write", 0, [0, 0], "C"]`, with its own iterators for those
+    of the other block: a `low.prefetch` with an index a dimension at its head.
+
+    Annotation `nontemporal`: stores of the block bypass the caches. Vector stores keep the mark, and targets that have
+    such stores use them; elsewhere, and for masked lanes, it has no effect.
+
+    ```mlir
+    tir.block "C" ... attributes {nontemporal = [0]} { memref.store %c, %C[%vi] }
+    // becomes
+    memref.store %c, %C[%i] {nontemporal = true}
+    ```
     """
 
     name = "tir-lower-blocks"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            blocks = [op for op in operations_in(function) if isinstance(op, BlockOp)]
-            note_prefetches(function, blocks)
-            note_nontemporal(blocks)
-            for block in blocks:
-                lower_block(block)
-            # Blocks may have been the only ops that told.
-            function.attributes[TIR_FUNCTION] = UnitAttr()
+    def rewrite(self, function: FuncOp) -> None:
+        blocks = [op for op in operations_in(function) if isinstance(op, BlockOp)]
+        _mark_prefetches(function, blocks)
+        _mark_nontemporal(blocks)
+        for block in blocks:
+            _lower_block(block)
+        # Blocks may have been the only ops of the level.
+        function.attributes[TIR_FUNCTION] = UnitAttr()
 
 
-def lower_block(block: BlockOp) -> None:
+def _lower_block(block: BlockOp) -> None:
     """Replace `block` by its body."""
     if block.init is not None:
         raise CompileError.at(block, f'block "{block.label}" still has its tir.init: run tir-lower-reductions before')
-    conditions = _conditions(block)
+    conditions = unproved_before(guards_of(block), block)
+    bind_iterators(block)
     body = block.body.block
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    for variable, binding in zip(block.iter_vars, bindings, strict=True):
-        if variable.first_use is not None:
-            value = index_before(binding.simplified(range_of), block, variable.name_hint)
-            variable.replace_all_uses_with(value)
-    regions = [op for op in body.ops if isinstance(op, AccessRegionOp)]
-    for op in regions:
-        op.detach()
-        op.erase()
+    for op in [op for op in body.ops if isinstance(op, AccessRegionOp)]:
+        Rewriter.erase_op(op)
     ops: list[Operation] = detached_ops(body)
-    parent = block.parent
     if conditions:
         insert_before(block, [if_around(conjunction_before(conditions, block), ops)])
-    elif parent is not None:
-        parent.insert_ops_before(ops, block)
-    block.detach()
-    block.erase()
+    elif block.parent is not None:
+        block.parent.insert_ops_before(ops, block)
+    Rewriter.erase_op(block)
 
 
-def _conditions(block: BlockOp) -> list[SSAValue]:
-    """The guards of `block` that ranges do not prove, computed before it."""
-    dims = [Index.of(v) for v in block.guard_operands]
-    conditions: list[SSAValue] = []
-    for left_expr, right_expr in block.guards:
-        left = Index.of_expr(left_expr, dims).simplified(range_of)
-        right = Index.of_expr(right_expr, dims).simplified(range_of)
-        low, _ = (right - left).simplified(range_of).range(range_of)
-        if low is None or low < 1:
-            conditions.append(compare_before("slt", left, right, block))
-    return conditions
+_FORM: Final = f'{PREFETCH} is a list of ["read" or "write", buffer, [shift of each iterator]], with a block or without'
+
+
+def _mark_prefetches(function: FuncOp, blocks: Sequence[BlockOp]) -> None:
+    """Mark accesses of the blocks with the distance to prefetch, or prefetch at the heads of blocks. Buffers in
+    registers and elements at an unknown or zero distance are not prefetched; nor are temporaries by another block than
+    the one that accesses them. Raises `CompileError` when an annotation is malformed, or names an unknown block or a
+    buffer that the block does not access."""
+    for block in blocks:
+        noted = block.attributes.get(PREFETCH)
+        for entry in () if noted is None else _entries(block, noted, blocks):
+            if entry.accessing is block:
+                _mark(entry)
+            elif isinstance(entry.buffer, BlockArgument) and IN_STEP not in function.attributes:
+                _prefetch_at_head(block, entry)
+
+
+@dataclass(frozen=True)
+class _Prefetch:
+    """The elements of `buffer` that `accessing` reads or writes, its iterators shifted."""
+
+    accessing: BlockOp
+    kind: str
+    buffer: SSAValue
+    shifts: list[int]
+
+    def accesses(self) -> list[memref.LoadOp | memref.StoreOp]:
+        op_type = memref.LoadOp if self.kind == "read" else memref.StoreOp
+        uses = [use.operation for use in self.buffer.uses]
+        return [op for op in uses if isinstance(op, op_type) and self.accessing.is_ancestor(op)]
+
+
+def _mark(entry: _Prefetch) -> None:
+    """Mark the accesses with the distance of the elements to prefetch."""
+    if buffer_type(entry.buffer).memory_space == LOCAL:
+        return
+    shifted: dict[SSAValue, Index] = {
+        v: Index.of(v) + shift for v, shift in zip(entry.accessing.iter_vars, entry.shifts, strict=True) if shift != 0
+    }
+    for op in entry.accesses():
+        distances = _distances(op.indices, shifted)
+        if distances is not None and any(distances):
+            op.attributes[PREFETCHED] = DenseArrayBase.from_list(i64, distances)
+
+
+def _prefetch_at_head(block: BlockOp, entry: _Prefetch) -> None:
+    """Prefetch at the head of `block` what the other block accesses."""
+    shifted: dict[SSAValue, Index] = {
+        theirs: Index.of(own) + shift
+        for theirs, own, shift in zip(entry.accessing.iter_vars, block.iter_vars, entry.shifts, strict=True)
+    }
+    first = next((op for op in block.body.block.ops if not isinstance(op, AccessRegionOp)), None)
+    for op in entry.accesses():
+        indices = [Index.of(index) for index in op.indices]
+        if first is not None and all(value in shifted for index in indices for value in index.values()):
+            places = [index_before(index.substitute(shifted), first) for index in indices]
+            insert_before(first, [PrefetchOp(entry.buffer, places, for_write=entry.kind == "write")])
+
+
+def _entries(block: BlockOp, noted: Attribute, blocks: Sequence[BlockOp]) -> Iterator[_Prefetch]:
+    elements: tuple[Attribute, ...] = noted.data if isinstance(noted, ArrayAttr) else (noted,)
+    for entry in elements:
+        match entry.data if isinstance(entry, ArrayAttr) else ():
+            case (
+                StringAttr(data="read" | "write" as kind),
+                IntegerAttr() as position,
+                ArrayAttr(data=numbers),
+                *others,
+            ) if len(others) < 2 and all(isinstance(other, StringAttr) for other in others):
+                shifts = [number.value.data for number in numbers if isinstance(number, IntegerAttr)]
+                names = [other.data for other in others if isinstance(other, StringAttr)]
+            case _:
+                raise CompileError.at(block, f'block "{block.label}": {_FORM}, got {entry}')
+        accessing = _named(block, names[0], blocks) if names else block
+        if len(shifts) != len(accessing.iter_vars) or len(shifts) != len(numbers):
+            raise CompileError.at(
+                block, f'block "{accessing.label}" has {len(accessing.iter_vars)} iterators: {_FORM}, got {entry}'
+            )
+        yield _Prefetch(accessing, kind, _accessed_buffer(block, accessing, kind, position.value.data), shifts)
+
+
+def _accessed_buffer(block: BlockOp, accessing: BlockOp, kind: str, at: int) -> SSAValue:
+    """The buffer with a number among those that `accessing` reads or writes (`kind`). Raises `CompileError` at `block`,
+    whose annotation names it, where there is none."""
+    buffers = buffers_read(accessing) if kind == "read" else buffers_written(accessing)
+    if not 0 <= at < len(buffers):
+        raise CompileError.at(block, f'block "{accessing.label}" {kind}s {len(buffers)} buffers: there is no {at}')
+    return buffers[at]
+
+
+def _named(block: BlockOp, name: str, blocks: Sequence[BlockOp]) -> BlockOp:
+    """The other block, which has as many iterators."""
+    for other in blocks:
+        if other.label == name:
+            if len(other.iter_vars) == len(block.iter_vars):
+                return other
+            raise CompileError.at(
+                block,
+                f'block "{block.label}" asks for what "{name}" accesses: it has {len(block.iter_vars)} iterators, '
+                f"that one {len(other.iter_vars)}",
+            )
+    raise CompileError.at(block, f'block "{block.label}" asks for what "{name}" accesses: there is no such block')
+
+
+def _distances(indices: Sequence[SSAValue], shifted: dict[SSAValue, Index]) -> list[int] | None:
+    """How far the element with shifted iterators lies from the one at `indices`, in each dimension."""
+    found: list[int] = []
+    for value in indices:
+        index = Index.of(value)
+        difference = (index.substitute(shifted) - index).simplified()
+        opaque = [value for value in index.values() if value not in shifted]
+        if not difference.is_constant or any(Index.of(value).depends_on(shifted) for value in opaque):
+            return None
+        found.append(difference.constant)
+    return found
+
+
+_YES: Final = BoolAttr.from_bool(True)
+
+
+def _mark_nontemporal(blocks: Iterable[BlockOp]) -> None:
+    """Mark the stores of blocks that go past the caches. Buffers in registers stay there. Raises `CompileError` when
+    an annotation is malformed, or names a buffer that the block does not write."""
+    for block in blocks:
+        noted = block.attributes.get(NONTEMPORAL)
+        for buffer in () if noted is None else _buffers(block, noted):
+            if buffer_type(buffer).memory_space == LOCAL:
+                continue
+            for use in buffer.uses:
+                if isinstance(use.operation, memref.StoreOp) and block.is_ancestor(use.operation):
+                    use.operation.nontemporal = _YES
+
+
+def _buffers(block: BlockOp, noted: Attribute) -> list[SSAValue]:
+    """The buffers that an annotation names."""
+    entries = noted.data if isinstance(noted, ArrayAttr) else (noted,)
+    places = [entry.value.data for entry in entries if isinstance(entry, IntegerAttr)]
+    if not isinstance(noted, ArrayAttr) or len(places) != len(entries):
+        raise CompileError.at(
+            block, f'block "{block.label}": {NONTEMPORAL} is a list of numbers of buffers that it writes, got {noted}'
+        )
+    return [_accessed_buffer(block, block, "write", place) for place in places]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import affine, arith, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.dialects.low import MOST_COPIES, PARAMS, UNROLL, ParallelForOp
@@ -17,7 +16,7 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import detached_ops, index_constant, remembered_ranges
+from weft.passes.tir.nest import FunctionPass, dissolve, index_constant, remembered_ranges
 from weft.support.errors import InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
@@ -27,7 +26,7 @@ _UNIT = UnitAttr()
 
 
 @dataclass(frozen=True)
-class LowerLoopsPass(ModulePass):
+class LowerLoopsPass(FunctionPass):
     """Turn `tir.for` into `scf.for` (unrolled: with `low.unroll`; parallel: `low.parallel_for`), and index arithmetic
     into shared `arith` ops, each in the outermost loop where its operands are known.
 
@@ -45,25 +44,20 @@ class LowerLoopsPass(ModulePass):
 
     name = "tir-lower-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            if (PARAMS in function.attributes or KERNEL in function.attributes) and function.body.blocks:
-                lower_loops(function)
-
-
-def lower_loops(function: FuncOp) -> None:
-    """Lower the loops and the index arithmetic of a function over flat buffers."""
-    emitter = _IndexEmitter(function)
-    emitter.run()
-    for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
-        _lower_loop(loop, emitter)
+    def rewrite(self, function: FuncOp) -> None:
+        if function.attributes.keys().isdisjoint((PARAMS, KERNEL)) or not function.body.blocks:
+            return
+        emitter = _IndexEmitter(function)
+        emitter.run()
+        for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
+            _lower_loop(loop, emitter)
 
 
 def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     kind = loop.kind.data
     extent = loop.extent
     if extent == 1:
-        _dissolve(loop, emitter)
+        dissolve(loop, emitter.constant(0))
         return
     bound = emitter.constant(extent) if isinstance(extent, int) else extent
     body = loop.detach_region(loop.body)
@@ -80,17 +74,7 @@ def _lower_loop(loop: ForOp, emitter: _IndexEmitter) -> None:
     new.location = loop.location
     if loop.parent is not None:
         loop.parent.insert_op_before(new, loop)
-    loop.detach()
-    loop.erase()
-
-
-def _dissolve(loop: ForOp, emitter: _IndexEmitter) -> None:
-    """A loop of one iteration is its body."""
-    loop.induction_variable.replace_all_uses_with(emitter.constant(0))
-    if loop.parent is not None:
-        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
-    loop.detach()
-    loop.erase()
+    Rewriter.erase_op(loop)
 
 
 class _IndexEmitter:
@@ -133,8 +117,7 @@ class _IndexEmitter:
             op.results[0].replace_all_uses_with(value)
         for op in reversed(ops):
             if op.results[0].first_use is None:
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
     def constant(self, value: int) -> SSAValue:
         if value not in self.constants:

@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import takes_pointers
+from weft.analysis.structure import bindings_of, guards_of, sources_of, takes_pointers
 from weft.dialects.effects import only_computes, opaque_op, underlying
-from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
-from weft.dialects.traversal import operations_in
-from weft.passes.tir.empty_reductions import start_when_empty
+from weft.dialects.tir import BlockOp, ForOp, InitOp
+from weft.dialects.tir_empty import empty_start, loop_chain
+from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind, LoopKindAttr
+from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.tir.nest import (
+    TirPass,
     compare_before,
     conjunction_before,
+    constant_before,
     detached_ops,
+    disjunction_before,
     erase_if_unused,
     if_around,
-    index_constant,
     insert_before,
-    loops_around,
     range_of,
-    tir_functions,
 )
 
 
 @dataclass(frozen=True)
-class LowerReductionsPass(ModulePass):
+class LowerReductionsPass(TirPass):
     """Take `tir.init` out of every block.
 
     Where the loops of the reduction hold nothing but the block, the init becomes a block in a nest of its own just
@@ -57,10 +57,10 @@ class LowerReductionsPass(ModulePass):
 
     name = "tir-lower-reductions"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            for block in [b for b in operations_in(function) if isinstance(b, BlockOp) and b.init is not None]:
-                lower_init(block)
+    def rewrite(self, function: FuncOp) -> None:
+        for block in [op for op in operations_in(function) if isinstance(op, BlockOp)]:
+            if block.init is not None:
+                _lower_init(block, block.init)
 
 
 @dataclass(frozen=True)
@@ -76,79 +76,51 @@ class _Hoist:
     conditions: tuple[Index, ...]
 
 
-def lower_init(block: BlockOp) -> None:
+def _lower_init(block: BlockOp, init: InitOp) -> None:
     """Take the init of `block` out of it."""
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    bindings = bindings_of(block)
     reduce = [
         binding.simplified(range_of)
         for kind, binding in zip(block.kinds, bindings, strict=True)
         if kind is IterKind.REDUCE
     ]
     if all(binding == Index({}) for binding in reduce):
-        _inline_init(block)
-    elif (hoist := _plan_hoist(block, bindings, reduce)) is not None:
+        # Every instance is a first one: the init runs before the update.
+        block.body.block.insert_ops_before(detached_ops(init.body.block), init)
+    elif (hoist := _plan_hoist(block, reduce)) is not None:
         if hoist.conditions or _guards_depend_on(block, hoist.dropped):
-            start_when_empty(block)
-        _hoist_init(block, bindings, hoist)
+            _start_when_empty(block)
+        _hoist_init(block, init, hoist)
     else:
-        start_when_empty(block)
-        _guard_init(block)
+        _start_when_empty(block)
+        variables = zip(block.kinds, block.iter_vars, strict=True)
+        conditions = [
+            compare_before("eq", Index.of(variable), Index({}), init)
+            for kind, variable in variables
+            if kind is IterKind.REDUCE
+        ]
+        insert_before(init, [if_around(conjunction_before(conditions, init), detached_ops(init.body.block))])
+    Rewriter.erase_op(init)
 
 
 def _guards_depend_on(block: BlockOp, loops: frozenset[ForOp]) -> bool:
-    """Whether a guard says something about the steps of a reduction: there is none for it to hold when it is empty."""
+    """Whether a guard restricts the steps of a reduction: an empty reduction has no step for which it could hold."""
     variables = [loop.induction_variable for loop in loops]
     return any(Index.of(value).depends_on(variables) for value in block.guard_operands)
 
 
-def _inline_init(block: BlockOp) -> None:
-    """Every instance is a first one: the init simply runs before the update."""
-    init = block.init
-    if init is None:
-        return
-    ops = detached_ops(init.body.block)
-    block.body.block.insert_ops_before(ops, init)
-    init.detach()
-    init.erase()
-
-
-def _guard_init(block: BlockOp) -> None:
-    init = block.init
-    if init is None:
-        return
-    zero = Index({})
-    conditions = [
-        compare_before("eq", Index.of(variable), zero, init)
-        for kind, variable in zip(block.kinds, block.iter_vars, strict=True)
-        if kind is IterKind.REDUCE
-    ]
-    guarded = if_around(conjunction_before(conditions, init), detached_ops(init.body.block))
-    insert_before(init, [guarded])
-    init.detach()
-    init.erase()
-
-
-def _plan_hoist(block: BlockOp, bindings: tuple[Index, ...], reduce: list[Index]) -> _Hoist | None:
+def _plan_hoist(block: BlockOp, reduce: list[Index]) -> _Hoist | None:
     """How to hoist the init of `block`, or None where it must stay."""
     if not _reads_what_it_writes(block):
         return None
-    chain = loops_around(block)
+    chain = loop_chain(block)
     of_reduction = {value for binding in reduce for value in binding.sources()}
-    positions = [p for p, loop in enumerate(chain) if loop.induction_variable in of_reduction]
-    if not positions:
+    first = next((at for at, loop in enumerate(chain) if loop.induction_variable in of_reduction), len(chain))
+    loops = tuple(chain[first:])
+    if not loops or any(loop.kind.data is LoopKind.THREAD_BINDING for loop in loops) or not _holds_only(loops, block):
         return None
-    loops = tuple(reversed(chain[: positions[-1] + 1]))
-    if any(loop.kind.data is LoopKind.THREAD_BINDING for loop in loops) or not _holds_only(loops, block):
-        return None
-    spatial = {
-        value
-        for kind, binding in zip(block.kinds, bindings, strict=True)
-        if kind is IterKind.SPATIAL
-        for value in binding.sources()
-    }
-    dropped = frozenset(
-        loop for loop in loops if loop.induction_variable in of_reduction and loop.induction_variable not in spatial
-    )
+    dropped_values = of_reduction - sources_of(block, IterKind.SPATIAL)
+    dropped = frozenset(loop for loop in loops if loop.induction_variable in dropped_values)
     conditions = _conditions(reduce, [loop.induction_variable for loop in dropped])
     if conditions is None or why_not_started_before(block, loops[0]) is not None:
         return None
@@ -212,98 +184,116 @@ def _reads_what_it_writes(block: BlockOp) -> bool:
     return all(place(op) in stored.get(underlying(op.memref), {place(op)}) for op in loads)
 
 
-def _hoist_init(block: BlockOp, bindings: tuple[Index, ...], hoist: _Hoist) -> None:
+def _hoist_init(block: BlockOp, init: InitOp, hoist: _Hoist) -> None:
     """Build the nest of the init before the outermost loop of `hoist`."""
     anchor = hoist.loops[0]
-    zero = index_constant(0)
-    insert_before(anchor, [zero])
-    mapping: dict[SSAValue, SSAValue] = {}
-    computed: list[Operation] = [zero]
-    outer: Block | None = None
-    for position, loop in enumerate(hoist.loops):
+    zero = constant_before(0, anchor)
+    mapping: dict[SSAValue, SSAValue] = dict.fromkeys(block.iter_vars, zero)
+    computed: list[Operation] = []
+    place: Block | None = None
+
+    def append(ops: list[Operation]) -> None:
+        """Put `ops` at the end of the innermost loop that was kept, or before `anchor`."""
+        if place is not None:
+            place.add_ops(ops)
+        elif anchor.parent is not None:
+            anchor.parent.insert_ops_before(ops, anchor)
+
+    for loop, following in zip(hoist.loops, (*hoist.loops[1:], block), strict=True):
         if loop in hoist.dropped:
-            mapping[loop.induction_variable] = zero.result
+            mapping[loop.induction_variable] = zero
         else:
-            body = Block(arg_types=[loop.induction_variable.type])
-            body.args[0].name_hint = loop.induction_variable.name_hint
-            mapping[loop.induction_variable] = body.args[0]
-            extent = loop.extent
-            kept = ForOp(
-                extent if isinstance(extent, int) else mapping.get(extent, extent), Region(body), loop.kind.data
-            )
-            kept.location = loop.location
-            _append(outer, [kept], anchor)
-            outer = body
-        following = hoist.loops[position + 1] if position + 1 < len(hoist.loops) else block
+            kept = _copy_without_body(loop, mapping)
+            append([kept])
+            place = kept.body.block
         inside = [op.clone(mapping) for op in loop.body.block.ops if op is not following]
-        _append(outer, inside, anchor)
-        computed.extend(inside)
-    _append(outer, [_init_block(block, bindings, hoist, mapping, zero.result)], anchor)
-    erase_if_unused(reversed(computed))
+        append(inside)
+        computed += inside
+    renamed = {old: Index.of(new) for old, new in mapping.items()}
+    bindings = [binding.substitute(renamed, range_of) for binding in bindings_of(block)]
+    guards = [(left.substitute(renamed), right.substitute(renamed)) for left, right in guards_of(block)]
+    guards += [(rest.substitute(renamed), Index({}, 1)) for rest in hoist.conditions]
+    append([_init_block(block, init, "init", bindings, guards, mapping)])
+    erase_if_unused([*reversed(computed), *([zero.owner] if isinstance(zero.owner, Operation) else [])])
 
 
-def _append(outer: Block | None, ops: list[Operation], anchor: Operation) -> None:
-    """Put `ops` at the end of `outer`, or before `anchor` while no loop of the nest has been kept."""
-    if outer is not None:
-        outer.add_ops(ops)
-    elif anchor.parent is not None:
-        anchor.parent.insert_ops_before(ops, anchor)
+def _copy_without_body(loop: ForOp, mapping: dict[SSAValue, SSAValue]) -> ForOp:
+    """An empty loop that runs as `loop` does; `mapping` learns its variable."""
+    extent = loop.extent
+    copy = ForOp.around(
+        extent if isinstance(extent, int) else mapping.get(extent, extent),
+        (),
+        loop.induction_variable.name_hint,
+        loop.kind.data,
+    )
+    copy.location = loop.location
+    mapping[loop.induction_variable] = copy.induction_variable
+    return copy
 
 
 def _init_block(
     block: BlockOp,
-    bindings: tuple[Index, ...],
-    hoist: _Hoist,
+    init: InitOp,
+    suffix: str,
+    bindings: Sequence[Index],
+    guards: Sequence[tuple[Index, Index]],
     mapping: dict[SSAValue, SSAValue],
-    zero: SSAValue,
 ) -> BlockOp:
-    """The block that runs the init, over the spatial iterators of `block`; the init leaves `block`."""
-    spatial = [p for p, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-    renamed = {old: Index.of(new) for old, new in mapping.items()}
-    moved = [bindings[p].substitute(renamed, range_of) for p in spatial]
-    guard_indices = _renamed_guards(block, renamed) + [
-        (rest.substitute(renamed), Index({}, 1)) for rest in hoist.conditions
-    ]
-    exprs, operands = exprs_of(moved)
-    guards, guard_operands = _guard_exprs(guard_indices)
-    body = Block(arg_types=[block.iter_vars[p].type for p in spatial])
-    inside: dict[SSAValue, SSAValue] = dict(mapping)
-    for variable in block.iter_vars:
-        inside[variable] = zero
-    for argument, p in zip(body.args, spatial, strict=True):
-        argument.name_hint = block.iter_vars[p].name_hint
-        inside[block.iter_vars[p]] = argument
-    init = block.init
-    if init is not None:
-        body.add_ops(detached_ops(init.body.block))
-        init.detach()
-        init.erase()
-    for op in operations_in(body):
-        for position, operand in enumerate(op.operands):
-            if operand in inside:
-                op.operands[position] = inside[operand]
-    extents = [block.extents[p] for p in spatial]
+    """A block that runs the init of `block` over its spatial iterators; `mapping` replaces all other values."""
+    spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
+    exprs, operands = exprs_of([bindings[at] for at in spatial])
+    sides, guard_operands = exprs_of([side for guard in guards for side in guard])
+    body = Block(arg_types=[IndexType()] * len(spatial))
+    inside = dict(mapping)
+    for argument, at in zip(body.args, spatial, strict=True):
+        argument.name_hint = block.iter_vars[at].name_hint
+        inside[block.iter_vars[at]] = argument
+    body.add_ops([copy_of(op, inside) for op in init.body.block.ops])
+    extents = [block.extents[at] for at in spatial]
     new = BlockOp(
-        f"{block.label}_init",
+        f"{block.label}_{suffix}",
         [SPATIAL] * len(spatial),
-        [e if isinstance(e, int) else mapping.get(e, e) for e in extents],
+        [extent if isinstance(extent, int) else mapping.get(extent, extent) for extent in extents],
         exprs,
         operands,
         Region(body),
-        guards,
+        list(zip(sides[::2], sides[1::2], strict=True)),
         guard_operands,
     )
     new.location = block.location
     return new
 
 
-def _renamed_guards(block: BlockOp, renamed: dict[SSAValue, Index]) -> list[tuple[Index, Index]]:
-    dims = [Index.of(v).substitute(renamed) for v in block.guard_operands]
-    return [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in block.guards]
+def _start_when_empty(block: BlockOp) -> None:
+    """Run the init of `block` in front of its reduction when an extent of the reduction is 0 at run time.
 
-
-def _guard_exprs(
-    guards: list[tuple[Index, Index]],
-) -> tuple[list[tuple[AffineExpr, AffineExpr]], tuple[SSAValue, ...]]:
-    exprs, operands = exprs_of([side for guard in guards for side in guard])
-    return list(zip(exprs[::2], exprs[1::2], strict=True)), operands
+    ```mlir
+    tir.for %k in %n { tir.for %i in 8 { tir.block "Y" ... { tir.init { INIT } UPDATE } } }
+    // becomes
+    scf.if %n <= 0 { tir.for %i in 8 { tir.block "Y_empty" ... { INIT } } }
+    tir.for %k in %n { tir.for %i in 8 { tir.block "Y" ... { tir.init { INIT } UPDATE } } }
+    ```
+    """
+    start, init = empty_start(block), block.init
+    if start is None or init is None:
+        return
+    zero = constant_before(0, start.anchor)
+    conditions = [compare_before("sle", Index.of(extent), Index({}), start.anchor) for extent in start.extents]
+    mapping: dict[SSAValue, SSAValue] = dict.fromkeys(block.iter_vars, zero)
+    loops = [_copy_without_body(loop, mapping) for loop in start.kept]
+    for loop in loops:
+        loop.kind = LoopKindAttr(LoopKind.SERIAL)
+    renamed = {old: Index.of(new) for old, new in mapping.items()}
+    bindings = [binding.substitute(renamed) for binding in bindings_of(block)]
+    for at in start.whole:
+        loop = ForOp.around(block.extents[at], (), block.iter_vars[at].name_hint)
+        loop.location = block.location
+        bindings[at] = Index.of(loop.induction_variable)
+        loops.append(loop)
+    dims = [Index.of(value).substitute(renamed) for value in block.guard_operands]
+    guards = [(Index.of_expr(left, dims), Index.of_expr(right, dims)) for left, right in start.guards]
+    inner: Operation = _init_block(block, init, "empty", bindings, guards, mapping)
+    for loop in reversed(loops):
+        loop.body.block.add_op(inner)
+        inner = loop
+    insert_before(start.anchor, [if_around(disjunction_before(conditions, start.anchor), [inner])])

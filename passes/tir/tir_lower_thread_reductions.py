@@ -5,32 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, MemRefType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, stored_buffer
+from weft.analysis.structure import ancestors, bindings_of, guards_of, stored_buffer
 from weft.analysis.threads import axis_of
 from weft.dialects.low_gpu import ShuffleMode, ShuffleOp
 from weft.dialects.low_kernel import SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
+from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import zero_of
 from weft.passes.tir.nest import (
     LOCAL,
+    TirPass,
+    allocate_before,
+    bind_iterators,
     buffer_type,
     compare_before,
     conjunction_before,
+    constant_before,
     detached_ops,
     if_around,
     index_before,
-    index_constant,
     insert_before,
     range_of,
-    tir_functions,
+    result_before,
+    unproved_before,
 )
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
@@ -40,7 +45,7 @@ _SHUFFLING = ("cuda", "metal")
 
 
 @dataclass(frozen=True)
-class LowerThreadReductionsPass(ModulePass):
+class LowerThreadReductionsPass(TirPass):
     """Lower the blocks that combine one value of each thread (`tir-factor-thread-reductions`), inside kernels.
 
     The threads of a warp combine by shuffles, halving their number in each step; the warps leave their results in
@@ -66,11 +71,9 @@ class LowerThreadReductionsPass(ModulePass):
 
     target: str = "cuda"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target = Target.parse(self.target)
-        for function in tir_functions(op):
-            for block in [b for b in function.walk() if isinstance(b, BlockOp) and ACROSS_THREADS in b.attributes]:
-                _Lowering(block, target).run()
+    def rewrite(self, function: FuncOp) -> None:
+        for block in [b for b in function.walk() if isinstance(b, BlockOp) and ACROSS_THREADS in b.attributes]:
+            _Lowering(block, Target.parse(self.target)).run()
 
 
 class _Lowering:
@@ -81,8 +84,9 @@ class _Lowering:
         self.target = target
         around = [op for op in ancestors(block) if isinstance(op, ForOp) and axis_of(op) in THREAD_AXES]
         self.loops = {axis_of(loop): loop for loop in around}
-        bindings = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
-        (reduced,) = (index for index, kind in bindings if kind is IterKind.REDUCE)
+        (reduced,) = (
+            index for index, kind in zip(bindings_of(block), block.kinds, strict=True) if kind is IterKind.REDUCE
+        )
         thread = reduced.single_value
         owner = next((loop for loop in around if loop.induction_variable is thread), None)
         (extent,) = (e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE)
@@ -90,7 +94,7 @@ class _Lowering:
             raise InternalError(f'block "{block.label}" combines the values of threads, but is bound to {reduced!r}')
         self.thread_loop, self.count = owner, extent
         self.thread = owner.induction_variable
-        self.conditions = _guards(block)
+        self.conditions = guards_of(block)
 
     def run(self) -> None:
         block = self.block
@@ -100,7 +104,7 @@ class _Lowering:
                 raise CompileError.at(
                     block, f'block "{block.label}" is reduced over threads inside of {name}, which not all may reach'
                 )
-        self._bind_iterators()
+        bind_iterators(block)
         stored = {buffer for op in block.walk() if (buffer := stored_buffer(op)) is not None}
         body = [op for op in block.body.block.ops if not isinstance(op, InitOp)]
         self.body = body
@@ -111,16 +115,7 @@ class _Lowering:
         values = self._own_values()
         values = self._by_shuffles(values) if self._can_shuffle() else self._in_shared_memory(values)
         self._store(values)
-        block.detach()
-        block.erase()
-
-    def _bind_iterators(self) -> None:
-        block = self.block
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
-        for variable, binding in zip(block.iter_vars, bindings, strict=True):
-            if variable.first_use is not None:
-                value = index_before(binding.simplified(range_of), block, variable.name_hint)
-                variable.replace_all_uses_with(value)
+        Rewriter.erase_op(block)
 
     def _can_shuffle(self) -> bool:
         gpu = self.target.gpu
@@ -138,22 +133,13 @@ class _Lowering:
         conditions = self._compare(self.conditions)
         own: list[SSAValue] = []
         for term in self.terms:
-            computed = self._copies_of_indices(term)
-            load = term.clone(computed)
-            load.location = term.location
+            load = copy_of(term, self._copies_of_indices(term))
             if conditions is None:
-                insert_before(self.block, [load])
-                own.append(load.results[0])
+                own.append(self._insert(load))
                 continue
             zero = arith.ConstantOp(zero_of(term.res.type))
-            choice = scf.IfOp(
-                conditions,
-                [term.res.type],
-                Region(Block([load, scf.YieldOp(load.results[0])])),
-                Region(Block([zero, scf.YieldOp(zero.result)])),
-            )
-            insert_before(self.block, [choice])
-            own.append(choice.results[0])
+            then, otherwise = [load, scf.YieldOp(load.res)], [zero, scf.YieldOp(zero.result)]
+            own.append(self._insert(scf.IfOp(conditions, [term.res.type], then, otherwise)))
         for value, term in zip(own, self.terms, strict=True):
             value.name_hint = term.memref.name_hint
         return own
@@ -167,8 +153,7 @@ class _Lowering:
             if isinstance(owner, Operation) and owner.parent is self.block.body.block and value not in mapping:
                 for operand in owner.operands:
                     visit(operand)
-                copy = owner.clone(mapping)
-                insert_before(self.block, [copy])
+                self._insert(owner.clone(mapping))
 
         for operand in op.operands:
             visit(operand)
@@ -212,10 +197,8 @@ class _Lowering:
 
     def _from_first_lane(self, values: Sequence[SSAValue], width: int) -> list[SSAValue]:
         """What lane 0 of each group of `width` has, in all of its lanes."""
-        lane = index_constant(0)
-        shuffles = [ShuffleOp(ShuffleMode.IDX, value, lane.result, width) for value in values]
-        insert_before(self.block, [lane, *shuffles])
-        return [shuffle.result for shuffle in shuffles]
+        lane = constant_before(0, self.block)
+        return [self._insert(ShuffleOp(ShuffleMode.IDX, value, lane, width)) for value in values]
 
     def _halved(self, values: list[SSAValue], count: int, width: int) -> list[SSAValue]:
         """Lane 0 of each group of `width` gets what its first `count` lanes have."""
@@ -224,23 +207,17 @@ class _Lowering:
             offset *= 2
         lanes = count
         while offset >= 1 and count > 1:
-            distance = index_constant(offset)
-            insert_before(self.block, [distance])
-            shuffles = [ShuffleOp(ShuffleMode.DOWN, value, distance.result, width) for value in values]
-            insert_before(self.block, shuffles)
-            combined = self._combined(values, [s.result for s in shuffles])
+            distance = constant_before(offset, self.block)
+            others = [self._insert(ShuffleOp(ShuffleMode.DOWN, value, distance, width)) for value in values]
+            combined = self._combined(values, others)
             if lanes < 2 * offset:
                 lane = (Index.of(self.thread) % width).simplified(range_of)
                 inside = compare_before("slt", lane, Index({}, lanes - offset), self.block)
-                combined = self._chosen(inside, combined, values)
+                pairs = zip(combined, values, strict=True)
+                combined = [self._insert(arith.SelectOp(inside, new, old)) for new, old in pairs]
             values, lanes = combined, offset
             offset //= 2
         return values
-
-    def _chosen(self, condition: SSAValue, new: Sequence[SSAValue], old: Sequence[SSAValue]) -> list[SSAValue]:
-        selects = [arith.SelectOp(condition, a, b) for a, b in zip(new, old, strict=True)]
-        insert_before(self.block, selects)
-        return [select.result for select in selects]
 
     def _in_shared_memory(self, values: list[SSAValue]) -> list[SSAValue]:
         scratch = self._scratch(values, self.count)
@@ -271,14 +248,10 @@ class _Lowering:
         before = self.block.prev_op
         write()
         ops: list[Operation] = []
-        op = self.block.prev_op
-        while op is not None and op is not before:
-            ops.append(op)
-            op = op.prev_op
-        ops.reverse()
-        for op in ops:
+        while (op := self.block.prev_op) is not None and op is not before:
             op.detach()
-        insert_before(self.block, [if_around(condition, ops)])
+            ops.append(op)
+        insert_before(self.block, [if_around(condition, reversed(ops))])
 
     def _scratch(self, values: Sequence[SSAValue], count: int) -> list[SSAValue]:
         """Shared memory for `count` values along the axis, for each thread of the other axes."""
@@ -286,9 +259,8 @@ class _Lowering:
         shape = [*(e for e in others if isinstance(e, int)), count]
         found: list[SSAValue] = []
         for value, store in zip(values, self.stores, strict=True):
-            alloc = memref.AllocOp([], [], MemRefType(value.type, shape, memory_space=SHARED))
-            alloc.memref.name_hint = f"{store.memref.name_hint}_parts"
-            insert_before(self.block, [alloc])
+            type_ = MemRefType(value.type, shape, memory_space=SHARED)
+            alloc = allocate_before(self.block, memref.AllocOp, type_, f"{store.memref.name_hint}_parts")
             found.append(alloc.memref)
         return found
 
@@ -300,17 +272,13 @@ class _Lowering:
         self, scratch: list[SSAValue], place: list[SSAValue], values: Sequence[SSAValue], condition: SSAValue | None
     ) -> None:
         stores: list[Operation] = [memref.StoreOp.get(v, b, place) for v, b in zip(values, scratch, strict=True)]
-        insert_before(self.block, stores if condition is None else [])
-        if condition is not None:
-            for op in stores:
-                op.location = self.block.location
-            insert_before(self.block, [if_around(condition, stores)])
+        for op in stores:
+            op.location = self.block.location
+        insert_before(self.block, stores if condition is None else [if_around(condition, stores)])
 
     def _loaded(self, scratch: list[SSAValue], place: list[SSAValue]) -> list[SSAValue]:
         """The values at one place of shared memory."""
-        loads = [memref.LoadOp.get(buffer, place) for buffer in scratch]
-        insert_before(self.block, loads)
-        return [load.res for load in loads]
+        return [self._insert(memref.LoadOp.get(buffer, place)) for buffer in scratch]
 
     def _load_from(
         self, scratch: list[SSAValue], place: list[SSAValue], otherwise: Sequence[SSAValue], condition: SSAValue
@@ -320,10 +288,8 @@ class _Lowering:
         for buffer, value in zip(scratch, otherwise, strict=True):
             load = memref.LoadOp.get(buffer, place)
             load.location = self.block.location
-            then = Region(Block([load, scf.YieldOp(load.res)]))
-            choice = scf.IfOp(condition, [value.type], then, Region(Block([scf.YieldOp(value)])))
-            insert_before(self.block, [choice])
-            found.append(choice.results[0])
+            choice = scf.IfOp(condition, [value.type], [load, scf.YieldOp(load.res)], [scf.YieldOp(value)])
+            found.append(self._insert(choice))
         return found
 
     def _store(self, values: Sequence[SSAValue]) -> None:
@@ -331,14 +297,12 @@ class _Lowering:
         block = self.block
         for term, value in zip(self.terms, values, strict=True):
             term.res.replace_all_uses_with(value)
-            term.detach()
-            term.erase()
+            Rewriter.erase_op(term)
         init = block.init
         starting: list[Operation] = []
         if init is not None:
             starting = detached_ops(init.body.block)
-            init.detach()
-            init.erase()
+            Rewriter.erase_op(init)
         first = [] if self.for_all else [(Index.of(self.thread), Index({}, 1))]
         condition = self._compare([*self.conditions, *first])
         ops = [*starting, *detached_ops(block.body.block)]
@@ -346,20 +310,11 @@ class _Lowering:
 
     def _compare(self, conditions: Sequence[tuple[Index, Index]]) -> SSAValue | None:
         """That each left is less than its right, None when ranges prove all."""
-        open_: list[SSAValue] = []
-        for left, right in conditions:
-            low, _ = (right - left).simplified(range_of).range(range_of)
-            if low is None or low < 1:
-                open_.append(compare_before("slt", left, right, self.block))
-        return conjunction_before(open_, self.block) if open_ else None
+        unproved = unproved_before(conditions, self.block)
+        return conjunction_before(unproved, self.block) if unproved else None
 
-
-def _guards(block: BlockOp) -> list[tuple[Index, Index]]:
-    dims = [Index.of(v) for v in block.guard_operands]
-    return [
-        (Index.of_expr(left, dims).simplified(range_of), Index.of_expr(right, dims).simplified(range_of))
-        for left, right in block.guards
-    ]
+    def _insert(self, op: Operation) -> SSAValue:
+        return result_before(op, self.block)
 
 
 def _width(type_: Attribute) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
@@ -20,22 +19,23 @@ from weft.dialects.low_fragments import Family, FragmentAttr, Order, Role
 from weft.dialects.low_tensor_cores import LdmatrixOp, MmaSyncOp, WmmaLoadOp, WmmaMmaOp, WmmaStoreOp
 from weft.dialects.low_tiles import TileFillOp, TileLoadOp, TileMmaOp, TileOp, TileStoreOp
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IN_STEP, LoopKind
+from weft.dialects.tir_kinds import LoopKind
 from weft.passes.tir.nest import (
     LOCAL,
+    KernelPass,
+    allocate_before,
     buffer_type,
     erase_if_unused,
     index_before,
     insert_before,
     range_of,
-    tir_functions,
 )
 from weft.passes.tir.warps import LANES, lanes_around
 from weft.support.errors import CompileError
 
 
 @dataclass(frozen=True)
-class LowerTilesPass(ModulePass):
+class LowerTilesPass(KernelPass):
     """Give each thread of a warp its part of every fragment, and lower the ops on tiles in kernels.
 
     ```mlir
@@ -56,23 +56,16 @@ class LowerTilesPass(ModulePass):
 
     name = "tir-lower-tiles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            if IN_STEP in function.attributes:
-                lower_tiles(function)
-
-
-def lower_tiles(function: FuncOp) -> None:
-    """Lower the ops on tiles of one function."""
-    tiles = [op for op in function.walk() if isinstance(op, TileOp)]
-    for op in tiles:
-        _require_together(op)
-    held = _fragments_of_buffers(tiles)
-    parts = {buffer: _divided(buffer, fragment) for buffer, fragment in held.items()}
-    for op in tiles:
-        _Lowering(op, parts).run()
-    for buffer in parts:
-        _erase_buffer(buffer)
+    def rewrite(self, function: FuncOp) -> None:
+        tiles = [op for op in function.walk() if isinstance(op, TileOp)]
+        for op in tiles:
+            _require_together(op)
+        held = _fragments_of_buffers(tiles)
+        parts = {buffer: _divided(buffer, fragment) for buffer, fragment in held.items()}
+        for op in tiles:
+            _Lowering(op, parts).run()
+        for buffer in parts:
+            _erase_buffer(buffer)
 
 
 def _require_together(op: TileOp) -> None:
@@ -113,20 +106,16 @@ def _divided(buffer: SSAValue, fragment: FragmentAttr) -> SSAValue:
     if shape[-2] % tile[0] or shape[-1] % tile[1]:
         raise CompileError.at(alloc, f"%{buffer.name_hint} of {list(shape)} is not made of whole {fragment}")
     new_shape = [*shape[:-2], shape[-2] // tile[0], shape[-1] // tile[1], fragment.elements_per_thread]
-    new = memref.AllocOp([], (), MemRefType(type_.element_type, new_shape, memory_space=LOCAL), alloc.alignment)
-    new.memref.name_hint = buffer.name_hint
-    insert_before(alloc, [new])
-    return new.memref
+    new_type = MemRefType(type_.element_type, new_shape, memory_space=LOCAL)
+    return allocate_before(alloc, memref.AllocOp, new_type, buffer.name_hint, alloc.alignment).memref
 
 
 def _erase_buffer(buffer: SSAValue) -> None:
     for use in list(buffer.uses):
-        use.operation.detach()
-        use.operation.erase()
+        Rewriter.erase_op(use.operation)
     alloc = buffer.owner
     if isinstance(alloc, Operation):
-        alloc.detach()
-        alloc.erase()
+        Rewriter.erase_op(alloc)
 
 
 class _Lowering:
@@ -149,13 +138,11 @@ class _Lowering:
             case _:
                 raise TypeError(f"no lowering of {self.op.name}")
         operands = list(self.op.operands)
-        self.op.detach()
-        self.op.erase()
+        Rewriter.erase_op(self.op)
         for value in operands:
             if isinstance(value, OpResult) and value.first_use is None and isinstance(value.op, AccessPtrOp | StrideOp):
                 indices = list(value.op.operands[1:])
-                value.op.detach()
-                value.op.erase()
+                Rewriter.erase_op(value.op)
                 erase_if_unused([index.op for index in indices if isinstance(index, OpResult)])
 
     def load(self, op: TileLoadOp) -> None:
@@ -192,8 +179,7 @@ class _Lowering:
             insert_before(end, [load])
             indices = [index_before(index.simplified(range_of), end) for index in place]
             insert_before(end, [memref.StoreOp.get(load.res, target.buffer, indices)])
-            end.detach()
-            end.erase()
+            Rewriter.erase_op(end)
 
     def fill(self, op: TileFillOp) -> None:
         buffer, at = self.part(op.fragment, op.target)

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+from typing import Final
 
-from xdsl.context import Context
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
-from xdsl.passes import ModulePass
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf, quotient
+from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.idle_lanes import leave_out_idle_lanes
-from weft.passes.tir.lane_accumulators import accumulate_in_lanes
-from weft.passes.tir.lane_analysis import analyse
-from weft.passes.tir.lanes import Vectorizer
+from weft.passes.tir.guards import comparisons, constraint_of
 from weft.passes.tir.nest import (
+    LOCAL,
+    FunctionPass,
+    allocate_before,
     buffer_type,
+    compare_before,
+    conjunction_before,
+    erase_if_unused,
+    if_around,
     index_before,
     index_constant,
     insert_before,
     is_defined_inside,
     range_of,
+    remembered_ranges,
+    set_access,
 )
-from weft.passes.tir.uniform_conditions import free_conditions_of_lanes
+from weft.passes.tir.vectorizer import LaneReduction, Vectorizer, analyse, lanes_constant
 
 _UNROLL_LIMIT = 64
 """Lanes up to which a loop that cannot be vectorised is unrolled; a longer one stays a loop."""
@@ -38,7 +48,7 @@ _STRIP = 64
 
 
 @dataclass(frozen=True)
-class LowerVectorizedPass(ModulePass):
+class LowerVectorizedPass(FunctionPass):
     """Turn every `tir.for ... vectorized` of static extent into vector operations of exactly that many lanes.
 
     ```mlir
@@ -57,12 +67,12 @@ class LowerVectorizedPass(ModulePass):
     - Places that are consecutive over the lanes become vector loads and stores, one place for all lanes a scalar load
       and a broadcast, others `low.gather` and `low.scatter`.
     - Conditions that differ between lanes become masks: a lane touches memory only where the condition holds. Those
-      that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`uniform_conditions`).
-    - Half of the lanes are enough where none of the others does anything (`idle_lanes`).
+      that do not, as `%i * 8 + %lane < %n * 8`, stay conditions (`_make_conditions_uniform`).
+    - Half of the lanes are enough where none of the others does anything (`_leave_out_idle_lanes`).
     - Inner loops stay, around vector operations.
     - `x[p] = combine(x[p], v)` with one place for all lanes becomes a `vector.reduction`, where the order does not
       matter: integers, minimum, maximum, and sums and products of floats in a loop annotated `reassociate`. It moves
-      behind the serial loops around it that combine into the same place (`lane_accumulators`).
+      behind the serial loops around it that combine into the same place (`_accumulate_in_lanes`).
     - A buffer that is allocated inside the loop gets a copy for each lane.
 
     What has no vector form (calls, inner loops whose extents differ between lanes, lanes that store to one place, a
@@ -73,17 +83,15 @@ class LowerVectorizedPass(ModulePass):
 
     name = "tir-lower-vectorized"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            loops = [inner for inner in operations_in(function, inner_first=True) if isinstance(inner, ForOp)]
-            for loop in loops:
-                if loop.kind.data is LoopKind.VECTORIZED:
-                    vectorize(loop)
+    def rewrite(self, function: FuncOp) -> None:
+        for loop in [op for op in operations_in(function, inner_first=True) if isinstance(op, ForOp)]:
+            if loop.kind.data is LoopKind.VECTORIZED:
+                vectorize(loop)
 
 
 def vectorize(loop: ForOp) -> None:
     """Replace one vectorised loop, in which no other one is left."""
-    leave_out_idle_lanes(loop)
+    _leave_out_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
             vectorize(strip)
@@ -93,13 +101,13 @@ def vectorize(loop: ForOp) -> None:
         loop.kind = LoopKindAttr(LoopKind.SERIAL)
         return
     _give_each_lane_its_buffers(loop, count)
-    free_conditions_of_lanes(loop)
+    _make_conditions_uniform(loop)
     lanes = analyse(loop)
     if lanes.obstacle is None:
         vectorizer = Vectorizer(lanes, count)
         vectorizer.run()
         for reduction in vectorizer.reduced:
-            accumulate_in_lanes(reduction)
+            _accumulate_in_lanes(reduction)
     else:
         loop.kind = LoopKindAttr(LoopKind.UNROLLED if count <= _UNROLL_LIMIT else LoopKind.SERIAL)
 
@@ -158,8 +166,7 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
                 loop.parent.insert_op_after(user, loop)
         elif isinstance(user, memref.LoadOp | memref.StoreOp):
             place = Index.of(user.indices[0]) * count + Index({loop.induction_variable: 1})
-            last = len(user.operands) - 1  # xDSL appends all operands again for the position -1
-            user.operands[last] = index_before(place.simplified(range_of), user)
+            set_access(user, buffer, [index_before(place.simplified(range_of), user)])
     extent = type_.get_shape()[0]
     wide = MemRefType(type_.element_type, [extent * count if extent >= 0 else extent], type_.layout, type_.memory_space)
     op.detach()
@@ -178,3 +185,209 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
     new.results[0].name_hint = buffer.name_hint
     buffer.replace_all_uses_with(new.results[0])
     op.erase()
+
+
+def _leave_out_idle_lanes(loop: ForOp) -> None:
+    """Halve a vectorised loop of static extent as long as no iteration of its second half does anything.
+
+    Half a vector costs no more than a whole one, on some processors less, and its last lanes need no mask where it is
+    full:
+
+    ```mlir
+    tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
+    // becomes
+    tir.for %i in 8 vectorized { scf.if 48 + %i < 56 { BODY } }  // true for all lanes
+    ```
+    """
+    count = loop.extent
+    if not isinstance(count, int):
+        return
+    active, ranges = 0, remembered_ranges()
+    for op in loop.body.block.ops:
+        if isinstance(op, scf.IfOp) and not op.false_region.blocks:
+            active = max(active, _active_lanes(op.cond, loop, count, ranges))
+        elif not only_computes(op) and not isinstance(op, scf.YieldOp):
+            return
+    lanes = count
+    while active and lanes % 2 == 0 and active <= lanes // 2:
+        lanes //= 2
+    if lanes < count:
+        loop.static_extent = IntegerAttr(lanes, i64)
+
+
+def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
+    """How many of the first lanes a condition can hold for: those that a comparison with a constant leaves."""
+    active = count
+    for _, constraint in comparisons(condition, ranges):
+        factor = constraint.index.coefficient(loop.induction_variable)
+        is_constant = set(constraint.index.terms) == {loop.induction_variable}
+        if is_constant and factor < 0 and not constraint.equality and not constraint.negated:
+            active = min(active, max(constraint.index.constant // -factor + 1, 0))
+    return active
+
+
+def _make_conditions_uniform(loop: ForOp) -> None:
+    """Let comparisons that hold for all iterations of `loop` or for none compare what does not change in it.
+
+    `x >= 0` when `x floordiv c >= 0`, for each positive c. With c what all but the loop variable are multiples of, the
+    variable may go:
+
+        16 * %o + %lane < 16 * %n   ->   %n - %o - 1 >= 0      for %lane in 16, as c = 16 shows
+    """
+    ranges, variable = remembered_ranges(), loop.induction_variable
+    for op in operations_in(loop.body):
+        if type(op) is not arith.CmpiOp:
+            continue
+        constraint = constraint_of(op, ranges)
+        if constraint is None or constraint.equality or not constraint.index.coefficient(variable):
+            continue
+        common = gcd(*(factor for atom, factor in constraint.index.terms.items() if atom is not variable))
+        if common < 2:
+            continue
+        whole = quotient(constraint.index, common, ranges)
+        if not whole.mentions([variable]):
+            op.result.replace_all_uses_with(compare_before("sge", whole, Index({}), op))
+            Rewriter.erase_op(op)
+
+
+_MOST_ROWS: Final = 16
+"""Accumulators of one reduction: more would not stay in registers."""
+
+
+@dataclass(frozen=True)
+class _Accumulators:
+    """The chain of loops that a reduction leaves, and its accumulators, a vector for each iteration of some of them."""
+
+    loops: list[ForOp]
+    """Innermost first."""
+    rows: list[ForOp]
+    """Those of them whose iterations have places of their own."""
+
+    @property
+    def extents(self) -> list[int]:
+        return [row.extent for row in self.rows if isinstance(row.extent, int)]
+
+    def position(self, lanes: int) -> Index:
+        """Where the accumulator of an iteration begins."""
+        result, step = Index({}), lanes
+        for row, extent in zip(self.rows, self.extents, strict=True):
+            result += Index({row.induction_variable: step})
+            step *= extent
+        return result
+
+    def iterations(self) -> list[dict[SSAValue, Index]]:
+        """The loop variables of all rows."""
+        variables = [row.induction_variable for row in self.rows]
+        return [
+            {variable: Index({}, at) for variable, at in zip(variables, numbers, strict=True)}
+            for numbers in product(*map(range, self.extents))
+        ]
+
+
+def _accumulate_in_lanes(reduction: LaneReduction) -> None:
+    """Move the combination of lanes behind the serial loops around it that keep its place, if there are any."""
+    accumulators = _accumulators(reduction)
+    type_ = reduction.lanes.type
+    if not accumulators.loops or not isinstance(type_, VectorType):
+        return
+    (lanes,) = type_.get_shape()
+    count = prod(accumulators.extents)
+    top = accumulators.loops[-1]
+    lanes_type = MemRefType(type_.element_type, [count * lanes], memory_space=LOCAL)
+    hint = f"{reduction.store.memref.name_hint or 'sum'}_lanes"
+    buffer = allocate_before(top, memref.AllocaOp, lanes_type, hint, IntegerAttr(64, i64))
+    start = lanes_constant(type_, [reduction.neutral])
+    insert_before(top, [start])
+    for number in range(count):
+        place = index_before(Index({}, number * lanes), top)
+        insert_before(top, [vector.StoreOp(start.results[0], buffer.memref, [place])])
+    _combine_after(reduction, accumulators, buffer.memref, type_)
+    _combine_in_lanes(reduction, accumulators, buffer.memref, type_)
+
+
+def _accumulators(reduction: LaneReduction) -> _Accumulators:
+    """The chain of serial loops, innermost first, in which nothing else touches the buffer and its place stays, but for
+    unrolled loops that others of them are around."""
+    store = reduction.store
+    place = Index.of(store.indices[0]).simplified(range_of)
+    users = [use.operation for use in store.memref.uses]
+    loops: list[ForOp] = []
+    rows: list[ForOp] = []
+    found = _Accumulators([], [])
+    parent = store.parent_op()
+    while isinstance(parent, ForOp) and parent.kind.data in (LoopKind.SERIAL, LoopKind.UNROLLED):
+        others = any(user not in (store, reduction.load) and parent.is_ancestor(user) for user in users)
+        if others or opaque_op(parent) is not None or is_defined_inside(store.memref, parent) or parent.extent == 0:
+            break
+        if any(loop.dynamic_extent is not None and is_defined_inside(loop.dynamic_extent, parent) for loop in loops):
+            break
+        inside = {value for value in place.values() if is_defined_inside(value, parent)}
+        loops.append(parent)
+        has_own_places = parent.induction_variable in inside
+        if has_own_places and parent.kind.data is LoopKind.UNROLLED and isinstance(parent.extent, int):
+            rows.append(parent)
+        chain = _Accumulators(list(loops), list(rows))
+        if not inside <= {row.induction_variable for row in rows} or prod(chain.extents) > _MOST_ROWS:
+            break
+        if not has_own_places:
+            found = chain
+        parent = parent.parent_op()
+    return found
+
+
+def _combine_in_lanes(
+    reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType
+) -> None:
+    store = reduction.store
+    at = index_before(accumulators.position(type_.get_shape()[0]), store)
+    load = vector.LoadOp(buffer, [at], type_)
+    combined = _like(reduction.combine, [load.results[0], reduction.lanes], type_)
+    insert_before(store, [load, combined, vector.StoreOp(combined.results[0], buffer, [at])])
+    place = store.indices[0].owner
+    for op in (store, reduction.combine, reduction.reduction):
+        Rewriter.erase_op(op)
+    # What the vectoriser made of the combining op itself, with the old value for all lanes, has no use either.
+    erase_if_unused([*_users(reduction.load), reduction.load])
+    erase_if_unused([place] if isinstance(place, Operation) else [])
+
+
+def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
+    """What stands behind the loops, unless one of them may run over nothing: then it is under a condition."""
+    loops = accumulators.loops
+    anchor = loops[-1].next_op
+    if anchor is None:
+        # A body that the loop ends: the anchor goes away again.
+        anchor = index_constant(0)
+        loops[-1].parent.add_op(anchor)  # pyright: ignore[reportOptionalMemberAccess]
+    result = reduction.combine.results[0]
+    place = Index.of(reduction.store.indices[0])
+    position = accumulators.position(type_.get_shape()[0])
+    ops: list[Operation] = []
+    for iteration in accumulators.iterations():
+        at = index_before(place.substitute(iteration).simplified(range_of), anchor)
+        lanes = vector.LoadOp(buffer, [index_before(position.substitute(iteration), anchor)], type_)
+        reduced = vector.ReductionOp.create(
+            operands=[lanes.results[0]],
+            result_types=[result.type],
+            properties=dict(reduction.reduction.properties),
+        )
+        old = memref.LoadOp.create(operands=[reduction.store.memref, at], result_types=[result.type])
+        new = _like(reduction.combine, [old.results[0], reduced.results[0]], result.type)
+        ops += [lanes, reduced, old, new, memref.StoreOp.get(new.results[0], reduction.store.memref, [at])]
+    dynamic = [loop.dynamic_extent for loop in loops if loop.dynamic_extent is not None]
+    conditions = [compare_before("sgt", Index.of(extent), Index({}, 0), anchor) for extent in dynamic]
+    insert_before(anchor, [if_around(conjunction_before(conditions, anchor), ops)] if conditions else ops)
+    erase_if_unused([anchor])
+
+
+def _users(op: Operation) -> list[Operation]:
+    """What is computed from the results of `op`, last first."""
+    found: list[Operation] = []
+    for user in [use.operation for result in op.results for use in result.uses]:
+        found += [*_users(user), user]
+    return found
+
+
+def _like(op: Operation, operands: Sequence[SSAValue], type_: Attribute) -> Operation:
+    """`op` on other operands."""
+    return type(op).create(operands=operands, result_types=[type_], properties=dict(op.properties))

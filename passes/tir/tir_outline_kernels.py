@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, St
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.threads import axis_of
 from weft.dialects.effects import underlying
@@ -29,7 +30,16 @@ from weft.dialects.low_kernel import (
 )
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
-from weft.passes.tir.nest import buffer_type, detached_ops, index_constant, insert_before, range_of
+from weft.dialects.traversal import copy_of
+from weft.passes.tir.nest import (
+    buffer_type,
+    constant_before,
+    detached_ops,
+    index_constant,
+    insert_before,
+    range_of,
+    replace_operands,
+)
 from weft.support.errors import InternalError, ScheduleError, Violation
 from weft.support.names import free_name
 from weft.support.target import Target
@@ -100,21 +110,14 @@ class _Outliner:
         kernel.location = self.root.location
         for axis, loop in self.loops.items():
             entry.add_op(self._thread_id(axis, loop))
-        for op in computed:
-            copy = op.clone(self.values)
-            copy.location = op.location
-            entry.add_op(copy)
+        entry.add_ops([copy_of(op, self.values) for op in computed])
         self._launch(arguments)
         entry.add_ops(detached_ops(body))
-        for op in entry.walk():
-            for position, operand in enumerate(op.operands):
-                if operand in self.values:
-                    op.operands[position] = self.values[operand]
+        replace_operands(entry.ops, self.values)
         entry.add_op(ReturnOp())
         _gather_temporaries(entry)
         self._describe(kernel, arguments)
-        self.root.detach()
-        self.root.erase()
+        Rewriter.erase_op(self.root)
         return kernel
 
     def _body(self) -> Block:
@@ -197,11 +200,7 @@ class _Outliner:
         insert_before(self.root, [launch])
 
     def _host_value(self, extent: int | SSAValue) -> SSAValue:
-        if isinstance(extent, SSAValue):
-            return extent
-        constant = index_constant(extent)
-        insert_before(self.root, [constant])
-        return constant.result
+        return extent if isinstance(extent, SSAValue) else constant_before(extent, self.root)
 
     def _describe(self, kernel: FuncOp, arguments: Sequence[SSAValue]) -> None:
         threads = [self.loops[axis].extent if axis in self.loops else 1 for axis in THREAD_AXES]

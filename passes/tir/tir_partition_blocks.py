@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.accesses import is_loop_value
 from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
+from weft.dialects.traversal import copy_of
 from weft.passes.tir.guards import comparisons, decide_if, replace_by_truth, truth
 from weft.passes.tir.nest import (
+    TirPass,
     compare_before,
     conjunction_before,
     detached_ops,
     is_defined_inside,
     range_of,
-    tir_functions,
 )
 from weft.passes.tir.tir_place_buffers import move_to_start
 
 
 @dataclass(frozen=True)
-class PartitionBlocksPass(ModulePass):
+class PartitionBlocksPass(TirPass):
     """Split the work of each kernel by the place of the block of threads, where conditions depend on it.
 
     ```mlir
@@ -46,11 +45,10 @@ class PartitionBlocksPass(ModulePass):
 
     name = "tir-partition-blocks"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            for body in thread_bodies(function):
-                _gather_temporaries(body)
-                _partition(body)
+    def rewrite(self, function: FuncOp) -> None:
+        for body in thread_bodies(function):
+            _gather_temporaries(body)
+            _partition(body)
 
 
 def thread_bodies(root: Operation) -> list[Block]:
@@ -80,17 +78,14 @@ def _partition(body: Block) -> None:
     original = [op for op in detached_ops(body) if op not in kept]
     body.add_ops(kept)
     mapping: dict[SSAValue, SSAValue] = {}
-    copies = [op.clone(mapping) for op in original]
-    twins: dict[Operation, Operation] = {}
-    for op, copy in zip(original, copies, strict=True):
-        for inner, twin in zip(op.walk(), copy.walk(), strict=True):
-            twins[inner] = twin
-            twin.location = inner.location
+    copies = [copy_of(op, mapping) for op in original]
     chosen = scf.IfOp(condition, [], _region(copies), _region(original))
     chosen.location = anchor.location
     body.add_op(chosen)
     for comparison in full:
-        replace_by_truth(twins[comparison], True)
+        twin = mapping[comparison.result]
+        if isinstance(twin, OpResult):
+            replace_by_truth(twin.op, True)
     for op in [op for op in chosen.true_region.walk() if isinstance(op, scf.IfOp)]:
         if op.parent is not None:
             decide_if(op, truth(op.cond))

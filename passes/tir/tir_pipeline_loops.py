@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
 from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, buffers_stored_by
@@ -19,17 +18,21 @@ from weft.dialects.effects import only_computes, opaque_op, opaque_text
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
+from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
+from weft.dialects.traversal import copy_of
 from weft.passes.tir.nest import (
     LOCAL,
+    KernelPass,
     buffer_type,
-    compare_before,
+    conjunction_before,
     detached_ops,
     if_around,
     index_before,
     insert_before,
     range_of,
-    tir_functions,
+    replace_operands,
+    set_access,
+    unproved_before,
 )
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.support.errors import CompileError
@@ -37,7 +40,7 @@ from weft.support.target import Target
 
 
 @dataclass(frozen=True)
-class PipelineLoopsPass(ModulePass):
+class PipelineLoopsPass(KernelPass):
     """Pipeline the serial loops of kernels that are annotated `pipeline_stages = n` (n at least 2).
 
     The body of such a loop fetches, waits at a barrier, uses what was fetched, and waits again:
@@ -64,13 +67,10 @@ class PipelineLoopsPass(ModulePass):
 
     target: str = "cuda"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: FuncOp) -> None:
         gpu = Target.parse(self.target).gpu
-        if gpu is None or not gpu.has_async_copy:
-            return
-        for function in tir_functions(op):
-            if IN_STEP in function.attributes:
-                _pipeline_function(function)
+        if gpu is not None and gpu.has_async_copy:
+            _pipeline_function(function)
 
 
 @dataclass
@@ -178,16 +178,11 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
         plan = next((p for p in plans if p.loop.is_ancestor(user)), None)
         stage = Index({}) if plan is None else Index.of(plan.loop.induction_variable) % stages
         place = index_before(stage.simplified(range_of), user)
-        if isinstance(user, memref.LoadOp):
-            user.operands = [new.memref, place, *user.indices]
-        elif isinstance(user, memref.StoreOp):
-            user.operands = [user.value, new.memref, place, *user.indices]
-        elif isinstance(user, AccessPtrOp):
-            sizes = None if user.box_sizes is None else [1, *user.box_sizes]
-            user.operands = [new.memref, place, *user.indices]
-            user.sizes = None if sizes is None else DenseArrayBase.from_list(i64, sizes)
-    alloc.detach()
-    alloc.erase()
+        if isinstance(user, AccessPtrOp) and user.box_sizes is not None:
+            user.sizes = DenseArrayBase.from_list(i64, [1, *user.box_sizes])
+        if isinstance(user, memref.LoadOp | memref.StoreOp | AccessPtrOp):
+            set_access(user, new.memref, [place, *user.indices])
+    Rewriter.erase_op(alloc)
 
 
 def _shift_alignment(alloc: memref.AllocOp) -> None:
@@ -212,7 +207,7 @@ def _rewrite(plan: _Pipeline) -> None:
     extent = Index.of(loop.extent)
     for stage in range(stages - 1):
         at = Index({}, stage)
-        _fetch_before(plan, at, loop, _condition(at, extent, loop))
+        _fetch_before(plan, at, loop, unproved_before([(at, extent)], loop))
     block = loop.body.block
     use = _with_what_it_needs(plan)
     detached_ops(block)
@@ -221,7 +216,7 @@ def _rewrite(plan: _Pipeline) -> None:
     block.add_op(anchor)
     insert_before(anchor, [AsyncWaitOp(stages - 2), BarrierOp()])
     following = Index.of(loop.induction_variable) + (stages - 1)
-    _fetch_before(plan, following, anchor, _condition(following, extent, anchor), commit=False)
+    _fetch_before(plan, following, anchor, unproved_before([(following, extent)], anchor), commit=False)
     block.add_ops(use)
     del loop.attributes[PIPELINE_STAGES]
     if loop.parent is not None and _is_followed_up(loop):
@@ -280,36 +275,20 @@ def _with_what_it_needs(plan: _Pipeline) -> list[Operation]:
             wanted.update(op.operands)
     mapping: dict[SSAValue, SSAValue] = {}
     copies = [op.clone(mapping) for op in needed]
-    for part in plan.use:
-        for op in part.walk():
-            for position, operand in enumerate(op.operands):
-                if operand in mapping:
-                    op.operands[position] = mapping[operand]
+    replace_operands(plan.use, mapping)
     return [*copies, *plan.use]
 
 
-def _condition(at: Index, extent: Index, anchor: Operation) -> SSAValue | None:
-    """That there is an iteration `at`, None when there surely is."""
-    low, _ = (extent - at).simplified(range_of).range(range_of)
-    return None if low is not None and low >= 1 else compare_before("slt", at, extent, anchor)
-
-
 def _fetch_before(
-    plan: _Pipeline, at: Index, anchor: Operation, condition: SSAValue | None, *, commit: bool = True
+    plan: _Pipeline, at: Index, anchor: Operation, conditions: list[SSAValue], *, commit: bool = True
 ) -> None:
-    """What iteration `at` fetches, as a group of copies, before `anchor`."""
+    """What iteration `at` fetches where `conditions` hold, as a group of copies, before `anchor`."""
     mapping: dict[SSAValue, SSAValue] = {plan.loop.induction_variable: index_before(at, anchor)}
-    copies: list[Operation] = []
-    for op in plan.fetch:
-        copy = op.clone(mapping)
-        for inner, twin in zip(op.walk(), copy.walk(), strict=True):
-            twin.location = inner.location
-        copies.append(copy)
-    if anchor.parent is not None:
-        if condition is None:
-            anchor.parent.insert_ops_before(copies, anchor)
-        else:
-            insert_before(anchor, [if_around(condition, copies)])
+    copies = [copy_of(op, mapping) for op in plan.fetch]
+    if conditions:
+        insert_before(anchor, [if_around(conjunction_before(conditions, anchor), copies)])
+    elif anchor.parent is not None:
+        anchor.parent.insert_ops_before(copies, anchor)
     if commit:
         insert_before(anchor, [AsyncCommitOp()])
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.privatization import is_private
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import tir_functions
+from weft.passes.tir.nest import TirPass
 
 
 @dataclass(frozen=True)
-class PlaceBuffersPass(ModulePass):
+class PlaceBuffersPass(TirPass):
     """Move each `memref.alloc` into the innermost loop around all its uses that it is private to.
 
     ```mlir
@@ -36,21 +33,14 @@ class PlaceBuffersPass(ModulePass):
 
     name = "tir-place-buffers"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in tir_functions(op):
-            place_buffers(function)
-
-
-def place_buffers(function: FuncOp) -> None:
-    allocations = [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]
-    candidates = [(alloc, loops) for alloc in allocations if (loops := _common_loops(alloc))]
-    if not candidates:
-        return
-    found = accesses(function)
-    for alloc, _ in candidates:
-        loop = private_loop(alloc, found)
-        if loop is not None:
-            move_to_start(alloc, loop.body.block)
+    def rewrite(self, function: FuncOp) -> None:
+        allocations = [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]
+        candidates = [alloc for alloc in allocations if _common_loops(alloc)]
+        found = accesses(function) if candidates else []
+        for alloc in candidates:
+            loop = private_loop(alloc, found)
+            if loop is not None:
+                move_to_start(alloc, loop.body.block)
 
 
 def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from xdsl.context import Context
 from xdsl.dialects import memref, scf, vector
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
@@ -19,8 +18,8 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import ASYNC, IN_STEP
-from weft.passes.tir.nest import buffer_type, index_before, range_of
+from weft.dialects.tir_kinds import ASYNC
+from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, index_before, range_of
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 
 _ACCESSES: Final = (
@@ -33,7 +32,7 @@ _ALIGNMENT: Final = 16
 
 
 @dataclass(frozen=True)
-class ReuseSharedPass(ModulePass):
+class ReuseSharedPass(KernelPass):
     """Let buffers of space "shared" of one element type, which a kernel uses one after the other, share an arena.
 
     ```mlir
@@ -53,10 +52,9 @@ class ReuseSharedPass(ModulePass):
 
     name = "tir-reuse-shared"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
-            for body in thread_bodies(function):
-                _reuse(body, function)
+    def rewrite(self, function: FuncOp) -> None:
+        for body in thread_bodies(function):
+            _reuse(body, function)
 
 
 @dataclass(frozen=True)
@@ -130,15 +128,8 @@ def _merge(arena: Sequence[_Place]) -> None:
     element = buffer_type(earliest.memref).element_type
     size = max(place.end for place in arena) - first
     alignment = max(p.alloca.alignment.value.data if p.alloca.alignment else _ALIGNMENT for p in arena)
-    whole = memref.AllocaOp.build(
-        operands=[[], []],
-        result_types=[MemRefType(element, [size], memory_space=SHARED)],
-        properties={"alignment": IntegerAttr(alignment, i64)},
-    )
-    whole.memref.name_hint = "arena"
-    whole.location = earliest.location
-    if earliest.parent is not None:
-        earliest.parent.insert_op_before(whole, earliest)
+    type_ = MemRefType(element, [size], memory_space=SHARED)
+    whole = allocate_before(earliest, memref.AllocaOp, type_, "arena", IntegerAttr(alignment, i64))
     for place in arena:
         for use in list(place.alloca.memref.uses):
             user = use.operation
@@ -147,8 +138,7 @@ def _merge(arena: Sequence[_Place]) -> None:
                 index = Index.of(user.operands[at]) + (place.start - first)
                 user.operands[at] = index_before(index.simplified(range_of), user)
             user.operands[use.index] = whole.memref
-        place.alloca.detach()
-        place.alloca.erase()
+        Rewriter.erase_op(place.alloca)
 
 
 def _position(op: Operation) -> tuple[int, ...]:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of
 from weft.dialects.tir import ForOp
-from weft.dialects.tir_kinds import IN_STEP, LoopKind, LoopKindAttr
-from weft.passes.tir.nest import LOCAL, buffer_type
+from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
+from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
 
 _LARGEST = 256
 """Elements up to which a buffer may become registers: a thread has no more."""
@@ -25,7 +22,7 @@ _COPIES = 1024
 
 
 @dataclass(frozen=True)
-class UnrollRegistersPass(ModulePass):
+class UnrollRegistersPass(KernelPass):
     """Unroll the serial loops of kernels that pick elements of small buffers of space "local".
 
     ```mlir
@@ -40,12 +37,11 @@ class UnrollRegistersPass(ModulePass):
 
     name = "tir-unroll-registers"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in [f for f in op.ops if isinstance(f, FuncOp) and IN_STEP in f.attributes]:
-            for alloca in [inner for inner in function.walk() if isinstance(inner, memref.AllocaOp)]:
-                type_ = buffer_type(alloca.memref)
-                if type_.memory_space == LOCAL and type_.get_shape()[0] <= _LARGEST:
-                    unroll_loops_over(alloca.memref)
+    def rewrite(self, function: FuncOp) -> None:
+        for alloca in [op for op in function.walk() if isinstance(op, memref.AllocaOp)]:
+            type_ = buffer_type(alloca.memref)
+            if type_.memory_space == LOCAL and type_.get_shape()[0] <= _LARGEST:
+                unroll_loops_over(alloca.memref)
 
 
 def unroll_loops_over(buffer: SSAValue) -> None:

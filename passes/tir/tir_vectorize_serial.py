@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from xdsl.context import Context
 from xdsl.dialects import affine, arith, memref
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
 from weft.dialects.effects import underlying
@@ -19,8 +18,8 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.lane_analysis import COMBINERS
 from weft.passes.tir.nest import (
+    FunctionPass,
     buffer_type,
     detached_ops,
     index_before,
@@ -28,6 +27,7 @@ from weft.passes.tir.nest import (
     is_defined_inside,
     remembered_ranges,
 )
+from weft.passes.tir.vectorizer import COMBINERS
 from weft.support.target import Target
 
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
@@ -42,7 +42,7 @@ _COMBINED_FREELY = frozenset(COMBINERS) - {arith.AddfOp, arith.MulfOp}
 
 
 @dataclass(frozen=True)
-class VectorizeSerialPass(ModulePass):
+class VectorizeSerialPass(FunctionPass):
     """Split serial loops of static extent that only move or combine elements by lanes, and vectorize the inner one.
 
     ```mlir
@@ -69,12 +69,11 @@ class VectorizeSerialPass(ModulePass):
 
     target: str = "llvm"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: FuncOp) -> None:
         vector_bytes = Target.parse(self.target).vector_bytes
-        for function in [f for f in op.ops if isinstance(f, FuncOp)]:
-            for loop in [inner for inner in operations_in(function) if type(inner) is ForOp]:
-                if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int):
-                    vectorize_serial(loop, loop.extent, vector_bytes)
+        for loop in [op for op in operations_in(function) if type(op) is ForOp]:
+            if loop.kind.data is LoopKind.SERIAL and isinstance(loop.extent, int):
+                vectorize_serial(loop, loop.extent, vector_bytes)
 
 
 def vectorize_serial(loop: ForOp, extent: int, vector_bytes: int) -> None:
@@ -201,5 +200,4 @@ def _split(loop: ForOp, outer: ForOp, inner: ForOp, value: Index) -> None:
     insert_before(loop, [outer])
     inner.location = loop.location
     loop.induction_variable.replace_all_uses_with(index_before(value, body[0]))
-    loop.detach()
-    loop.erase()
+    Rewriter.erase_op(loop)

@@ -1,0 +1,756 @@
+"""Divergence analysis of a vectorized loop, and the widening of its body to vectors, op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import cast
+
+from xdsl.dialects import affine, arith, memref, scf, vector
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IndexType, IntegerType, VectorType, i1
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.dialects.vector import CombiningKindFlag
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quotient, remainder
+from weft.dialects import low_lanes
+from weft.dialects.low import GatherOp, ScatterOp
+from weft.dialects.low_access import PrefetchOp
+from weft.dialects.low_kernel import SHARED
+from weft.dialects.low_lanes import CmpiOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
+from weft.passes.index_ops import materialize
+from weft.passes.tir.guards import constraint_of
+from weft.passes.tir.nest import buffer_type, detached_ops, remembered_ranges
+from weft.support.errors import InternalError
+
+COMBINERS: dict[type[Operation], CombiningKindFlag] = {
+    arith.AddfOp: CombiningKindFlag.ADD,
+    arith.MulfOp: CombiningKindFlag.MUL,
+    arith.MaximumfOp: CombiningKindFlag.MAXIMUMF,
+    arith.MinimumfOp: CombiningKindFlag.MINIMUMF,
+    arith.MaxnumfOp: CombiningKindFlag.MAXNUMF,
+    arith.MinnumfOp: CombiningKindFlag.MINNUMF,
+    arith.AddiOp: CombiningKindFlag.ADD,
+    arith.MuliOp: CombiningKindFlag.MUL,
+    arith.MaxSIOp: CombiningKindFlag.MAXSI,
+    arith.MinSIOp: CombiningKindFlag.MINSI,
+    arith.MaxUIOp: CombiningKindFlag.MAXUI,
+    arith.MinUIOp: CombiningKindFlag.MINUI,
+    arith.AndIOp: CombiningKindFlag.AND,
+    arith.OrIOp: CombiningKindFlag.OR,
+    arith.XOrIOp: CombiningKindFlag.XOR,
+}
+"""Ops that combine all lanes into one value."""
+
+DIVISIONS = (
+    arith.DivSIOp,
+    arith.DivUIOp,
+    arith.RemSIOp,
+    arith.RemUIOp,
+    arith.FloorDivSIOp,
+    arith.CeilDivSIOp,
+    arith.CeilDivUIOp,
+)
+"""Ops that must not run for a divisor of 0."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """`buffer[place] = combine(buffer[place], operand)` with one place for all lanes."""
+
+    load: memref.LoadOp
+    combine: Operation
+    operand: SSAValue
+    kind: CombiningKindFlag
+
+
+@dataclass
+class Lanes:
+    """What `analyse` found out about the body of a vectorised loop."""
+
+    loop: ForOp
+    varying: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Values that differ between lanes."""
+    reductions: dict[memref.StoreOp, Reduction] = field(default_factory=dict[memref.StoreOp, Reduction])
+    obstacle: str | None = None
+    """Why the loop cannot become vector operations."""
+    ranges: RangeOf = field(default_factory=remembered_ranges)
+    """Ranges of the values in the loop, which stay the same until it is replaced."""
+
+    def varies(self, index: Index) -> bool:
+        return any(value in self.varying for value in index.values())
+
+
+def analyse(loop: ForOp) -> Lanes:
+    """Decide about `loop`, of static extent."""
+    lanes = Lanes(loop, {loop.induction_variable})
+    _scan(loop.body.block, lanes)
+    return lanes
+
+
+def _scan(block: Block, lanes: Lanes) -> None:
+    for op in block.ops:
+        if lanes.obstacle is None:
+            _scan_op(op, lanes)
+
+
+def _scan_op(op: Operation, lanes: Lanes) -> None:
+    match op:
+        case memref.LoadOp():
+            if lanes.varies(place_of(op, lanes)):
+                lanes.varying.add(op.res)
+        case memref.StoreOp():
+            if not lanes.varies(place_of(op, lanes)):
+                _scan_shared_store(op, lanes)
+        case scf.IfOp():
+            for region in op.regions:
+                for block in region.blocks:
+                    _scan(block, lanes)
+            varying = op.cond in lanes.varying
+            yielded = [v for r in op.regions for b in r.blocks if b.last_op for v in b.last_op.operands]
+            for result in op.results:
+                if varying or any(v in lanes.varying for v in yielded):
+                    lanes.varying.add(result)
+        case ForOp():
+            if op.dynamic_extent is not None and lanes.varies(Index.of(op.dynamic_extent)):
+                lanes.obstacle = "the extent of an inner loop differs between lanes"
+            elif op.kind.data is LoopKind.THREAD_BINDING:
+                lanes.obstacle = "an inner loop is bound to threads"
+            _scan(op.body.block, lanes)
+        case scf.YieldOp() | PrefetchOp():
+            pass
+        case _:
+            _scan_value_op(op, lanes)
+
+
+def _scan_value_op(op: Operation, lanes: Lanes) -> None:
+    if not op.name.startswith(("arith.", "math.")) and not isinstance(op, affine.ApplyOp):
+        lanes.obstacle = f"{op.name} has no vector form"
+    elif any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results)):
+        lanes.obstacle = "it holds vectors already"
+    elif any(operand in lanes.varying for operand in op.operands) and _result_varies(op, lanes):
+        lanes.varying.update(op.results)
+
+
+def _result_varies(op: Operation, lanes: Lanes) -> bool:
+    """Whether an op on varying values gives varying ones: the lane may cancel out of index arithmetic."""
+    return not is_traced(op) or lanes.varies(Index.of(op.results[0]).simplified(lanes.ranges))
+
+
+def is_traced(op: Operation) -> bool:
+    """Whether `Index.of` sees through `op`, so that its result says which values it varies with."""
+    if len(op.results) != 1 or not isinstance(op.results[0].type, IndexType):
+        return False
+    return Index.of(op.results[0]).single_value is not op.results[0]
+
+
+def place_of(op: memref.LoadOp | memref.StoreOp, lanes: Lanes) -> Index:
+    """Where a flat access goes."""
+    return Index.of(op.indices[0]).simplified(lanes.ranges)
+
+
+def _scan_shared_store(op: memref.StoreOp, lanes: Lanes) -> None:
+    """All lanes store to one place: a reduction that may be reordered, or one value for all of them."""
+    others = [
+        use.operation for use in op.memref.uses if use.operation is not op and lanes.loop.is_ancestor(use.operation)
+    ]
+    reduction = _reduction_of(op, lanes)
+    if reduction is not None and others == [reduction.load]:
+        lanes.reductions[op] = reduction
+    elif op.value in lanes.varying or any(isinstance(other, memref.LoadOp) for other in others):
+        lanes.obstacle = "lanes store different values to one place"
+
+
+def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
+    if not isinstance(op.value, OpResult):
+        return None
+    combine = op.value.op
+    kind = COMBINERS.get(type(combine))
+    if kind is None or combine.parent is not op.parent or not op.value.has_one_use():
+        return None
+    if isinstance(combine, arith.AddfOp | arith.MulfOp) and REASSOCIATE not in lanes.loop.attributes:
+        return None
+    left, right = combine.operands
+    for accumulator, operand in ((left, right), (right, left)):
+        load = accumulator.owner
+        if (
+            isinstance(load, memref.LoadOp)
+            and load.memref is op.memref
+            and load.parent is op.parent
+            and accumulator.has_one_use()
+            and place_of(load, lanes) == place_of(op, lanes)
+        ):
+            return Reduction(load, combine, operand, kind)
+    return None
+
+
+def needs_an_active_lane(block: Block, lanes: Lanes) -> bool:
+    """Whether ops in `block` must not run when no lane does: shared accesses, loops, divisions of shared values."""
+    for op in block.walk():
+        if isinstance(op, ForOp):
+            return True
+        if isinstance(op, memref.LoadOp | memref.StoreOp) and not lanes.varies(place_of(op, lanes)):
+            return True
+        if isinstance(op, DIVISIONS) and not any(operand in lanes.varying for operand in op.operands):
+            return True
+    return False
+
+
+_INDEX = IndexType()
+_AT_LEAST = arith.CMPI_COMPARISON_OPERATIONS.index("sge")
+
+
+@lru_cache(maxsize=256)
+def _vector_type(element: Attribute, count: int) -> VectorType:
+    return VectorType(element, [count])
+
+
+def lanes_constant(type_: VectorType, elements: Sequence[int] | Sequence[float]) -> arith.ConstantOp:
+    """A vector of constants; one element stands for all lanes."""
+    # from_list is typed for either kind of element, not for both.
+    data = cast("Sequence[int]", elements if len(elements) > 1 else list(elements) * type_.get_shape()[0])
+    if isinstance(type_.element_type, IndexType):
+        dense = _index_lanes(type_, tuple(data))
+    else:
+        dense = DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), data)
+    return arith.ConstantOp.create(result_types=[type_], properties={"value": dense})
+
+
+@lru_cache(maxsize=1024)
+def _index_lanes(type_: VectorType, lanes: tuple[int, ...]) -> Attribute:
+    """Lanes of indices modulo 2^64, of which a program has the same few over and over."""
+    wrapped = [(lane + (1 << 63)) % (1 << 64) - (1 << 63) for lane in lanes]
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), wrapped)
+
+
+@dataclass(frozen=True)
+class LaneReduction:
+    """`buffer[place] = combine(buffer[place], vector.reduction of lanes)`, as the vectorizer leaves it."""
+
+    load: memref.LoadOp
+    reduction: vector.ReductionOp
+    combine: Operation
+    store: memref.StoreOp
+    neutral: float | int
+    """What changes no accumulator."""
+
+    @property
+    def lanes(self) -> SSAValue:
+        return self.reduction.operands[0]
+
+
+class Vectorizer:
+    """Replaces a loop that `analyse` found no obstacle in.
+
+    Ops whose operands are the same for all lanes move as they are. Index arithmetic that differs between lanes is not
+    emitted: places are read off its normal form, and only what needs lanes of indices computes them.
+    """
+
+    def __init__(self, lanes: Lanes, count: int) -> None:
+        self.lanes = lanes
+        self.loop = lanes.loop
+        self.variable = lanes.loop.induction_variable
+        self.count = count
+        self.ranges = lanes.ranges
+        self.location = lanes.loop.location
+        self.ops: list[Operation] = []
+        self.vectors: dict[SSAValue, SSAValue] = {}
+        """The vector of a value that differs between lanes."""
+        self.distances: dict[Index, tuple[Index, tuple[int, ...]] | None] = {}
+        """What is known of indices that are not affine in the lane."""
+        self.scopes: list[dict[object, SSAValue]] = [{}]
+        """Vectors made on demand (broadcasts, constants, lanes of indices), by scope, for reuse."""
+        self.mask: SSAValue | None = None
+        """The lanes that run, where not all do."""
+        self.known_masks: dict[SSAValue, tuple[bool, ...]] = {}
+        """Masks that are constants."""
+        self.reduced: list[LaneReduction] = []
+        """Reductions over the lanes."""
+        self.dead: list[Operation] = []
+        """Ops of the body that have been replaced: erased at the end, since later ops may still trace through them."""
+
+    def run(self) -> None:
+        """Put the vector form in the place of the loop."""
+        for op in detached_ops(self.loop.body.block):
+            self.visit(op)
+        parent = self.loop.parent
+        if parent is not None:
+            parent.insert_ops_before(self.ops, self.loop)
+        for op in reversed(self.dead):
+            op.drop_all_references()
+        self.loop.detach()
+        self.loop.drop_all_references()
+
+    # Ops
+
+    def visit(self, op: Operation) -> None:
+        """Emit the vector form of a detached op of the body."""
+        self.location = op.location
+        match op:
+            case memref.LoadOp():
+                self.load(op)
+            case memref.StoreOp():
+                self.store(op)
+            case PrefetchOp():
+                self.prefetch(op)
+            case ForOp():
+                self.inner_loop(op)
+            case scf.IfOp():
+                self.condition(op)
+            case _:
+                self.compute(op)
+
+    def compute(self, op: Operation) -> None:
+        if not any(operand in self.lanes.varying for operand in op.operands):
+            self.emit(op)
+            return
+        if op.results[0] not in self.lanes.varying:
+            # Index arithmetic in which the lane cancels out.
+            op.results[0].replace_all_uses_with(self.scalar(Index.of(op.results[0]).simplified(self.ranges)))
+            self.dead.append(op)
+            return
+        if is_traced(op):
+            self.dead.append(op)
+            return
+        hint = op.results[0].name_hint
+        if (lanes := self.constant_lanes(op)) is not None:
+            mask = self.constant(i1, [int(lane) for lane in lanes])
+            self.known_masks[mask] = lanes
+            self.vectors[op.results[0]] = mask
+            self.dead.append(op)
+            return
+        operands = [self.vector_of(operand) for operand in op.operands]
+        if isinstance(op, DIVISIONS) and self.mask is not None:
+            operands[1] = self.select(self.mask, operands[1], self.constant(op.operands[1].type, [1]))
+        op_class = low_lanes.LANE_FORMS.get(type(op), type(op))
+        if isinstance(op, arith.SelectOp) and op.cond not in self.lanes.varying:
+            op_class, operands[0] = arith.SelectOp, op.cond
+        new = op_class.create(
+            operands=operands,
+            result_types=[self.type_of(r.type) for r in op.results],
+            properties=dict(op.properties),
+            attributes=dict(op.attributes),
+        )
+        self.vectors[op.results[0]] = self.value(new, hint)
+        self.dead.append(op)
+
+    def select(self, mask: SSAValue, on: SSAValue, off: SSAValue) -> SSAValue:
+        return self.value(low_lanes.SelectOp.create(operands=[mask, on, off], result_types=[on.type]))
+
+    def constant_lanes(self, op: Operation) -> tuple[bool, ...] | None:
+        """The lanes of a condition that only the lane decides."""
+        if isinstance(op, arith.AndIOp):
+            sides = [self.known_masks.get(self.vectors.get(v, v)) for v in op.operands]
+            left, right = sides
+            if left is None or right is None:
+                return None
+            return tuple(one and other for one, other in zip(left, right, strict=True))
+        constraint = constraint_of(op, self.ranges) if isinstance(op, arith.CmpiOp) else None
+        split = None if constraint is None else self.offsets(constraint.index.simplified(self.ranges))
+        if constraint is None or split is None or not split[0].is_constant:
+            return None
+        values = [split[0].constant + offset for offset in split[1]]
+        return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
+
+    def load(self, op: memref.LoadOp) -> None:
+        place = Index.of(op.indices[0]).simplified(self.ranges)
+        hint = op.res.name_hint
+        if not self.lanes.varies(place):
+            self.emit(op)
+            return
+        self.dead.append(op)
+        element = op.res.type
+        type_ = self.type_of(element)
+        split = self.offsets(place)
+        if split is not None and split[1] == tuple(range(self.count)):
+            base = self.scalar(split[0])
+            if self.mask is None:
+                new: Operation = vector.LoadOp(op.memref, [base], type_)
+            elif self.is_promotable(op.memref, split[0]):
+                lanes = self.value(vector.LoadOp(op.memref, [base], type_), hint)
+                new = low_lanes.SelectOp(self.mask, lanes, self.zeros(element))
+            else:
+                new = vector.MaskedLoadOp(op.memref, [base], self.mask, self.zeros(element))
+        elif split is not None and not any(split[1]) and self.mask is None:
+            shared = memref.LoadOp.create(operands=[op.memref, self.scalar(split[0])], result_types=[element])
+            self.vectors[op.res] = self.broadcast(self.value(shared, hint))
+            return
+        else:
+            new = GatherOp(op.memref, self.index_vector(place), self.mask, type_)
+        self.vectors[op.res] = self.value(new, hint)
+
+    def store(self, op: memref.StoreOp) -> None:
+        place = Index.of(op.indices[0]).simplified(self.ranges)
+        if not self.lanes.varies(place):
+            if op in self.lanes.reductions:
+                op.operands[0] = self.reduce(op, self.lanes.reductions[op])
+            self.emit(op)
+            return
+        self.dead.append(op)
+        lanes = self.vector_of(op.value)
+        split = self.offsets(place)
+        if split is None or split[1] != tuple(range(self.count)):
+            self.emit(ScatterOp(lanes, op.memref, self.index_vector(place), self.mask))
+        elif self.mask is None:
+            self.emit(vector.StoreOp(lanes, op.memref, [self.scalar(split[0])], op.nontemporal))
+        elif self.is_promotable(op.memref, split[0]):
+            base = self.scalar(split[0])
+            old = self.value(vector.LoadOp(op.memref, [base], self.type_of(op.value.type)))
+            self.emit(vector.StoreOp(self.select(self.mask, lanes, old), op.memref, [base]))
+        else:
+            self.emit(vector.MaskedStoreOp(op.memref, [self.scalar(split[0])], self.mask, lanes))
+
+    def prefetch(self, op: PrefetchOp) -> None:
+        """What lies together is asked for at once; what does not is not asked for."""
+        place = Index.of(op.index).simplified(self.ranges)
+        if not self.lanes.varies(place):
+            self.emit(op)
+            return
+        self.dead.append(op)
+        split = self.offsets(place)
+        if split is not None and split[1] == tuple(range(self.count)):
+            for_write = op.for_write is not None
+            self.emit(PrefetchOp(op.buffer, [self.scalar(split[0])], self.count, for_write=for_write))
+
+    def is_promotable(self, buffer: SSAValue, base: Index) -> bool:
+        """Whether all lanes from `base` on lie in a buffer of the stack frame, which no other thread sees.
+
+        Then inactive lanes may touch memory as well, if they leave it as it was. LLVM keeps such a buffer in registers
+        only when no masked access to it is left.
+        """
+        if not isinstance(buffer.owner, memref.AllocaOp) or buffer_type(buffer).memory_space == SHARED:
+            return False
+        low, high = base.range(self.ranges)
+        size = buffer_type(buffer).get_shape()[0]
+        return low is not None and high is not None and low >= 0 and high + self.count <= size
+
+    def reduce(self, store: memref.StoreOp, reduction: Reduction) -> SSAValue:
+        """All lanes combined with the value that the load found."""
+        lanes = self.vector_of(reduction.operand)
+        element = reduction.operand.type
+        neutral = neutral_element(reduction.kind, element)
+        if self.mask is not None:
+            lanes = self.select(self.mask, lanes, self.constant(element, [neutral]))
+        flags: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(reduction.kind)}
+        is_reordered = isinstance(reduction.combine, arith.AddfOp | arith.MulfOp)
+        flags["fastmath"] = arith.FastMathFlagsAttr([FastMathFlag.REASSOC] if is_reordered else "none")
+        combined = vector.ReductionOp.create(operands=[lanes], result_types=[element], properties=flags)
+        new = reduction.combine.clone_without_regions()
+        new.operands = [reduction.load.res, self.value(combined)]
+        self.reduced.append(LaneReduction(reduction.load, combined, new, store, neutral))
+        return self.value(new, reduction.combine.results[0].name_hint)
+
+    # Control flow
+
+    def inner_loop(self, loop: ForOp) -> None:
+        """The loop stays, around the vector form of its body."""
+        with self.scope() as ops:
+            for op in detached_ops(loop.body.block):
+                self.visit(op)
+        loop.body.block.add_ops(ops)
+        self.emit(loop)
+
+    def condition(self, op: scf.IfOp) -> None:
+        if op.cond in self.lanes.varying:
+            self.masked(op)
+        else:
+            self.uniform(op)
+
+    def uniform(self, op: scf.IfOp) -> None:
+        """All lanes go the same way: the `scf.if` stays."""
+        varying = [result in self.lanes.varying for result in op.results]
+        then, otherwise = (self.region(r.block, varying) if r.blocks else Region() for r in op.regions)
+        types = [self.type_of(r.type) if v else r.type for r, v in zip(op.results, varying, strict=True)]
+        new = scf.IfOp(op.cond, types, then, otherwise)
+        self.dead.append(op)
+        self.emit(new)
+        for old, result, lanes in zip(op.results, new.results, varying, strict=True):
+            result.name_hint = old.name_hint
+            if lanes:
+                self.vectors[old] = result
+            else:
+                old.replace_all_uses_with(result)
+
+    def region(self, block: Block, varying: Sequence[bool]) -> Region:
+        with self.scope() as ops:
+            old = detached_ops(block)
+            for op in old[:-1]:
+                self.visit(op)
+            values = [
+                self.vector_of(value) if lanes else value
+                for value, lanes in zip(old[-1].operands, varying, strict=True)
+            ]
+            self.dead.append(old[-1])
+            self.emit(scf.YieldOp(*values))
+        new = Block()
+        new.add_ops(ops)
+        return Region(new)
+
+    def masked(self, op: scf.IfOp) -> None:
+        """Lanes go different ways: both regions run, each under its mask, and lanes select the results."""
+        condition = self.vectors[op.cond]
+        outer = self.mask
+        self.dead.append(op)
+        lanes = self.known_masks.get(condition)
+        if lanes is not None and len(set(lanes)) == 1:
+            region = op.true_region if lanes[0] else op.false_region
+            if region.blocks:
+                self.vectors.update(zip(op.results, self.unguarded_branch(region.block), strict=True))
+            return
+        on = condition if outer is None else self.arith(arith.AndIOp, outer, condition)
+        # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
+        then = self.branch(op.true_region, on, op)
+        otherwise: list[SSAValue] = []
+        if op.false_region.blocks:
+            inverse = self.arith(arith.XOrIOp, condition, self.constant(i1, [1]))
+            off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
+            otherwise = self.branch(op.false_region, off, op)
+        for result, yes, no in zip(op.results, then, otherwise, strict=True):
+            self.vectors[result] = self.select(condition, yes, no)
+
+    def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
+        """The ops of `region` under `mask`; the lanes of what it yields."""
+        outer, self.mask = self.mask, mask
+        block = region.block
+        if mask not in self.known_masks and needs_an_active_lane(block, self.lanes):
+            values = self.guarded_branch(block, mask, op)
+        else:
+            values = self.unguarded_branch(block)
+        self.mask = outer
+        return values
+
+    def unguarded_branch(self, block: Block) -> list[SSAValue]:
+        ops = detached_ops(block)
+        for inner in ops[:-1]:
+            self.visit(inner)
+        self.dead.append(ops[-1])
+        return [self.vector_of(value) for value in ops[-1].operands]
+
+    def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
+        """The same, run only when some lane is active."""
+        properties: dict[str, Attribute] = {
+            "kind": vector.CombiningKindAttr(vector.CombiningKindFlag.OR),
+            "fastmath": arith.FastMathFlagsAttr("none"),
+        }
+        some = self.value(vector.ReductionOp.create(operands=[mask], result_types=[i1], properties=properties))
+        then = self.region(block, [True] * len(op.results))
+        types = [self.type_of(r.type) for r in op.results]
+        otherwise = Region()
+        if types:
+            with self.scope() as ops:
+                self.emit(scf.YieldOp(*[self.zeros(r.type) for r in op.results]))
+            empty = Block()
+            empty.add_ops(ops)
+            otherwise = Region(empty)
+        new = scf.IfOp(some, types, then, otherwise)
+        self.emit(new)
+        return list(new.results)
+
+    # Emission
+
+    def emit(self, op: Operation, hint: str | None = None) -> SSAValue | None:
+        op.location = self.location
+        self.ops.append(op)
+        if not op.results:
+            return None
+        if hint is not None:
+            op.results[0].name_hint = hint
+        return op.results[0]
+
+    def value(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Emit `op` and return its only result."""
+        result = self.emit(op, hint)
+        if result is None:
+            raise InternalError(f"{op.name} has no result")
+        return result
+
+    @contextmanager
+    def scope(self) -> Generator[list[Operation]]:
+        """Collect the ops that are emitted inside, in a region of their own."""
+        outer, self.ops = self.ops, []
+        self.scopes.append({})
+        try:
+            yield self.ops
+        finally:
+            self.scopes.pop()
+            self.ops = outer
+
+    def known(self, key: object) -> SSAValue | None:
+        for scope in reversed(self.scopes):
+            if key in scope:
+                return scope[key]
+        return None
+
+    def remember(self, key: object, value: SSAValue) -> SSAValue:
+        self.scopes[-1][key] = value
+        return value
+
+    # Values
+
+    def type_of(self, element: Attribute) -> VectorType:
+        return _vector_type(element, self.count)
+
+    def constant(self, element: Attribute, elements: Sequence[int] | Sequence[float]) -> SSAValue:
+        """A vector of constants; one element stands for all lanes."""
+        key = ("constant", element, tuple(elements))
+        if (found := self.known(key)) is not None:
+            return found
+        type_ = self.type_of(element)
+        return self.remember(key, self.value(lanes_constant(type_, elements)))
+
+    def zeros(self, element: Attribute) -> SSAValue:
+        return self.constant(element, [0.0] if isinstance(element, AnyFloat) else [0])
+
+    def scalar(self, index: Index) -> SSAValue:
+        """The value of an index that is the same for all lanes."""
+        if (found := self.known(index)) is not None:
+            return found
+        value, ops = materialize(index)
+        for op in ops:
+            self.emit(op)
+        return self.remember(index, value)
+
+    def broadcast(self, value: SSAValue) -> SSAValue:
+        if (found := self.known(value)) is not None:
+            return found
+        op = vector.BroadcastOp.create(operands=[value], result_types=[self.type_of(value.type)])
+        return self.remember(value, self.value(op, value.name_hint))
+
+    def vector_of(self, value: SSAValue) -> SSAValue:
+        """The lanes of any value of the body."""
+        if value in self.vectors:
+            return self.vectors[value]
+        if value not in self.lanes.varying:
+            return self.broadcast(value)
+        if isinstance(value.type, IndexType):
+            return self.index_vector(Index.of(value).simplified(self.ranges))
+        raise InternalError(f"no lanes were made of %{value.name_hint}, a {value.type}")
+
+    def offsets(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
+        """`index` as one index for all lanes plus a constant for each, or None when it is not that."""
+        factor = index.coefficient(self.variable)
+        rest = index - Index({self.variable: factor})
+        if not self.lanes.varies(rest):
+            return rest, tuple(factor * lane for lane in range(self.count))
+        if index not in self.distances:
+            self.distances[index] = self._distances(index)
+        return self.distances[index]
+
+    def _distances(self, index: Index) -> tuple[Index, tuple[int, ...]] | None:
+        """`offsets` of an index that has the loop variable in a quotient or remainder."""
+        if any(v in self.lanes.varying and v is not self.variable for v in index.values()):
+            return None
+        first, offsets = self._at_lane(index, 0), [0] * self.count
+        # The last lane first: where lanes reach the next multiple of a divisor, it tells.
+        for lane in range(self.count - 1, 0, -1):
+            distance = self._at_lane(index, lane) - first
+            if not distance.is_constant:
+                return None
+            offsets[lane] = distance.constant
+        return first, tuple(offsets)
+
+    def _at_lane(self, index: Index, lane: int) -> Index:
+        return index.substitute({self.variable: Index({}, lane)}, self.ranges).simplified(self.ranges)
+
+    def index_vector(self, index: Index) -> SSAValue:
+        """The lanes of an index."""
+        if (found := self.known(("lanes", index))) is not None:
+            return found
+        split = self.offsets(index)
+        if split is not None:
+            base, offsets = split
+            if base.is_constant:
+                return self.constant(_INDEX, [base.constant + o for o in offsets])
+            result = self.broadcast(self.scalar(base))
+            if any(offsets):
+                result = self.arith(arith.AddiOp, result, self.constant(_INDEX, offsets))
+        else:
+            result = self._sum_of_terms(index)
+        return self.remember(("lanes", index), result)
+
+    def arith(self, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
+        properties: dict[str, Attribute] = {}
+        if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow):
+            properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
+        return self.value(op_class.create(operands=operands, result_types=[operands[0].type], properties=properties))
+
+    def _sum_of_terms(self, index: Index) -> SSAValue:
+        """Lanes of an index that is not affine in the lane: term by term."""
+        shared: dict[Atom, int] = {}
+        total: SSAValue | None = None
+        for atom, factor in index.terms.items():
+            if not self.lanes.varies(Index({atom: 1})):
+                shared[atom] = factor
+                continue
+            term = self._atom_vector(atom)
+            if factor != 1:
+                term = self.arith(arith.MuliOp, term, self.constant(_INDEX, [factor]))
+            total = term if total is None else self.arith(arith.AddiOp, total, term)
+        rest = Index(shared, index.constant)
+        if total is None:
+            return self.broadcast(self.scalar(rest))
+        return total if rest == Index({}) else self.arith(arith.AddiOp, total, self.broadcast(self.scalar(rest)))
+
+    def _wrapped_lanes(self, atom: Quotient | Remainder) -> SSAValue | None:
+        """The lanes of a quotient or remainder that steps to the next multiple of the divisor at most once on the way
+        from the first lane to the last: a comparison does then what would be a division in each lane."""
+        split, divisor = self.offsets(atom.numerator), atom.divisor
+        is_shift = divisor & (divisor - 1) == 0
+        if split is None or is_shift or not 0 <= min(split[1]) <= max(split[1]) <= divisor:
+            return None
+        base, offsets = split
+        first = self.broadcast(self.scalar(remainder(base, divisor, self.ranges)))
+        reached = self.arith(arith.AddiOp, first, self.constant(_INDEX, offsets))
+        past = self.value(CmpiOp(reached, self.constant(_INDEX, [divisor]), _AT_LEAST))
+        if isinstance(atom, Remainder):
+            return self.select(past, self.arith(arith.SubiOp, reached, self.constant(_INDEX, [divisor])), reached)
+        whole = self.broadcast(self.scalar(quotient(base, divisor, self.ranges)))
+        return self.select(past, self.arith(arith.AddiOp, whole, self.constant(_INDEX, [1])), whole)
+
+    def _atom_vector(self, atom: Atom) -> SSAValue:
+        if atom is self.variable:
+            return self.constant(_INDEX, range(self.count))
+        if isinstance(atom, SSAValue):
+            return self.vectors[atom]
+        if (wrapped := self._wrapped_lanes(atom)) is not None:
+            return wrapped
+        numerator = self.index_vector(atom.numerator)
+        divisor = self.constant(_INDEX, [atom.divisor])
+        low, _ = atom.numerator.range(self.ranges)
+        unsigned = low is not None and low >= 0
+        if isinstance(atom, Quotient):
+            return self.arith(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
+        if unsigned:
+            return self.arith(arith.RemUIOp, numerator, divisor)
+        quotient = self.arith(arith.FloorDivSIOp, numerator, divisor)
+        return self.arith(arith.SubiOp, numerator, self.arith(arith.MuliOp, quotient, divisor))
+
+
+def neutral_element(kind: vector.CombiningKindFlag, element: Attribute) -> float | int:
+    """What a masked lane contributes to a reduction: nothing."""
+    flag = vector.CombiningKindFlag
+    if isinstance(element, AnyFloat):
+        return {
+            flag.ADD: -0.0,
+            flag.MUL: 1.0,
+            flag.MAXIMUMF: float("-inf"),
+            flag.MINIMUMF: float("inf"),
+            flag.MAXNUMF: float("nan"),
+            flag.MINNUMF: float("nan"),
+        }[kind]
+    width = element.width.data if isinstance(element, IntegerType) else 64
+    return {
+        flag.ADD: 0,
+        flag.MUL: 1,
+        flag.OR: 0,
+        flag.XOR: 0,
+        flag.AND: -1,
+        flag.MINUI: -1,
+        flag.MAXUI: 0,
+        flag.MINSI: (1 << (width - 1)) - 1,
+        flag.MAXSI: -(1 << (width - 1)),
+    }[kind]
