@@ -1,16 +1,22 @@
-"""Index expressions back into IR."""
+"""Index arithmetic and conditions as IR, and the small rewrites of operations that passes of several levels share."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
 
+from xdsl.dialects import arith, scf
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
+from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
+from weft.dialects.effects import only_computes
+from weft.dialects.tir import ForOp
+from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
 
 _INDEX = IndexType()
@@ -50,3 +56,136 @@ def materialize(index: Index) -> tuple[SSAValue, list[Operation]]:
         return value, []
     op = index_op(index)
     return op.results[0], [op]
+
+
+def index_constant(value: int) -> arith.ConstantOp:
+    op = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(value)})
+    op.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
+    return op
+
+
+def bool_constant(value: bool) -> arith.ConstantOp:
+    return arith.ConstantOp.create(result_types=[i1], properties={"value": IntegerAttr(int(value), i1)})
+
+
+def static_value(value: SSAValue) -> int | None:
+    """The integer that `value` is, when an `arith.constant` defines it."""
+    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp):
+        attribute = value.op.value
+        if isinstance(attribute, IntegerAttr):
+            return attribute.value.data
+    return None
+
+
+def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
+    """Insert `ops` before `anchor`, with its location."""
+    block = anchor.parent
+    if block is None or not ops:
+        return
+    for op in ops:
+        op.location = anchor.location
+    block.insert_ops_before(ops, anchor)
+
+
+def result_before(op: Operation, anchor: Operation) -> SSAValue:
+    """Insert a detached `op` before `anchor`; returns its first result."""
+    insert_before(anchor, [op])
+    return op.results[0]
+
+
+def constant_before(value: int, anchor: Operation) -> SSAValue:
+    """A new index constant before `anchor`."""
+    return result_before(index_constant(value), anchor)
+
+
+def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
+    """The value of `index`, computed just before `anchor` where it does not exist yet."""
+    value, ops = materialize(index)
+    insert_before(anchor, ops)
+    if ops and hint is not None:
+        value.name_hint = hint
+    return value
+
+
+def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
+    """The truth of `left predicate right` (signed), computed just before `anchor`."""
+    return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
+
+
+def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
+    """All `conditions` (at least one) at once, computed just before `anchor`."""
+    return reduce(lambda left, right: result_before(arith.AndIOp(left, right), anchor), conditions)
+
+
+def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
+    """Any of `conditions` (at least one), computed just before `anchor`."""
+    return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
+
+
+def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
+    """A detached `scf.if` without results that holds `ops`, which are detached."""
+    body = Block()
+    body.add_ops(ops)
+    body.add_op(scf.YieldOp())
+    return scf.IfOp(condition, [], Region(body))
+
+
+def detached_ops(block: Block) -> list[Operation]:
+    """The operations of `block`, taken out of it."""
+    ops = list(block.ops)
+    for op in ops:
+        op.detach()
+    return ops
+
+
+def dissolve(loop: ForOp, variable: SSAValue) -> None:
+    """Replace `loop` by its body, with `variable` for the loop variable."""
+    loop.induction_variable.replace_all_uses_with(variable)
+    if loop.parent is not None:
+        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
+    Rewriter.erase_op(loop)
+
+
+def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
+    """Replace operands of `ops` and of all that is in them."""
+    for op in [inner for root in ops for inner in operations_in(root)]:
+        for position, operand in enumerate(op.operands):
+            if operand in mapping:
+                op.operands[position] = mapping[operand]
+
+
+def defining_block(value: SSAValue) -> Block | None:
+    return (
+        value.block
+        if isinstance(value, BlockArgument)
+        else value.owner.parent_block()
+        if isinstance(value.owner, Operation)
+        else None
+    )
+
+
+def is_defined_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` is defined in a region of `op`."""
+    block = defining_block(value)
+    while block is not None:
+        parent = block.parent_op()
+        if parent is op:
+            return True
+        block = None if parent is None else parent.parent_block()
+    return False
+
+
+def erase_if_unused(ops: Iterable[Operation]) -> None:
+    """Erase those of `ops` that only compute values nobody uses, and what only they used."""
+    pending = list(ops)
+    while pending:
+        op = pending.pop()
+        if op.parent is None or not only_computes(op) or any(r.first_use is not None for r in op.results):
+            continue
+        pending.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
+        Rewriter.erase_op(op)
+
+
+def divided_up(index: Index, divisor: int) -> Index:
+    """The quotient of `index` by a positive divisor, rounded up."""
+    return (index + (divisor - 1)) // divisor

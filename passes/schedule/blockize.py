@@ -31,7 +31,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import Place, lift, outermost_place, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import (
@@ -46,7 +46,6 @@ from weft.passes.schedule.loop_nests import (
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import detached_ops, erase_if_unused
 from weft.support.errors import Violation
 
 

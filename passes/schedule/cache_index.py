@@ -18,12 +18,11 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import ReadsOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import erase_if_unused, materialize
 from weft.passes.schedule.caching import alloc_like, free_label, insert_alloc, why_not_scope, with_scope
 from weft.passes.schedule.dominance import Place
 from weft.passes.schedule.loop_nests import nest, new_loop
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.tir.nest import erase_if_unused
 from weft.support.errors import Violation
 
 

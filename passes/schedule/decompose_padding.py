@@ -18,7 +18,15 @@ from weft.analysis.structure import function_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import (
+    compare_before,
+    conjunction_before,
+    erase_if_unused,
+    if_around,
+    index_before,
+    is_defined_inside,
+    materialize,
+)
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import Place, lift, why_not_visible
 from weft.passes.schedule.loop_nests import (
@@ -37,14 +45,6 @@ from weft.passes.schedule.loop_nests import (
 )
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.passes.schedule.requirements import single_store
-from weft.passes.tir.nest import (
-    compare_before,
-    conjunction_before,
-    erase_if_unused,
-    if_around,
-    index_before,
-    is_defined_inside,
-)
 from weft.support.errors import InternalError, Violation
 
 

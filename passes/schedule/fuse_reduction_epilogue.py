@@ -29,6 +29,7 @@ from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of, operations_in
+from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.compute_inline import (
     erase_regions,
     insert_values,
@@ -41,7 +42,6 @@ from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
 from weft.passes.schedule.requirements import instance_left_out, single_store, started_elsewhere
 from weft.passes.schedule.reverse_compute_inline import conditions_left
-from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation
 
 

@@ -24,7 +24,7 @@ from weft.dialects.integer_arith import SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import divided_up, erase_if_unused, materialize
 from weft.passes.schedule.caching import (
     alloc_like,
     buffer_extents,
@@ -49,7 +49,6 @@ from weft.passes.schedule.loop_nests import (
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import divided_up, erase_if_unused
 from weft.support.errors import InternalError, Violation
 
 Number = int | float

@@ -35,7 +35,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import erase_if_unused, index_before, materialize
 from weft.passes.schedule.caching import (
     alloc_like,
     free_label,
@@ -51,7 +51,6 @@ from weft.passes.schedule.loop_nests import nest, new_loop
 from weft.passes.schedule.primitive import BufferPlace, Plan
 from weft.passes.schedule.transform_layout import buffer_at
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import Violation
 
 

@@ -27,6 +27,7 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
+from weft.passes.index_ops import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
 from weft.passes.schedule.compute_inline import (
     erase_outgrown_regions,
     erase_regions,
@@ -43,7 +44,6 @@ from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.requirements import instance_left_out, single_store
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import compare_before, conjunction_before, erase_if_unused, if_around, insert_before
 from weft.support.errors import InternalError, Violation
 
 

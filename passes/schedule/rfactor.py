@@ -20,14 +20,13 @@ from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, materialize
 from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import become, empty_copy, guards_of, lone_block, nest, set_guards
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.requirements import started_elsewhere
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import conjunction_before, if_around, index_before, insert_before
 from weft.support.errors import InternalError, Violation
 
 _NEUTRAL: Mapping[type[Operation], float] = {

@@ -32,12 +32,12 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
+from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import alloc_like, free_label, memref_type, pick
 from weft.passes.schedule.compute_inline import erase_regions
 from weft.passes.schedule.loop_nests import bindings_of, guards_of, own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import InternalError, Violation
 
 

@@ -20,11 +20,10 @@ from weft.analysis.structure import ancestors, loops_around, parts_of, why_not_c
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import erase_if_unused, index_before, materialize
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown
 from weft.passes.schedule.loop_nests import become, guards_of, insert_in, nest, new_loop, take_operations
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.tir.nest import erase_if_unused, index_before
 from weft.support.errors import InternalError, Violation
 
 

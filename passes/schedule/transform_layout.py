@@ -46,14 +46,13 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import erase_if_unused, if_around, index_before, index_constant, materialize
 from weft.passes.schedule.caching import free_label, memref_type, pick
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown, why_not_function
 from weft.passes.schedule.loop_nests import nest, new_loop, take_operations
 from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive
 from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators, set_corner
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.passes.tir.nest import erase_if_unused, if_around, index_before, index_constant
 from weft.support.errors import CompileError, InternalError, Violation
 
 PadValue = IntegerAttr | FloatAttr

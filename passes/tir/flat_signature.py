@@ -19,7 +19,8 @@ from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import buffer_type, static_value
+from weft.passes.index_ops import static_value
+from weft.passes.tir.nest import buffer_type
 from weft.support.errors import CompileError
 from weft.support.names import free_name
 

@@ -16,16 +16,15 @@ from weft.analysis.index import Index, RangeOf
 from weft.analysis.sets import NotProved, System
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import (
+from weft.passes.index_ops import (
     bool_constant,
     conjunction_before,
     detached_ops,
     erase_if_unused,
     insert_before,
-    range_of,
-    remembered_ranges,
     static_value,
 )
+from weft.passes.tir.nest import range_of, remembered_ranges
 
 
 @dataclass(frozen=True)

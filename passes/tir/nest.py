@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref, scf
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
-    IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
     TensorType,
-    i1,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.facts import assumed_range
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.analysis.structure import bindings_of
-from weft.dialects.effects import only_computes
 from weft.dialects.index_map import Interval, add_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
@@ -36,8 +32,12 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp, range_of_index
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION
-from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import index_attribute, materialize
+from weft.passes.index_ops import (
+    compare_before,
+    erase_if_unused,
+    index_before,
+    insert_before,
+)
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""
@@ -103,94 +103,6 @@ def buffer_functions(module: ModuleOp) -> Iterator[FuncOp]:
             yield op
 
 
-def index_constant(value: int) -> arith.ConstantOp:
-    op = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(value)})
-    op.result.name_hint = f"c{value}" if value >= 0 else f"cm{-value}"
-    return op
-
-
-def bool_constant(value: bool) -> arith.ConstantOp:
-    return arith.ConstantOp.create(result_types=[i1], properties={"value": IntegerAttr(int(value), i1)})
-
-
-def static_value(value: SSAValue) -> int | None:
-    """The integer that `value` is, when an `arith.constant` defines it."""
-    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp):
-        attribute = value.op.value
-        if isinstance(attribute, IntegerAttr):
-            return attribute.value.data
-    return None
-
-
-def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
-    """Insert `ops` before `anchor`, with its location."""
-    block = anchor.parent
-    if block is None or not ops:
-        return
-    for op in ops:
-        op.location = anchor.location
-    block.insert_ops_before(ops, anchor)
-
-
-def result_before(op: Operation, anchor: Operation) -> SSAValue:
-    """Insert a detached `op` before `anchor`; returns its first result."""
-    insert_before(anchor, [op])
-    return op.results[0]
-
-
-def constant_before(value: int, anchor: Operation) -> SSAValue:
-    """A new index constant before `anchor`."""
-    return result_before(index_constant(value), anchor)
-
-
-def index_before(index: Index, anchor: Operation, hint: str | None = None) -> SSAValue:
-    """The value of `index`, computed just before `anchor` where it does not exist yet."""
-    value, ops = materialize(index)
-    insert_before(anchor, ops)
-    if ops and hint is not None:
-        value.name_hint = hint
-    return value
-
-
-def compare_before(predicate: str, left: Index, right: Index, anchor: Operation) -> SSAValue:
-    """The truth of `left predicate right` (signed), computed just before `anchor`."""
-    return result_before(arith.CmpiOp(index_before(left, anchor), index_before(right, anchor), predicate), anchor)
-
-
-def conjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """All `conditions` (at least one) at once, computed just before `anchor`."""
-    return reduce(lambda left, right: result_before(arith.AndIOp(left, right), anchor), conditions)
-
-
-def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSAValue:
-    """Any of `conditions` (at least one), computed just before `anchor`."""
-    return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
-
-
-def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
-    """A detached `scf.if` without results that holds `ops`, which are detached."""
-    body = Block()
-    body.add_ops(ops)
-    body.add_op(scf.YieldOp())
-    return scf.IfOp(condition, [], Region(body))
-
-
-def detached_ops(block: Block) -> list[Operation]:
-    """The operations of `block`, taken out of it."""
-    ops = list(block.ops)
-    for op in ops:
-        op.detach()
-    return ops
-
-
-def dissolve(loop: ForOp, variable: SSAValue) -> None:
-    """Replace `loop` by its body, with `variable` for the loop variable."""
-    loop.induction_variable.replace_all_uses_with(variable)
-    if loop.parent is not None:
-        loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
-    Rewriter.erase_op(loop)
-
-
 def bind_iterators(block: BlockOp) -> None:
     """Replace the iterators of `block` by their bindings, computed before it."""
     for variable, binding in zip(block.iter_vars, bindings_of(block), strict=True):
@@ -216,14 +128,6 @@ def set_access(op: BufferAccess, buffer: SSAValue, indices: Sequence[SSAValue]) 
     erase_if_unused(index.op for index in old if isinstance(index, OpResult))
 
 
-def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Replace operands of `ops` and of all that is in them."""
-    for op in [inner for root in ops for inner in operations_in(root)]:
-        for position, operand in enumerate(op.operands):
-            if operand in mapping:
-                op.operands[position] = mapping[operand]
-
-
 def set_memory_space(buffer: SSAValue, space: Attribute) -> None:
     """Give a buffer another memory space."""
     old = buffer_type(buffer)
@@ -239,38 +143,6 @@ def allocate_before(
     alloc.memref.name_hint = hint
     insert_before(anchor, [alloc])
     return alloc
-
-
-def defining_block(value: SSAValue) -> Block | None:
-    return (
-        value.block
-        if isinstance(value, BlockArgument)
-        else value.owner.parent_block()
-        if isinstance(value.owner, Operation)
-        else None
-    )
-
-
-def is_defined_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined in a region of `op`."""
-    block = defining_block(value)
-    while block is not None:
-        parent = block.parent_op()
-        if parent is op:
-            return True
-        block = None if parent is None else parent.parent_block()
-    return False
-
-
-def erase_if_unused(ops: Iterable[Operation]) -> None:
-    """Erase those of `ops` that only compute values nobody uses, and what only they used."""
-    pending = list(ops)
-    while pending:
-        op = pending.pop()
-        if op.parent is None or not only_computes(op) or any(r.first_use is not None for r in op.results):
-            continue
-        pending.extend(operand.op for operand in op.operands if isinstance(operand, OpResult))
-        Rewriter.erase_op(op)
 
 
 def buffer_type(value: SSAValue) -> MemRefType:
@@ -372,8 +244,3 @@ def range_of_difference(left: Index, right: Index) -> Interval:
                 interval = add_intervals(interval, scale_interval(reach, factor))
                 break
     return add_intervals(interval, Index(rest).range(range_of))
-
-
-def divided_up(index: Index, divisor: int) -> Index:
-    """The quotient of `index` by a positive divisor, rounded up."""
-    return (index + (divisor - 1)) // divisor

@@ -30,15 +30,8 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
-from weft.passes.tir.nest import (
-    LOCAL,
-    TirPass,
-    buffer_type,
-    dissolve,
-    index_before,
-    is_defined_inside,
-    set_memory_space,
-)
+from weft.passes.index_ops import dissolve, index_before, is_defined_inside
+from weft.passes.tir.nest import LOCAL, TirPass, buffer_type, set_memory_space
 from weft.passes.tir.warps import LANES, require_fragment, require_lanes, require_tensor_cores, works_on_tiles
 from weft.support.errors import CompileError, ScheduleError, Violation
 from weft.support.target import Target

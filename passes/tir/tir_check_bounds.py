@@ -23,8 +23,8 @@ from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_access import AccessAttr
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import zero_of
-from weft.passes.tir.nest import buffer_type, index_constant, insert_before, tir_functions
+from weft.passes.index_ops import index_constant, insert_before, zero_of
+from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
 from weft.support.names import free_name

@@ -45,22 +45,10 @@ from weft.dialects.tir_intrinsic import IntrinsicOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import constant_before, index_before, insert_before, result_before, static_value
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
-from weft.passes.tir.nest import (
-    LOCAL,
-    BufferAccess,
-    allocate_before,
-    buffer_type,
-    constant_before,
-    index_before,
-    insert_before,
-    range_of,
-    result_before,
-    set_access,
-    static_value,
-    tir_functions,
-)
+from weft.passes.tir.nest import LOCAL, BufferAccess, allocate_before, buffer_type, range_of, set_access, tir_functions
 from weft.passes.tir.parameter_access import ParameterAccesses
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact

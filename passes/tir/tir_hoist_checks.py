@@ -15,14 +15,8 @@ from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.tir.nest import (
-    TirPass,
-    compare_before,
-    erase_if_unused,
-    insert_before,
-    is_defined_inside,
-    range_of,
-)
+from weft.passes.index_ops import compare_before, erase_if_unused, insert_before, is_defined_inside
+from weft.passes.tir.nest import TirPass, range_of
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,8 @@ from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import (
-    FunctionPass,
-    erase_if_unused,
-    index_before,
-    insert_before,
-    is_defined_inside,
-    remembered_ranges,
-)
+from weft.passes.index_ops import erase_if_unused, index_before, insert_before, is_defined_inside
+from weft.passes.tir.nest import FunctionPass, remembered_ranges
 
 
 @dataclass(frozen=True)

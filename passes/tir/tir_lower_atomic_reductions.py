@@ -14,7 +14,8 @@ from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.tir.nest import TirPass, insert_before
+from weft.passes.index_ops import insert_before
+from weft.passes.tir.nest import TirPass
 from weft.support.errors import CompileError
 
 

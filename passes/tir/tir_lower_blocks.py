@@ -27,18 +27,8 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import (
-    LOCAL,
-    TirPass,
-    bind_iterators,
-    buffer_type,
-    conjunction_before,
-    detached_ops,
-    if_around,
-    index_before,
-    insert_before,
-    unproved_before,
-)
+from weft.passes.index_ops import conjunction_before, detached_ops, if_around, index_before, insert_before
+from weft.passes.tir.nest import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
 from weft.support.errors import CompileError
 
 

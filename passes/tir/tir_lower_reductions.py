@@ -19,8 +19,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind, LoopKindAttr
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.tir.nest import (
-    TirPass,
+from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
     constant_before,
@@ -29,8 +28,8 @@ from weft.passes.tir.nest import (
     erase_if_unused,
     if_around,
     insert_before,
-    range_of,
 )
+from weft.passes.tir.nest import TirPass, range_of
 
 
 @dataclass(frozen=True)

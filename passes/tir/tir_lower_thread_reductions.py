@@ -19,13 +19,7 @@ from weft.dialects.low_kernel import SHARED, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import zero_of
-from weft.passes.tir.nest import (
-    LOCAL,
-    TirPass,
-    allocate_before,
-    bind_iterators,
-    buffer_type,
+from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
     constant_before,
@@ -33,10 +27,10 @@ from weft.passes.tir.nest import (
     if_around,
     index_before,
     insert_before,
-    range_of,
     result_before,
-    unproved_before,
+    zero_of,
 )
+from weft.passes.tir.nest import LOCAL, TirPass, allocate_before, bind_iterators, buffer_type, range_of, unproved_before
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 

@@ -20,16 +20,8 @@ from weft.dialects.low_tensor_cores import LdmatrixOp, MmaSyncOp, WmmaLoadOp, Wm
 from weft.dialects.low_tiles import TileFillOp, TileLoadOp, TileMmaOp, TileOp, TileStoreOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.tir.nest import (
-    LOCAL,
-    KernelPass,
-    allocate_before,
-    buffer_type,
-    erase_if_unused,
-    index_before,
-    insert_before,
-    range_of,
-)
+from weft.passes.index_ops import erase_if_unused, index_before, insert_before
+from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of
 from weft.passes.tir.warps import LANES, lanes_around
 from weft.support.errors import CompileError
 

@@ -19,12 +19,7 @@ from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.guards import comparisons, constraint_of
-from weft.passes.tir.nest import (
-    LOCAL,
-    FunctionPass,
-    allocate_before,
-    buffer_type,
+from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
     erase_if_unused,
@@ -33,6 +28,13 @@ from weft.passes.tir.nest import (
     index_constant,
     insert_before,
     is_defined_inside,
+)
+from weft.passes.tir.guards import comparisons, constraint_of
+from weft.passes.tir.nest import (
+    LOCAL,
+    FunctionPass,
+    allocate_before,
+    buffer_type,
     range_of,
     remembered_ranges,
     set_access,

@@ -31,15 +31,8 @@ from weft.dialects.low_kernel import (
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.dialects.traversal import copy_of
-from weft.passes.tir.nest import (
-    buffer_type,
-    constant_before,
-    detached_ops,
-    index_constant,
-    insert_before,
-    range_of,
-    replace_operands,
-)
+from weft.passes.index_ops import constant_before, detached_ops, index_constant, insert_before, replace_operands
+from weft.passes.tir.nest import buffer_type, range_of
 from weft.support.errors import InternalError, ScheduleError, Violation
 from weft.support.names import free_name
 from weft.support.target import Target

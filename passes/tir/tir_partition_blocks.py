@@ -14,15 +14,9 @@ from weft.analysis.index import Index
 from weft.analysis.threads import axis_of, runs_over_blocks
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of
+from weft.passes.index_ops import compare_before, conjunction_before, detached_ops, is_defined_inside
 from weft.passes.tir.guards import comparisons, decide_if, replace_by_truth, truth
-from weft.passes.tir.nest import (
-    TirPass,
-    compare_before,
-    conjunction_before,
-    detached_ops,
-    is_defined_inside,
-    range_of,
-)
+from weft.passes.tir.nest import TirPass, range_of
 from weft.passes.tir.tir_place_buffers import move_to_start
 
 

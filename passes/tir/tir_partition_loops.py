@@ -18,9 +18,7 @@ from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
-from weft.passes.tir.nest import (
-    TirPass,
+from weft.passes.index_ops import (
     compare_before,
     defining_block,
     detached_ops,
@@ -30,10 +28,9 @@ from weft.passes.tir.nest import (
     index_constant,
     insert_before,
     is_defined_inside,
-    range_of,
-    range_of_difference,
-    remembered_ranges,
 )
+from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
+from weft.passes.tir.nest import TirPass, range_of, range_of_difference, remembered_ranges
 
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 

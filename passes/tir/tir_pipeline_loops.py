@@ -20,20 +20,15 @@ from weft.dialects.low_gpu import AsyncCommitOp, AsyncWaitOp, BarrierOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, PIPELINE_STAGES, STORAGE_ALIGN, LoopKind, LoopKindAttr
 from weft.dialects.traversal import copy_of
-from weft.passes.tir.nest import (
-    LOCAL,
-    KernelPass,
-    buffer_type,
+from weft.passes.index_ops import (
     conjunction_before,
     detached_ops,
     if_around,
     index_before,
     insert_before,
-    range_of,
     replace_operands,
-    set_access,
-    unproved_before,
 )
+from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, range_of, set_access, unproved_before
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.support.errors import CompileError
 from weft.support.target import Target

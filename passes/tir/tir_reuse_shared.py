@@ -19,7 +19,8 @@ from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.low_kernel import SHARED
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC
-from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, index_before, range_of
+from weft.passes.index_ops import index_before
+from weft.passes.tir.nest import KernelPass, allocate_before, buffer_type, range_of
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 
 _ACCESSES: Final = (

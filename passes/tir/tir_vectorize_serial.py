@@ -18,15 +18,8 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
-from weft.passes.tir.nest import (
-    FunctionPass,
-    buffer_type,
-    detached_ops,
-    index_before,
-    insert_before,
-    is_defined_inside,
-    remembered_ranges,
-)
+from weft.passes.index_ops import detached_ops, index_before, insert_before, is_defined_inside
+from weft.passes.tir.nest import FunctionPass, buffer_type, remembered_ranges
 from weft.passes.tir.vectorizer import COMBINERS
 from weft.support.target import Target
 

@@ -22,9 +22,9 @@ from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_lanes import CmpiOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import detached_ops, materialize
 from weft.passes.tir.guards import constraint_of
-from weft.passes.tir.nest import buffer_type, detached_ops, remembered_ranges
+from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
 
 COMBINERS: dict[type[Operation], CombiningKindFlag] = {
