@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     )
     from weft.runtime.export.loaded import load
     from weft.runtime.library import Library
-    from weft.runtime.registry import get_func, register_func
     from weft.runtime.threads import get_num_threads, set_num_threads
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
     from weft.schedule.trace_python import trace_as_python
     from weft.schedule.traces import decisions_of, simplify_trace
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.intrinsics import register_intrinsic, register_lowering
+    from weft.support.registry import get_func, register_func
     from weft.support.target import Target
     from weft.support.target_kinds import TargetKind, register_target_kind
 
@@ -102,7 +102,7 @@ _PLACES = {
     "decisions_of": "weft.schedule.traces",
     "function_attributes": "weft.passes.module_functions",
     "function_names": "weft.passes.module_functions",
-    "get_func": "weft.runtime.registry",
+    "get_func": "weft.support.registry",
     "get_num_threads": "weft.runtime.threads",
     "load": "weft.runtime.export.loaded",
     "lookup": "weft.passes.module_functions",
@@ -111,7 +111,7 @@ _PLACES = {
     "parse": "weft.driver.build",
     "parse_file": "weft.driver.build",
     "parse_trace": "weft.driver.traces",
-    "register_func": "weft.runtime.registry",
+    "register_func": "weft.support.registry",
     "register_intrinsic": "weft.support.intrinsics",
     "register_lowering": "weft.support.intrinsics",
     "register_operation": "weft.dialects.levels",

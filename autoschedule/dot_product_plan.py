@@ -18,7 +18,7 @@ from weft.autoschedule.contraction_tiles import (
     register_tile,
 )
 from weft.autoschedule.register_tile import RegisterTile
-from weft.support.dot_instructions import DotInstruction, dot_instructions
+from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.target import Target
 
 _LEAST_ROWS: Final = 8

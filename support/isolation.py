@@ -2,31 +2,28 @@
 
 LLVM ends the process when a back end cannot generate an instruction, when features contradict each other, and for
 mistakes in inline assembly. A worker process makes an error of that. It starts with the first call and ends with this
-process. A request is the length of a JSON text (8 bytes, little-endian) and the text: `[module, function, arguments]`;
-a reply is one byte that tells what follows (`_VALUE` or `_ERROR`), a length, and the result or the error message.
+process. Requests and replies are pickled: a function with its arguments, the class of an error (or None) with the
+result or the message.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
 import os
+import pickle
 import re
 import subprocess
 import sys
 import tempfile
 import threading
-from importlib import import_module
-from typing import IO, TYPE_CHECKING, Final, ParamSpec
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_VALUE: Final = b"V"
-_ERROR: Final = b"E"
-_BUG: Final = b"B"
 _START: Final = "from weft.support.isolation import serve; serve()"
 _FATAL: Final = re.compile(r"LLVM ERROR: |UNREACHABLE executed|(?:^|: )error: ")
 
@@ -34,29 +31,25 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """`function(*arguments)`, called in the worker process. The arguments are JSON values; `function` is found by its
-    name in its module.
+    """`function(*arguments)`, called in the worker process. `function` is found by its name in its module.
 
     Raises `CompileError` with the last line that the worker wrote when the call ends it, as `subject`: what was to be
     made; and what the call raises (`CompileError`, `InternalError`).
     """
     with _lock:
         worker = _worker()
-        request = [function.__module__, function.__qualname__, arguments, keywords]
         try:
-            kind, payload = worker.call(json.dumps(request).encode())
-        except (EOFError, BrokenPipeError) as error:
+            failure, result = worker.call(function, arguments, keywords)
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError) as error:
             reason = worker.last_words()
             _end_worker()
             raise CompileError(f"LLVM cannot make {subject}: {reason}") from error
         except BaseException:
             _end_worker()  # between two messages nothing tells what the next bytes mean
             raise
-    if kind == _ERROR:
-        raise CompileError(payload.decode())
-    if kind == _BUG:
-        raise InternalError(payload.decode())
-    return payload
+    if failure is not None:
+        raise failure(result)
+    return result
 
 
 class _Worker:
@@ -69,20 +62,20 @@ class _Worker:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START],
-            bufsize=0,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
 
-    def call(self, request: bytes) -> tuple[bytes, bytes]:
-        """The kind and the content of the reply. Raises `EOFError` when the worker ends."""
+    def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
+        """The class of the error and its message, or None and the result. Raises `EOFError` when the worker ends."""
         sender, receiver = self._process.stdin, self._process.stdout
         if sender is None or receiver is None:
             raise EOFError
-        _send(sender, request)
-        return _read(receiver, 1), _receive(receiver)
+        pickle.dump(request, sender)
+        sender.flush()
+        return pickle.load(receiver)
 
     def last_words(self) -> str:
         """The line with which the worker ended: LLVM's, when there is one."""
@@ -97,7 +90,8 @@ class _Worker:
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._log):
             if stream is not None:
-                stream.close()
+                with suppress(BrokenPipeError):  # what was not sent yet
+                    stream.close()
 
 
 _lock = threading.Lock()
@@ -130,42 +124,20 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _send(stream: IO[bytes], content: bytes) -> None:
-    view = memoryview(len(content).to_bytes(8, "little") + content)
-    while view:
-        view = view[stream.write(view) :]
-
-
-def _receive(stream: IO[bytes]) -> bytes:
-    return _read(stream, int.from_bytes(_read(stream, 8), "little"))
-
-
-def _read(stream: IO[bytes], count: int) -> bytes:
-    parts: list[bytes] = []
-    while count:
-        part = stream.read(count)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
 def serve() -> None:
     """Answer requests on standard input until it ends."""
-    requests = os.fdopen(os.dup(0), "rb", buffering=0)
-    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # text that libraries print is no reply
     while True:
         try:
-            module, name, arguments, keywords = json.loads(_receive(requests))
+            function, arguments, keywords = pickle.load(requests)
         except (EOFError, KeyboardInterrupt):
             return
         try:
-            kind, payload = _VALUE, getattr(import_module(module), name)(*arguments, **keywords)
+            reply = None, function(*arguments, **keywords)
         except CompileError as error:
-            kind, payload = _ERROR, str(error).removeprefix("error: ").encode()
+            reply = CompileError, str(error).removeprefix("error: ")
         except InternalError as error:
-            kind, payload = _BUG, str(error.args[0]).encode()
-        replies.write(kind)
-        _send(replies, payload)
+            reply = InternalError, str(error.args[0])
+        pickle.dump(reply, replies)
+        replies.flush()

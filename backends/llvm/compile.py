@@ -7,16 +7,16 @@ means. llvmlite is imported on first use: it takes 0.1 to 0.2 seconds.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from weft.backends.llvm.metadata import Leftover, leftover_of
+from weft.support.cpu_instructions import FEATURES, called_intrinsics, missing_for
 from weft.support.errors import CompileError, InternalError
 from weft.support.isolation import isolated
 from weft.support.machine import base_features, host_triple, initialize_llvm
 from weft.support.stopwatch import Stopwatch
-from weft.support.target_intrinsics import FEATURES, called_intrinsics, missing_for
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -85,14 +85,7 @@ def _made(kind: str, text: str, target: Target, options: CodegenOptions, stopwat
         return _make(kind, text, *_machine_names(target, options), options, stopwatch)
     with stopwatch.measure(GENERATION):
         subject = f"code for {target.cpu} ({target.triple})"
-        return isolated(subject, make_isolated, kind, text, *_machine_names(target, options), asdict(options))
-
-
-def make_isolated(
-    kind: str, text: str, triple: str, cpu: str, features: str, level: int, options: dict[str, bool]
-) -> bytes:
-    """What a worker process does for `_made`."""
-    return _make(kind, text, triple, cpu, features, level, CodegenOptions(**options), Stopwatch())
+        return isolated(subject, _make, kind, text, *_machine_names(target, options), options, Stopwatch())
 
 
 def _make(

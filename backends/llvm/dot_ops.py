@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from weft.backends.llvm.types import lane_list
 from weft.dialects.low_dots import DotOp, is_signed
-from weft.support.dot_instructions import dot_instructions
+from weft.support.cpu_instructions import dot_instructions
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

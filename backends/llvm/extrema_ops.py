@@ -24,7 +24,7 @@ from xdsl.dialects import arith
 from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.math_ops import each_part
 from weft.backends.llvm.types import lane_list, value_type
-from weft.support.target_intrinsics import has_intrinsic
+from weft.support.cpu_instructions import has_intrinsic
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation

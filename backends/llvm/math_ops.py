@@ -16,8 +16,8 @@ from weft.backends.llvm.arith_ops import float_op
 from weft.backends.llvm.resources import ir_text
 from weft.backends.llvm.types import value_type
 from weft.dialects.low_lanes import LdexpOp
+from weft.support.cpu_instructions import has_intrinsic
 from weft.support.errors import CompileError
-from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,9 +26,9 @@ from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import error_function, exponential, hyperbolic, logarithm, power
 from weft.passes.low.elementary.fused_multiply_add import multiply_add
 from weft.passes.low.elementary.lanes import Constants, Writer, shape_of
+from weft.support.cpu_instructions import has_intrinsic
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
-from weft.support.target_intrinsics import has_intrinsic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

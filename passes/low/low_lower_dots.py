@@ -27,7 +27,7 @@ from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_dots import DotOp, TileDotOp, TileInterleaveOp, is_signed
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import erase_if_unused
-from weft.support.dot_instructions import DotInstruction, dot_instructions
+from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.errors import CompileError, InternalError
 from weft.support.target import Target
 

@@ -18,9 +18,9 @@ from weft import te
 from weft.backends.llvm.compile import assembly, object_code
 from weft.backends.llvm.link import link_ir
 from weft.backends.llvm.object_file import object_symbols
+from weft.support.cpu_instructions import FEATURES
 from weft.support.errors import CompileError
 from weft.support.target import Target
-from weft.support.target_intrinsics import FEATURES
 
 X86 = "llvm -mtriple=x86_64-unknown-linux-gnu"
 EMPTY = "define void @f() {\n  ret void\n}\n"

@@ -1,0 +1,146 @@
+"""Instructions of CPUs that LLVM has intrinsics for: the CPU features that each needs, and those for dot products.
+
+LLVM ends the process when it has to generate an instruction that its target lacks. Emitters call an intrinsic where
+`has_intrinsic` holds; `missing_for` finds the others in LLVM IR, which may come from elsewhere.
+
+Instructions for dot products of neighbouring integers add, to every lane of 32 bits, the products of a group of narrow
+integers: x86 has `vpdpbusd` and relatives for four bytes, and `pmaddwd` for two halves, which does not add to a sum
+yet; AArch64 has `sdot`, `udot` and `usdot`.
+(Intel SDM, "VPDPBUSD", "PMADDWD"; Arm ARM, "SDOT (vector)", "USDOT (vector)")
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from weft.support.target import Target
+
+Features: TypeAlias = tuple[tuple[str, ...], ...]
+"""Sets of features of a CPU, each of which is enough."""
+
+
+@dataclass(frozen=True)
+class DotInstruction:
+    """One instruction, and how it reads its operands. Sums wrap."""
+
+    name: str
+    """LLVM's intrinsic, without `llvm.`."""
+    lanes: int
+    """Sums of 32 bits."""
+    group: int
+    """Products that each sum gets."""
+    left_signed: bool
+    right_signed: bool
+    features: Features
+    adds: bool = True
+    """Whether it adds to a sum; it gives the dot products only otherwise."""
+
+    @property
+    def bits(self) -> int:
+        """Width of what it multiplies."""
+        return 32 // self.group
+
+    def takes(self, lanes: int, group: int, left_signed: bool, right_signed: bool) -> bool:
+        """Whether it computes this, with its operands in the one order or the other."""
+        signs = (self.left_signed, self.right_signed)
+        return (self.lanes, self.group) == (lanes, group) and signs in (
+            (left_signed, right_signed),
+            (right_signed, left_signed),
+        )
+
+
+_EITHER_VNNI: Final = (("avx512vnni", "avx512vl"), ("avxvnni",))
+_DOT_INSTRUCTIONS: Final = (
+    *(
+        DotInstruction(f"x86.avx2.vpdpb{signs}d.{bits}", bits // 32, 4, signed, signed, (("avxvnniint8",),))
+        for bits in (256, 128)
+        for signs, signed in (("ss", True), ("uu", False))
+    ),
+    *(
+        DotInstruction(f"x86.avx512.vpdpbusd.{bits}", bits // 32, 4, False, True, features)
+        for bits, features in ((512, (("avx512vnni",),)), (256, _EITHER_VNNI), (128, _EITHER_VNNI))
+    ),
+    *(
+        DotInstruction(f"x86.{name}", lanes, 2, True, True, ((feature,),), adds=False)
+        for lanes, name, feature in (
+            (16, "avx512.pmaddw.d.512", "avx512bw"),
+            (8, "avx2.pmadd.wd", "avx2"),
+            (4, "sse2.pmadd.wd", "sse2"),
+        )
+    ),
+    *(
+        DotInstruction(f"aarch64.neon.{name}.v4i32.v16i8", 4, 4, left, right, ((feature,),))
+        for name, left, right, feature in (
+            ("sdot", True, True, "dotprod"),
+            ("udot", False, False, "dotprod"),
+            ("usdot", False, True, "i8mm"),
+        )
+    ),
+)
+"""For bytes before halves, then the widest first."""
+
+FEATURES: Final[Mapping[str, Features]] = {
+    "x86.sse.sfence": (("sse",),),
+    "x86.sse2.pause": ((),),
+    **{instruction.name: instruction.features for instruction in _DOT_INSTRUCTIONS},
+    **{
+        f"x86.avx512.mask.range.{element}.{bits}": (("avx512dq", "avx512vl"),)
+        for element in ("ps", "pd")
+        for bits in (512, 256, 128)
+    },
+    "x86.avx512.mask.scalef.ps.512": (("avx512f",),),
+    "x86.avx512.mask.scalef.pd.512": (("avx512f",),),
+    "aarch64.hint": ((),),
+}
+"""Intrinsic without `llvm.` -> what it needs."""
+
+_ARCHITECTURES: Final = {"x86": ("x86_64", "i386", "i686"), "aarch64": ("aarch64", "arm64")}
+"""The first part of an intrinsic's name -> the architectures that have it; for others the part is the architecture."""
+_CALL: Final = re.compile(
+    r"\bcall\b[^@\n]*@llvm\.((x86|aarch64|arm|riscv|ppc|s390|wasm|loongarch|mips|hexagon|nvvm|amdgcn)\.[\w.]+)\("
+)
+
+
+def has_intrinsic(target: Target, name: str) -> bool:
+    """Whether the CPU of `target` has the instruction of an intrinsic of `FEATURES`."""
+    known = FEATURES[name]
+    return _has_architecture(target, name) and any(all(map(target.has_feature, features)) for features in known)
+
+
+def _has_architecture(target: Target, name: str) -> bool:
+    part = name.split(".", 1)[0]
+    return target.architecture in _ARCHITECTURES.get(part, (part, f"{part}64"))
+
+
+def called_intrinsics(text: str) -> frozenset[str]:
+    """The intrinsics of particular architectures that LLVM IR calls, without `llvm.`."""
+    return frozenset(match[1] for match in _CALL.finditer(text))
+
+
+def missing_for(target: Target, name: str) -> str:
+    """What `target` lacks to have the instruction of an intrinsic, in words; empty where it lacks nothing, or where the
+    intrinsic is not in the table."""
+    if not _has_architecture(target, name):
+        return f"is an instruction of {name.split('.', 1)[0]}"
+    if name not in FEATURES or has_intrinsic(target, name):
+        return ""
+    return "needs " + " or ".join(" with ".join(features) for features in FEATURES[name])
+
+
+@cache
+def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
+    """What the CPU of a target has, the best first: for bytes before halves, then the widest first. Empty for targets
+    that are not compiled by LLVM."""
+    if target.kind != "llvm":
+        return ()
+    return tuple(
+        instruction
+        for instruction in _DOT_INSTRUCTIONS
+        if 4 * instruction.lanes <= target.vector_bytes and has_intrinsic(target, instruction.name)
+    )
