@@ -1,4 +1,4 @@
-"""Default schedule of contractions: matrix products, batched, with any operand transposed."""
+"""Default schedules of contractions: matrix products, batched, any operand transposed, and vectors times matrices."""
 
 from __future__ import annotations
 
@@ -6,19 +6,309 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from weft.analysis.block_patterns import PatternKind, pattern_of
+from xdsl.ir import Attribute, BlockArgument
+
+from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.structure import buffers_read, buffers_written, stored_buffer
-from weft.autoschedule.contraction_plan import Plan, plan_of
-from weft.autoschedule.contraction_roles import Factor, Roles, roles_of
-from weft.autoschedule.contraction_tiles import balance, product
-from weft.autoschedule.rules import extent_of, loop_of, op_of
+from weft.analysis.structure import buffers_read, buffers_written
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer
+from weft.autoschedule.machine import keeps_up_with_streams
+from weft.autoschedule.rules import extent_of, fused, loop_of, op_of, product
+from weft.autoschedule.tile_sizes import (
+    RegisterTile,
+    balance,
+    cache_for_panels,
+    depth_of_panels,
+    panels_together,
+    register_tile,
+)
+from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.passes.schedule.annotate import Note
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
-from weft.support.errors import ScheduleError
 from weft.support.target import Target
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One of the two things multiplied: where it is among the buffers that the block reads, the dimension that the
+    row or column indexes, and whether the next row or column is the next element."""
+
+    position: int
+    dimension: int
+    rank: int
+    contiguous: bool
+    element_bytes: int
+
+
+@dataclass(frozen=True)
+class Roles:
+    """`out[batch, rows, row, column] += left[batch, rows, row, reduced] * right[batch, reduced, column]`, with the
+    dimensions of each in any order. Iterators are positions among those of the block; extents that are known at run
+    time only are None.
+
+    The column is the iterator along which results are consecutive. The right factor is the one it indexes.
+    """
+
+    batch: tuple[int, ...]
+    """Spatial iterators that choose a matrix of the right factor."""
+    rows: tuple[int, ...]
+    """Other spatial iterators that do not index the right factor."""
+    row: int | None
+    """The longest of those, if there are any."""
+    column: int
+    reduced: tuple[int, ...]
+    left: Factor
+    """Its dimension and `contiguous` speak of the row."""
+    right: Factor
+    extents: tuple[int | None, ...]
+    element: Attribute
+    """The type of the results."""
+    same_buffer: bool
+
+    @property
+    def columns(self) -> int | None:
+        return self.extents[self.column]
+
+    @property
+    def row_count(self) -> int | None:
+        return 1 if self.row is None else self.extents[self.row]
+
+
+def contraction_roles(pattern: BlockPattern) -> Roles | None:
+    """The roles of the iterators of a contraction; None when it is none, or when its results are not consecutive along
+    an iterator of just one factor."""
+    if pattern.kind is not PatternKind.CONTRACTION or pattern.factors is None or len(pattern.writes) != 1:
+        return None
+    (write,) = pattern.writes
+    columns = [v for v in pattern.spatial if write.stride_of(v) == 1 and len(write.dimensions_of(v)) == 1]
+    if not columns:
+        return None
+    column = max(columns, key=lambda v: _length(pattern, v))
+    users = [factor for factor in pattern.factors if column in factor.iterators]
+    if len(users) != 1:
+        return None
+    (right,) = users
+    (left,) = (factor for factor in pattern.factors if factor is not right)
+    outer = [v for v in pattern.spatial if v is not column]
+    rows = [v for v in outer if v not in right.iterators]
+    row = max((v for v in rows if v in left.iterators), key=lambda v: _length(pattern, v), default=None)
+    at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
+    left_factor = _factor(pattern, left, row)
+    right_factor = _factor(pattern, right, column)
+    if left_factor is None or right_factor is None:
+        return None
+    return Roles(
+        batch=tuple(at[v] for v in outer if v in right.iterators),
+        rows=tuple(at[v] for v in rows if v is not row),
+        row=None if row is None else at[row],
+        column=at[column],
+        reduced=tuple(at[v] for v in pattern.reduced),
+        left=left_factor,
+        right=right_factor,
+        extents=tuple(pattern.extent_of(v) for v in pattern.block.iter_vars),
+        element=write.element_type,
+        same_buffer=left.buffer is right.buffer,
+    )
+
+
+def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, int]:
+    extent = pattern.extent_of(iterator)
+    return extent is None, extent or 0, iterator.index
+
+
+def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:
+    """What to know of a factor; None where its row or column indexes several dimensions."""
+    dimensions = () if iterator is None else operand.dimensions_of(iterator)
+    if iterator is not None and len(dimensions) != 1:
+        return None
+    buffers = buffers_read(pattern.block)
+    if operand.buffer not in buffers:
+        return None
+    return Factor(
+        position=buffers.index(operand.buffer),
+        dimension=dimensions[0] if dimensions else 0,
+        rank=len(operand.indices),
+        contiguous=iterator is not None and operand.stride_of(iterator) == 1,
+        element_bytes=bytes_of(operand.element_type),
+    )
+
+
+_ROWS_THAT_PAY: Final = 12
+"""Rows from which on a panel is read often enough to be packed."""
+_ROWS_THAT_PAY_TRANSPOSED: Final = 8
+"""The same, where a panel is read column by column otherwise."""
+_WORK_OF_THREADS: Final = 1 << 21
+"""Multiply-adds, some 40 us of one core, from which on it pays to wake other threads."""
+_LINE_BYTES: Final = 64
+"""What caches move at once."""
+_STEPS_AT_ONCE: Final = 2
+"""Steps of the reduction that share a test for its end, where registers are left for what the second loads."""
+
+
+@dataclass(frozen=True)
+class Panels:
+    """How a contraction is cut up: the right factor into panels as wide as a register tile. Sizes are in elements."""
+
+    tile: RegisterTile
+    together: int
+    """Panels that are packed before rows pass by them."""
+    depth: int | None
+    """Steps of the reduction that run before the next; None where the whole reduction runs at once."""
+    panel_bytes: int | None
+    """The size of a panel of these steps; None where their number is not known."""
+    threads: int
+
+    @property
+    def panel_columns(self) -> int:
+        return self.tile.columns * self.together
+
+
+def panels_of(
+    roles: Roles,
+    tile: RegisterTile,
+    steps: int | None,
+    step_bytes: int,
+    work_of_threads: int,
+    target: Target,
+    *,
+    in_parts: bool = True,
+) -> Panels:
+    """The panels for a reduction of `steps`, each of `step_bytes` a column, that may run `in_parts`. Several threads
+    take part from `work_of_threads` products on."""
+    depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
+    deep = depth or steps
+    panel_bytes = None if deep is None else max(deep, 1) * tile.columns * step_bytes
+    work, batches = product(roles.extents), product(roles.extents[at] for at in roles.batch)
+    threads = target.num_threads if work is None or work >= work_of_threads else 1
+    sharing = 1 if batches is not None and batches >= threads else threads
+    panels = None if roles.columns is None else -(-roles.columns // tile.columns)
+    cache = cache_for_panels(target.l2_bytes, target.l2_ways)
+    return Panels(tile, panels_together(panels, panel_bytes, cache, sharing), depth, panel_bytes, threads)
+
+
+class PanelLoops:
+    """The loops of a contraction, cut into panels of columns, tiles of rows, and parts of the reduction."""
+
+    def __init__(
+        self,
+        sch: Schedule,
+        block: BlockHandle,
+        roles: Roles,
+        plan: Panels,
+        columns: Sequence[int],
+        group: Sequence[int] = (),
+    ) -> None:
+        """`columns` are the factors of a panel, `group` those of a step of the reduction."""
+        loops = sch.get_loops(block)
+        self._sch, self._roles, self._plan = sch, roles, plan
+        self.batch = [loops[at] for at in roles.batch]
+        self.panels, self.panel, *self.columns = sch.split(loops[roles.column], [None, plan.together, *columns])
+        self._rows = [loops[at] for at in roles.rows]
+        self.row: LoopHandle | None = None
+        self.tile_rows: list[LoopHandle] = []
+        if roles.row is not None:
+            self.row, *self.tile_rows = sch.split(loops[roles.row], [None, plan.tile.rows])
+        self.part: LoopHandle | None = None
+        """The loop over parts of the reduction, if there are several."""
+        *self.slow_steps, fast = (loops[at] for at in roles.reduced)
+        self.steps = [fast]
+        if plan.depth is not None:
+            self.part, *self.steps = sch.split(fast, [None, plan.depth, *group])
+        elif group:
+            self.steps = sch.split(fast, [None, *group])
+
+    def order(self, steps: Sequence[LoopHandle], *innermost: LoopHandle) -> None:
+        """Put the loops into order, those of the reduction outside of a register tile."""
+        outer = [*self.batch, self.panels, *([] if self.part is None else [self.part]), *self._rows]
+        outer += [] if self.row is None else [self.row]
+        self._sch.reorder(*outer, self.panel, *steps, *self.tile_rows, *self.columns, *innermost)
+
+    def share(self) -> None:
+        """Let threads take batches, panels that are packed together, or rows of tiles: the first that keep all of them
+        busy."""
+        sch, roles, threads = self._sch, self._roles, self._plan.threads
+        if threads == 1:
+            return
+        batches = product(roles.extents[at] for at in roles.batch)
+        if self.batch and (batches is None or balance(batches, threads) > _BUSY):
+            sch.parallel(fused(sch, self.batch))
+            return
+        pieces = None if roles.columns is None else -(-roles.columns // self._plan.panel_columns)
+        if self.row is None or pieces is None or balance(pieces, threads) > _BUSY:
+            sch.parallel(self.panels)
+        else:
+            sch.parallel(self.row)
+
+
+@dataclass(frozen=True)
+class Plan(Panels):
+    """What else is decided for a contraction of any element type."""
+
+    pack_right: bool
+    pack_left: bool
+    pad_columns: bool
+    """Compute columns up to whole vectors, so that only loads of the right factor and stores of results need masks."""
+    asks_for_panels: bool
+    """Ask for the next steps of a panel while it is used."""
+    steps_at_once: int
+    """Steps of the reduction between two tests for its end."""
+
+
+def plan_of(roles: Roles, target: Target) -> Plan:
+    """The sizes for a contraction on a machine."""
+    paying = _ROWS_THAT_PAY if roles.right.contiguous else _ROWS_THAT_PAY_TRANSPOSED
+    many = roles.row_count is None or roles.row_count >= paying
+    pack_left = many and roles.left.contiguous and not roles.same_buffer
+    tile = _tile(roles, target, pack_left)
+    columns = roles.columns
+    in_place = roles.right.contiguous and columns is not None and columns <= tile.columns
+    ragged = columns is None or columns % tile.lanes != 0
+    pack_right = many and (ragged or not in_place)
+    steps = product(roles.extents[at] for at in roles.reduced)
+    in_parts = pack_right and len(roles.reduced) == 1
+    element_bytes = roles.right.element_bytes
+    panels = panels_of(roles, tile, steps, element_bytes, _WORK_OF_THREADS, target, in_parts=in_parts)
+    return Plan(
+        tile,
+        panels.together if pack_right else 1,
+        panels.depth,
+        panels.panel_bytes,
+        panels.threads,
+        pack_right,
+        pack_left and pack_right,
+        pack_right and ragged,
+        pack_right and _streams(panels.panel_bytes, target),
+        _STEPS_AT_ONCE if _fuses(target) else 1,
+    )
+
+
+def _tile(roles: Roles, target: Target, pack_left: bool) -> RegisterTile:
+    lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
+    return register_tile(
+        roles.row_count,
+        roles.columns,
+        lanes,
+        target.vector_registers,
+        fused=_fuses(target),
+        packed_rows=pack_left,
+    )
+
+
+def _streams(panel_bytes: int | None, target: Target) -> bool:
+    """Whether each vector of a panel is known to be a line that neither the first cache nor the processor's own
+    prefetching has: vectors are as long as lines, and the rest of the panel has passed by since the last tile."""
+    if keeps_up_with_streams(target):
+        return False
+    return target.vector_bytes >= _LINE_BYTES and panel_bytes is not None and panel_bytes >= 2 * target.l1_bytes
+
+
+def _fuses(target: Target) -> bool:
+    """Whether products take no registers of their own: 16 vectors of 16 bytes are SSE's, whose instructions overwrite
+    an operand, too."""
+    return target.vector_bytes > 16 or target.vector_registers > 16
+
 
 _LINES_IN_TURN: Final = 8
 """How many lines of memory, a power of two apart, the first cache holds at once: its ways."""
@@ -51,7 +341,7 @@ class ContractionRule:
     name = "contraction"
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        roles = roles_of(pattern_of(op_of(sch, block)))
+        roles = contraction_roles(pattern_of(op_of(sch, block)))
         if roles is None or roles.columns == 1:
             return False
         plan = plan_of(roles, target)
@@ -84,27 +374,31 @@ class _Tiling:
         for copy in (right, left):
             if copy is not None:
                 fuse_producer(sch, copy)
-        self._cut()
+        loops = PanelLoops(sch, block, self.roles, plan, [plan.tile.columns])
+        steps, unrolled = self._steps(loops)
+        loops.order([*steps, *unrolled])
         # Blocks move before loops are vectorized: what moves later is tried on a copy first.
         if right is not None:
-            sch.compute_at(right, self.panels if self.steps is None else self.steps)
+            sch.compute_at(right, loops.part or loops.panels)
         if result is not None and results_row is not None:
             shifts = [plan.tile.rows * (at == results_row) for at in range(len(op_of(sch, result).iter_vars))]
             sch.annotate(result, PREFETCH, [["write", 0, shifts]])
         if result is not None:
-            sch.reverse_compute_at(result, self.panel if self.steps is None else self.panels)
+            sch.reverse_compute_at(result, loops.panel if loops.part is None else loops.panels)
         if right is not None:
             self._pack(right, self.roles.right, plan.tile.columns, plan.tile.lanes)
         if left is not None:
             self._pack(left, self.roles.left, plan.tile.rows, plan.tile.rows)
-        init = sch.decompose_reduction(block, self.deepest if self.steps is None else self.steps)
+        init = sch.decompose_reduction(block, loops.part or steps[0])
         if right is not None and plan.asks_for_panels:
             self._ask_for_panels(right)
         for part in (block, init) if result is None else (block, init, result):
             self._registers(part)
-        if self.unrolled is not None:
-            sch.unroll(self.unrolled)
-        self._threads(left)
+        for loop in unrolled:
+            sch.unroll(loop)
+        if left is not None and plan.threads > 1:
+            sch.parallel(sch.get_loops(left)[0])
+        loops.share()
 
     def _row_of_results(self) -> int | None:
         """The dimension of the results that the rows of a tile run along."""
@@ -131,39 +425,14 @@ class _Tiling:
             return right, sch.cache_write(block, 0, "local")
         return right, sch.cache_write(block, 0, "global") if sch.get_consumers(block) else None
 
-    def _cut(self) -> None:
-        """Split the loops and put them into order."""
-        sch, plan, roles = self.sch, self.plan, self.roles
-        loops = sch.get_loops(self.block)
-        tile = plan.tile
-        panels, self.panel, columns = sch.split(loops[roles.column], [None, plan.together, tile.columns])
-        self.panels = panels
-        order = [loops[at] for at in roles.batch]
-        self.batch = list(order)
-        inner: list[LoopHandle] = []
-        self.row: LoopHandle | None = None
-        if roles.row is not None:
-            self.row, rows = sch.split(loops[roles.row], [None, tile.rows])
-            inner.append(rows)
-        *slow, fast = roles.reduced
-        depth = loops[fast]
-        self.steps: LoopHandle | None = None
-        if plan.depth is not None:
-            self.steps, depth = sch.split(depth, [None, plan.depth])
-        self.unrolled: LoopHandle | None = None
-        extent = plan.depth or roles.extents[fast]
-        reduction = [loops[at] for at in slow]
-        if plan.steps_at_once > 1 and (extent is None or extent > plan.steps_at_once):
-            depth, self.unrolled = sch.split(depth, [None, plan.steps_at_once])
-            reduction += [depth, self.unrolled]
-        else:
-            reduction.append(depth)
-        self.deepest = reduction[0]
-        order.append(panels)
-        order += [] if self.steps is None else [self.steps]
-        order += [loops[at] for at in roles.rows]
-        order += [] if self.row is None else [self.row]
-        sch.reorder(*order, self.panel, *reduction, *inner, columns)
+    def _steps(self, loops: PanelLoops) -> tuple[list[LoopHandle], list[LoopHandle]]:
+        """The loops of the reduction inside of its parts, and the innermost one that is unrolled, if there is one."""
+        plan, roles = self.plan, self.roles
+        extent = plan.depth or roles.extents[roles.reduced[-1]]
+        if plan.steps_at_once == 1 or (extent is not None and extent <= plan.steps_at_once):
+            return [*loops.slow_steps, *loops.steps], []
+        depth, unrolled = self.sch.split(loops.steps[0], [None, plan.steps_at_once])
+        return [*loops.slow_steps, depth], [unrolled]
 
     def _pack(self, copy: BlockHandle, factor: Factor, width: int, lanes: int) -> None:
         """Lay out what is copied as panels of `width` rows or columns, one element after the other of each step."""
@@ -243,62 +512,48 @@ class _Tiling:
         if self.roles.row is not None:
             self.sch.unroll(loops[-2])
 
-    def _threads(self, left: BlockHandle | None) -> None:
-        sch, plan, roles = self.sch, self.plan, self.roles
-        if plan.threads == 1:
-            return
-        if left is not None:
-            sch.parallel(sch.get_loops(left)[0])
-        share_tiles(sch, roles, self.batch, self.panels, self.row, plan.panel_columns, plan.threads)
+
+_ROWS_READ_AT_ONCE: Final = 8
+"""Rows of the matrix that are read side by side: as many streams as processors fetch ahead, and as many sums for each
+time that a result is loaded and stored."""
 
 
-def share_tiles(
-    sch: Schedule,
-    roles: Roles,
-    batch: Sequence[LoopHandle],
-    panels: LoopHandle,
-    row: LoopHandle | None,
-    panel_columns: int,
-    threads: int,
-) -> None:
-    """Let threads take batches, panels of so many columns, or rows of tiles: the first that keep all of them busy."""
-    batches = product(roles.extents[at] for at in roles.batch)
-    if batch and (batches is None or balance(batches, threads) > _BUSY):
-        sch.parallel(sch.fuse(*batch) if len(batch) > 1 else batch[0])
-        return
-    pieces = None if roles.columns is None else -(-roles.columns // panel_columns)
-    if row is None or pieces is None or balance(pieces, threads) > _BUSY:
-        sch.parallel(panels)
-    else:
-        sch.parallel(row)
+class MatrixVectorRule:
+    """Whole rows of the matrix, several at once, are added to results that stay in the first caches:
+    `for k by 8: for j: out[j] += left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
+
+    Register tiles would read short pieces of rows, far apart. Not applicable where the matrix fits into the second
+    cache, where there is more than one row of results, or where the matrix is not read along its rows.
+    """
+
+    name = "vector times matrix"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        roles = contraction_roles(pattern_of(op_of(sch, block)))
+        if roles is None or not _is_bandwidth_bound(roles, target):
+            return False
+        loops = sch.get_loops(block)
+        lanes = max(target.vector_bytes // max(bytes_of(roles.element), 4), 1)
+        columns = roles.columns or 0
+        chunk = -(-columns // (target.num_threads * lanes)) * lanes
+        chunks, vectors, vector = sch.split(loops[roles.column], [None, -(-chunk // lanes), lanes])
+        steps, step = sch.split(loops[roles.reduced[0]], [None, _ROWS_READ_AT_ONCE])
+        sch.reorder(chunks, steps, vectors, step, vector)
+        init = sch.decompose_reduction(block, steps)
+        sch.unroll(step)
+        sch.vectorize(vector)
+        sch.vectorize(sch.get_loops(init)[-1])
+        if target.num_threads > 1:
+            sch.parallel(chunks)
+        return True
 
 
-def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise blocks that alone read, place by place, what `copy` writes."""
-    while True:
-        (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
-        consumers = sch.get_consumers(copy)
-        if len(consumers) != 1:
-            return
-        pattern = pattern_of(op_of(sch, consumers[0]))
-        if pattern.kind is not PatternKind.INJECTIVE or len(pattern.writes) != 1:
-            return
-        if any(r.indices != pattern.writes[0].indices for r in pattern.reads if r.buffer is buffer):
-            return
-        try:
-            sch.reverse_compute_inline(consumers[0])
-        except ScheduleError:
-            return
-
-
-def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise block that writes what `copy` alone reads, so that it is computed while it is copied."""
-    producers = sch.get_producers(copy)
-    if len(producers) != 1 or pattern_of(op_of(sch, producers[0])).kind is not PatternKind.INJECTIVE:
-        return
-    if len(sch.get_consumers(producers[0])) != 1:
-        return
-    try:
-        sch.compute_inline(producers[0])
-    except ScheduleError:
-        return
+def _is_bandwidth_bound(roles: Roles, target: Target) -> bool:
+    """Whether the rule has something to say."""
+    others = product(roles.extents[at] for at in (*roles.batch, *roles.rows))
+    if others != 1 or roles.row_count != 1 or len(roles.reduced) != 1 or not roles.right.contiguous:
+        return False
+    columns, depth = roles.columns, roles.extents[roles.reduced[0]]
+    if columns is None or depth is None or depth < _ROWS_READ_AT_ONCE or columns < target.vector_bytes:
+        return False
+    return columns * depth * roles.right.element_bytes > target.l2_bytes

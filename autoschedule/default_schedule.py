@@ -1,16 +1,218 @@
-"""default-schedule: schedule functions that have no schedule, by rules over the program and the target."""
+"""The default schedule of a module: its rules, the functions that get one, and the pass default-schedule."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from weft.autoschedule.scheduling import apply_default_schedule, default_schedule, scheduled_by
+from weft.analysis.plain_nests import is_plain, why_not_plain
+from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside
+from weft.autoschedule.contraction import ContractionRule, MatrixVectorRule
+from weft.autoschedule.convolution import DirectConvolutionRule
+from weft.autoschedule.dot_products import DotProductRule
+from weft.autoschedule.filter_convolution import FilterConvolutionRule
+from weft.autoschedule.inlining import InliningRule
+from weft.autoschedule.kernels import ElementsRule, InnerLoopsRule, ReductionRule, RowsRule, TilesRule
+from weft.autoschedule.nests import ChoiceRule, GroupRule, PartsRule, SingleNestRule
+from weft.autoschedule.packed_convolution import PackedConvolutionRule
+from weft.autoschedule.rules import Rule
 from weft.dialects import sched
+from weft.dialects.effects import declared_callees
+from weft.dialects.tir import BlockOp
+from weft.dialects.traversal import copy_of
+from weft.schedule.recording import BlockHandle
+from weft.schedule.schedule import Schedule
+from weft.schedule.traces import LOOKING, simplify_trace, steps_of
+from weft.support.errors import CompileError, ScheduleError
+from weft.support.gpu_machine import GPU_KINDS
 from weft.support.target import Target
+
+RULES: Final[tuple[Rule, ...]] = (
+    # First: chains of elementwise blocks are one block for the others.
+    InliningRule(),
+    # Products and convolutions, before others take the elementwise blocks around them.
+    MatrixVectorRule(),
+    # Before the rule that takes all contractions.
+    DotProductRule(),
+    ContractionRule(),
+    # They say where they are the better ones.
+    FilterConvolutionRule(),
+    PackedConvolutionRule(),
+    DirectConvolutionRule(),
+    # Before single nests, which would no longer be plain.
+    GroupRule(),
+    # Before it, for each part is then a nest of its own.
+    PartsRule(),
+    # Single nests leave what chooses in scalar code.
+    ChoiceRule(),
+    # What is left.
+    SingleNestRule(),
+)
+"""Each rule is offered every block that is still plain, in program order, before the next rule is asked."""
+
+KERNEL_RULES: Final[tuple[Rule, ...]] = (
+    # First, as for CPUs.
+    InliningRule(),
+    # Before others take the elementwise blocks behind products.
+    TilesRule(),
+    # Before single nests, which would be kernels of their own.
+    RowsRule(),
+    # It says where it is the better of the two.
+    ReductionRule(),
+    # What is left.
+    ElementsRule(),
+    # Where that cannot be proved to be right.
+    InnerLoopsRule(in_register=True),
+    InnerLoopsRule(in_register=False),
+)
+"""The rules for targets whose programs are kernels."""
+
+
+def rules_for(kind: str) -> tuple[Rule, ...]:
+    """The rules for a kind of target; none where there are no default schedules."""
+    if kind in ("llvm", "c"):
+        return RULES
+    return KERNEL_RULES if kind in GPU_KINDS else ()
+
+
+def default_schedule(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
+) -> list[sched.FuncOp]:
+    """A trace for each function that no user scheduled and that a rule has something to say about. The rules are those
+    for the kind of target unless others are given.
+
+    A function counts as scheduled when it is named in `skip`, or when it is not plain any more
+    (`analysis.plain_nests`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
+    that two blocks share, by which no trace could tell them apart. Leaves `module` as it is; each trace replays on it.
+    """
+    return [schedule.trace for schedule in _schedules(module, target, rules, skip)]
+
+
+def apply_default_schedule(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
+) -> list[sched.FuncOp]:
+    """Put the scheduled functions in the place of the plain ones. Returns what `default_schedule` does."""
+    schedules = _schedules(module, target, rules, skip)
+    for schedule in schedules:
+        (new,) = functions(schedule.module)
+        new.detach()
+        block = module.body.block
+        block.insert_op_before(new, schedule.function)
+        block.detach_op(schedule.function)
+        schedule.function.erase()
+    return [schedule.trace for schedule in schedules]
+
+
+def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
+    """The functions of `module`, not scheduled yet, that a trace works on."""
+    names: set[str] = set()
+    for step in trace.body.block.ops:
+        if isinstance(step, sched.GetBlockOp):
+            func = None if step.func is None else step.func.data
+            try:
+                names.add(function_of(find_block(module, step.label.data, func)).sym_name.data)
+            except CompileError:
+                continue  # a block that an earlier step makes, of a function that is known already
+    return names
+
+
+class _Scheduled:
+    """A function, and a module with its scheduled form."""
+
+    def __init__(self, function: FuncOp, schedule: Schedule) -> None:
+        self.function = function
+        self.module = schedule.mod
+        self.trace = simplify_trace(schedule.trace)
+        self.trace.sym_name = type(self.trace.sym_name)(f"default_{function.sym_name.data}")
+
+
+def _schedules(
+    module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
+) -> list[_Scheduled]:
+    known = rules_for(target.kind)
+    rules = known if rules is None else rules
+    if not known or not rules:
+        return []
+    found: list[_Scheduled] = []
+    for function in functions(module):
+        if function.sym_name.data in skip or not _is_ours(function):
+            continue
+        alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
+        schedule = _Attempts(alone, function.sym_name.data, target).run(rules)
+        if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
+            found.append(_Scheduled(function, schedule))
+    return found
+
+
+def _is_ours(function: FuncOp) -> bool:
+    labels = [block.label for block in child_blocks(function)]
+    return bool(labels) and len(set(labels)) == len(labels) and why_not_plain(function) is None
+
+
+class _Attempts:
+    """Rules tried on one function."""
+
+    def __init__(self, module: ModuleOp, name: str, target: Target) -> None:
+        self.name = name
+        self.target = target
+        self.original = module
+        self.schedule = Schedule(module)
+        self.blocks: dict[str, BlockOp] = {}
+        """Those that were there when the rule that is tried began, or after the last step back."""
+        self.handles: dict[str, BlockHandle] = {}
+        self.done: set[str] = set()
+        """Blocks that a rule said it has scheduled, though they may look plain still."""
+
+    def run(self, rules: Sequence[Rule]) -> Schedule:
+        for rule in rules:
+            self.blocks = self._blocks()
+            for label in list(self.blocks):
+                if self._is_left(label) and self._try(rule, label):
+                    self.done.add(label)
+        return self.schedule
+
+    def _blocks(self) -> dict[str, BlockOp]:
+        (function,) = functions(self.schedule.mod)
+        return {block.label: block for block in child_blocks(function)}
+
+    def _is_left(self, label: str) -> bool:
+        """Whether a block is still there and as it was written, and runs at all; kernels have to be bound even so."""
+        block = self.blocks.get(label)
+        if block is None or label in self.done or not is_inside(block, self.schedule.mod) or not is_plain(block):
+            return False
+        return 0 not in block.extents or self.target.kind in GPU_KINDS
+
+    def _try(self, rule: Rule, label: str) -> bool:
+        if label not in self.handles:
+            self.handles[label] = self.schedule.handle_of(self.blocks[label])
+        last = self.schedule.trace.body.block.last_op
+        try:
+            if rule.apply(self.schedule, self.handles[label], self.target):
+                return True
+        except ScheduleError:
+            pass
+        self._undo(last)
+        return False
+
+    def _undo(self, last: Operation | None) -> None:
+        """Go back to where `last` was the last step."""
+        trace, changed = self.schedule.trace, False
+        while (step := trace.body.block.last_op) is not last and step is not None:
+            changed = changed or not isinstance(step, LOOKING)
+            step.detach()
+            step.erase()
+        if changed:
+            self.handles.clear()
+            self.schedule = Schedule(self.original)
+            self.schedule.replay(trace)
+            self.blocks = self._blocks()
 
 
 @dataclass(frozen=True)

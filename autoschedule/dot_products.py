@@ -3,21 +3,148 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from weft.analysis.block_patterns import pattern_of
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType, i32
+
+from weft.analysis.block_patterns import BlockPattern, Operand, pattern_of
 from weft.analysis.index import Index
 from weft.analysis.structure import buffers_read, stored_buffer
-from weft.autoschedule.contraction import fuse_consumers, fuse_producer, share_tiles
-from weft.autoschedule.contraction_roles import Factor, Roles, roles_of
-from weft.autoschedule.dot_product_plan import DotPlan, dot_plan_of
-from weft.autoschedule.layouts import moved_last
-from weft.autoschedule.rules import loop_of, op_of
+from weft.autoschedule.contraction import Factor, PanelLoops, Panels, Roles, contraction_roles, panels_of
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer
+from weft.autoschedule.rules import loop_of, moved_last, op_of, product
+from weft.autoschedule.tile_sizes import (
+    RegisterTile,
+    register_tile,
+)
 from weft.dialects.traversal import operations_in
 from weft.passes.schedule.dot_intrinsics import dot_name, interleave_name
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
+from weft.support.cpu_instructions import DotInstruction, dot_instructions
 from weft.support.errors import InternalError
 from weft.support.target import Target
+
+_LEAST_ROWS: Final = 8
+"""Rows from which on it pays to bring the right factor into groups."""
+_LEAST_WORK: Final = 1 << 12
+"""Products from which on the copies cost less than they save."""
+_WORK_OF_THREADS: Final = 1 << 23
+"""Products, some 40 us of one core, from which on it pays to wake other threads."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a factor is loaded: integers of so many bits, widened with or without their sign."""
+
+    bits: int
+    signed: bool
+
+
+@dataclass(frozen=True)
+class Form:
+    """An instruction, and what the factors must be recoded to for it; None where they fit as they are."""
+
+    instruction: DotInstruction
+    left: Reading
+    right: Reading
+    recode_left: str | None = None
+    recode_right: str | None = None
+
+
+@dataclass(frozen=True)
+class DotPlan(Panels):
+    """What else is decided for a contraction by an instruction. Steps of the panels are groups."""
+
+    form: Form
+    pad_columns: bool
+    pad_steps: bool
+
+    @property
+    def group(self) -> int:
+        return self.form.instruction.group
+
+
+def form_of(pattern: BlockPattern, roles: Roles, target: Target) -> Form | None:
+    """The best instruction for what a block multiplies; None where the target has none."""
+    if roles.element != i32 or pattern.factors is None:
+        return None
+    if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
+        return None
+    left, right = pattern.factors
+    if pattern.block.iter_vars[roles.column] in left.iterators:
+        left, right = right, left
+    of_left, of_right = _reading(left), _reading(right)
+    if of_left is None or of_right is None:
+        return None
+    found = dot_instructions(target)
+    for instruction in found:
+        if _fits(instruction, of_left, of_right):
+            return Form(instruction, of_left, of_right)
+    # One flipped bit, and a sum a row.
+    other = Reading(of_right.bits, not of_right.signed)
+    for instruction in found:
+        if _fits(instruction, of_left, other):
+            return Form(instruction, of_left, other, recode_right="signed" if other.signed else "unsigned")
+    halves = Reading(16, True)
+    if of_left.bits == of_right.bits == 8:
+        for instruction in found:
+            if _fits(instruction, halves, halves):
+                return Form(instruction, halves, halves, "int16", "int16")
+    return None
+
+
+def _fits(instruction: DotInstruction, left: Reading, right: Reading) -> bool:
+    signs = (left.signed, right.signed)
+    return left.bits == right.bits == instruction.bits and instruction.takes(
+        instruction.lanes, instruction.group, *signs
+    )
+
+
+def _reading(operand: Operand) -> Reading | None:
+    """How what is loaded becomes a factor of 32 bits."""
+    loaded = operand.op.results[0]
+    if not isinstance(loaded.type, IntegerType) or not loaded.has_one_use():
+        return None
+    (use,) = loaded.uses
+    widening = use.operation
+    if not isinstance(widening, arith.ExtSIOp | arith.ExtUIOp) or widening.results[0].type != i32:
+        return None
+    return Reading(loaded.type.width.data, isinstance(widening, arith.ExtSIOp))
+
+
+def dot_plan_of(pattern: BlockPattern, roles: Roles, target: Target) -> DotPlan | None:
+    """The sizes for a contraction on a machine; None where there are no such instructions, or they do not pay."""
+    rows, work = roles.row_count, product(roles.extents)
+    if roles.same_buffer or len(roles.reduced) != 1 or (rows is not None and rows < _LEAST_ROWS):
+        return None
+    if work is not None and work < _LEAST_WORK:
+        return None
+    form = form_of(pattern, roles, target)
+    if form is None:
+        return None
+    instruction = form.instruction
+    if roles.columns is not None and 2 * roles.columns <= instruction.lanes:
+        return None
+    tile = _tile(roles, instruction, target)
+    depth = roles.extents[roles.reduced[0]]
+    words = None if depth is None else max(-(-depth // instruction.group), 1)
+    # A group is as wide as a sum.
+    panels = panels_of(roles, tile, words, 4, _WORK_OF_THREADS, target)
+    return DotPlan(
+        **vars(panels),
+        form=form,
+        pad_columns=roles.columns is None or roles.columns % tile.columns != 0,
+        pad_steps=depth is None or depth % (instruction.group * (panels.depth or 1)) != 0,
+    )
+
+
+def _tile(roles: Roles, instruction: DotInstruction, target: Target) -> RegisterTile:
+    """Columns are padded to whole vectors."""
+    columns = None if roles.columns is None else -(-roles.columns // instruction.lanes) * instruction.lanes
+    return register_tile(roles.row_count, columns, instruction.lanes, target.vector_registers, fused=instruction.adds)
+
 
 _ROWS_IN_TURN = 16
 """Rows of a transposed factor that are read in turn."""
@@ -40,7 +167,7 @@ class DotProductRule:
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         pattern = pattern_of(op_of(sch, block))
-        roles = roles_of(pattern)
+        roles = contraction_roles(pattern)
         plan = None if roles is None else dot_plan_of(pattern, roles, target)
         if roles is None or plan is None:
             return False
@@ -70,28 +197,28 @@ class _DotTiling:
         if left_steps != self.roles.left.rank - 1:
             self._turn_left(left_steps)
         fuse_consumers(sch, result)
-        self._cut()
-        sch.compute_at(packed, self.panels if self.deep is None else self.deep)
-        sch.reverse_compute_at(result, self.panel if self.deep is None else self.panels)
+        loops = PanelLoops(sch, block, self.roles, plan, [plan.tile.vectors, lanes], [group])
+        step, products = loops.steps
+        loops.order([step], products)
+        sch.compute_at(packed, loops.part or loops.panels)
+        sch.reverse_compute_at(result, loops.panel if loops.part is None else loops.panels)
         near = self._pack(packed)
         if stage is not None:
             sch.compute_at(stage, near)
-        init = sch.decompose_reduction(block, self.steps if self.deep is None else self.deep)
+        init = sch.decompose_reduction(block, loops.part or step)
         *_, rows, vectors, lane, _ = sch.get_loops(block)
         signs = (plan.form.left.signed, plan.form.right.signed)
         # Before loops are vectorized: what is done then is tried on a copy first.
         name = dot_name(lanes, 32 // group, *signs)
-        sch.tensorize(lane, name if self.deep is None else f"{name}_global")
+        sch.tensorize(lane, name if loops.part is None else f"{name}_global")
         sch.unroll(vectors)
-        if self.row is not None:
+        if loops.row is not None:
             sch.unroll(rows)
         if stage is not None:
             self._rows_of_stage(stage)
         for part in (init, result):
             self._registers(part, lanes)
-        if plan.threads > 1:
-            columns = plan.tile.columns * plan.together
-            share_tiles(sch, self.roles, self.batch, self.panels, self.row, columns, plan.threads)
+        loops.share()
 
     def _dimension_of(self, factor: Factor, iterator: int) -> int:
         """The dimension of a factor that an iterator alone indexes."""
@@ -140,30 +267,6 @@ class _DotTiling:
         """Let the steps be the fastest dimension of the left factor."""
         copy = self.sch.cache_read(self.block, self.roles.left.position, "global")
         self.sch.transform_layout(copy, ("write", 0), moved_last(steps))
-
-    def _cut(self) -> None:
-        """Split the loops and put them into order."""
-        sch, plan, roles = self.sch, self.plan, self.roles
-        loops = sch.get_loops(self.block)
-        tile = plan.tile
-        self.panels, self.panel, vectors, lanes = sch.split(
-            loops[roles.column], [None, plan.together, tile.vectors, tile.lanes]
-        )
-        self.batch = [loops[at] for at in roles.batch]
-        self.deep: LoopHandle | None = None
-        if plan.depth is None:
-            self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.group])
-        else:
-            self.deep, self.steps, group = sch.split(loops[roles.reduced[0]], [None, plan.depth, plan.group])
-        outer = [] if self.deep is None else [self.deep]
-        order = [*self.batch, self.panels, *outer, *(loops[at] for at in roles.rows)]
-        inner: list[LoopHandle] = []
-        self.row: LoopHandle | None = None
-        if roles.row is not None:
-            self.row, rows = sch.split(loops[roles.row], [None, tile.rows])
-            order.append(self.row)
-            inner.append(rows)
-        sch.reorder(*order, self.panel, self.steps, *inner, vectors, lanes, group)
 
     def _pack(self, packed: BlockHandle) -> LoopHandle:
         """Lay out panels as [steps / group][columns][group], and bring rows of a group together. Gives the loop whose
@@ -215,5 +318,5 @@ class _DotTiling:
             loops = [*loops[:-1], vectors, inner]
         sch.vectorize(loops[-1])
         sch.unroll(loops[-2])
-        if self.row is not None:
+        if self.roles.row is not None:
             sch.unroll(loops[-3])

@@ -7,16 +7,19 @@ from math import prod
 from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
-from weft.autoschedule.contraction import fuse_consumers
-from weft.autoschedule.convolution import border_of, is_windowed, vectorize_sides
-from weft.autoschedule.convolution_roles import ConvolutionRoles, group_of, roles_of
-from weft.autoschedule.convolution_tiles import filter_tile, strip_rows
-from weft.autoschedule.layouts import moved_last, panels
+from weft.autoschedule.convolution import (
+    ConvolutionRoles,
+    border_of,
+    convolution_roles,
+    group_of,
+    is_windowed,
+    vectorize_sides,
+)
+from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.machine import lanes_for, pays_threads
 from weft.autoschedule.packed_convolution import lays_out_windows
-from weft.autoschedule.register_tile import RegisterTile
-from weft.autoschedule.rules import op_of
-from weft.autoschedule.threads import share_among_threads
+from weft.autoschedule.rules import moved_last, op_of, panels, share_among_threads
+from weft.autoschedule.tile_sizes import RegisterTile, filter_tile, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import PREFETCH
 from weft.schedule.recording import BlockHandle
@@ -57,7 +60,7 @@ class FilterConvolutionRule:
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         pattern = pattern_of(op_of(sch, block))
-        roles = roles_of(pattern)
+        roles = convolution_roles(pattern)
         if roles is None or group_of(pattern) is not None:
             return False
         lanes = lanes_for(pattern, target)

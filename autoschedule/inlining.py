@@ -1,15 +1,16 @@
-"""Inlining of producers at their uses."""
+"""Inlining of producers at their uses, and of consumers where results are copied out."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, PatternKind, pattern_of
-from weft.analysis.structure import consumers_of
+from weft.analysis.structure import consumers_of, stored_buffer
 from weft.autoschedule.machine import is_expensive
 from weft.autoschedule.rules import op_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
+from weft.support.errors import ScheduleError
 from weft.support.target import Target
 
 _WORTH_REPEATING: Final = 2
@@ -61,3 +62,34 @@ def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
     loads = len(producer.reads)
     few = len(producer.computing) <= (_WORTH_REPEATING if len(consumers) > 1 else 1)
     return few and loads <= 2 and not any(is_expensive(op.name) for op in producer.computing)
+
+
+def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
+    """Inline the elementwise blocks that alone read, place by place, what `copy` writes."""
+    while True:
+        (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
+        consumers = sch.get_consumers(copy)
+        if len(consumers) != 1:
+            return
+        pattern = pattern_of(op_of(sch, consumers[0]))
+        if pattern.kind is not PatternKind.INJECTIVE or len(pattern.writes) != 1:
+            return
+        if any(r.indices != pattern.writes[0].indices for r in pattern.reads if r.buffer is buffer):
+            return
+        try:
+            sch.reverse_compute_inline(consumers[0])
+        except ScheduleError:
+            return
+
+
+def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
+    """Inline the elementwise block that writes what `copy` alone reads, so that it is computed while it is copied."""
+    producers = sch.get_producers(copy)
+    if len(producers) != 1 or pattern_of(op_of(sch, producers[0])).kind is not PatternKind.INJECTIVE:
+        return
+    if len(sch.get_consumers(producers[0])) != 1:
+        return
+    try:
+        sch.compute_inline(producers[0])
+    except ScheduleError:
+        return

@@ -1,14 +1,22 @@
-"""Shared by the default kernels: the mapping of loops to blocks and threads."""
+"""Default schedules of kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from dataclasses import dataclass
+from math import gcd
 from typing import Final
 
-from weft.autoschedule.rules import extent_of
+from weft.analysis.block_patterns import Operand, PatternKind, pattern_of
+from weft.analysis.dependence import is_temporary
+from weft.autoschedule.contraction import Roles, contraction_roles
+from weft.autoschedule.inlining import fuse_consumers, fuse_producer
+from weft.autoschedule.nests import Member, consecutive, nests_over_rows
+from weft.autoschedule.rules import extent_of, fused, op_of, product, total_of
+from weft.dialects.element_types import bytes_of
 from weft.dialects.low_kernel import BLOCK_AXES
-from weft.schedule.recording import LoopHandle
+from weft.dialects.tir_kinds import IterKind
+from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
 
@@ -30,18 +38,6 @@ def threads_for(work: int | None, target: Target) -> int:
     while work is not None and threads > _WARP and threads > work:
         threads //= 2
     return threads
-
-
-def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
-    """Nested loops as one."""
-    return sch.fuse(*loops) if len(loops) > 1 else loops[0]
-
-
-def total_of(sch: Schedule, loops: Sequence[LoopHandle]) -> int | None:
-    """How many iterations nested loops have together; None when that is known at run time only."""
-    extents = [extent_of(sch, loop) for loop in loops]
-    known = [extent for extent in extents if extent is not None]
-    return prod(known) if len(known) == len(extents) else None
 
 
 def rows_to_blocks(sch: Schedule, rows: Sequence[LoopHandle]) -> bool:
@@ -78,3 +74,282 @@ def cut_for_blocks(sch: Schedule, loops: Sequence[LoopHandle], target: Target) -
     """Nested loops as one over blocks of threads and one over the threads of a block, an iteration a thread."""
     threads = threads_for(total_of(sch, loops), target)
     return sch.split(fused(sch, loops), factors=[None, threads])
+
+
+class ElementsRule:
+    """The spatial loops become one, and its iterations threads; neighbouring threads write neighbouring elements.
+
+    A reduction runs within a thread, in a register, and elementwise consumers are computed on its way out. Not
+    applicable where the results are not proved to be independent, and to reductions whose elements are found by
+    divisions by extents that only calls tell.
+    """
+
+    name = "a result for each thread"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        spatial, reduced = _loops(sch, block)
+        if not spatial and not reduced:
+            return False  # a block in no loop is a kernel of one thread as it is
+        if not spatial:
+            sch.bind(sch.add_unit_loop(reduced[0]), THREAD)
+            return True
+        if reduced and len(spatial) > 1 and total_of(sch, spatial[1:]) is None:
+            return False
+        if IterKind.REDUCE in op_of(sch, block).kinds[: len(spatial)]:
+            sch.reorder(*spatial, *reduced)
+        write = _register(sch, block) if reduced else None
+        outer, thread = cut_for_blocks(sch, spatial, target)
+        _close(sch, block, write, thread, reduced)
+        sch.bind(outer, BLOCK)
+        sch.bind(thread, THREAD)
+        return True
+
+
+@dataclass(frozen=True)
+class InnerLoopsRule:
+    """The three innermost spatial loops go to threads and blocks of threads; others run within a thread.
+
+    For blocks of which it is not proved that results stay independent when all loops are one: that takes products of
+    extents which only calls tell. Reductions run `in_register` as in `ElementsRule`, or in the memory of the result.
+    """
+
+    in_register: bool
+
+    @property
+    def name(self) -> str:
+        return f"a result of the inner loops for each thread{', in a register' if self.in_register else ''}"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        spatial, reduced = _loops(sch, block)
+        if not spatial or (self.in_register and not reduced):
+            return False
+        *around, last = spatial[-len(BLOCK_AXES) :]
+        inner = spatial[: -len(BLOCK_AXES)]
+        write = _register(sch, block) if self.in_register and total_of(sch, inner) is not None else None
+        outer, thread = cut_for_blocks(sch, [last], target)
+        sch.reorder(*around, outer, thread, *inner, *reduced)
+        _close(sch, block, write, thread, [*inner, *reduced])
+        for loop, axis in zip((outer, *reversed(around)), BLOCK_AXES, strict=False):
+            sch.bind(loop, axis)
+        sch.bind(thread, THREAD)
+        return True
+
+
+def _loops(sch: Schedule, block: BlockHandle) -> tuple[list[LoopHandle], list[LoopHandle]]:
+    """The spatial loops of a plain block, and those of its reduction."""
+    pairs = list(zip(sch.get_loops(block), op_of(sch, block).kinds, strict=True))
+    spatial = [loop for loop, kind in pairs if kind is IterKind.SPATIAL]
+    return spatial, [loop for loop, kind in pairs if kind is IterKind.REDUCE]
+
+
+def _register(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
+    """The block that copies a result out of the register that it is reduced in, with what is computed from it; None for
+    several results at once."""
+    if len(pattern_of(op_of(sch, block)).writes) != 1:
+        return None
+    write = sch.cache_write(block, 0, "local")
+    fuse_consumers(sch, write)
+    return write
+
+
+def _close(
+    sch: Schedule, block: BlockHandle, write: BlockHandle | None, thread: LoopHandle, inner: list[LoopHandle]
+) -> None:
+    """Let each thread start a reduction before the loops inside of it, and copy out what it has behind them."""
+    if write is not None:
+        sch.reverse_compute_at(write, thread)
+        sch.decompose_reduction(block, inner[0])
+
+
+_SUMS: Final = (PatternKind.REDUCTION, PatternKind.CONTRACTION)
+"""Windows of neighbouring results overlap: a thread for each result reads them better."""
+_FEW_RESULTS: Final = 1024
+"""Results up to which a thread for each would leave most of a device idle."""
+_SHORT: Final = 32
+"""Steps up to which a thread reduces alone."""
+
+
+class ReductionRule:
+    """A block of threads for each result: its threads share the steps of the reduction, and combine what they have.
+
+    Not applicable to short reductions, to those of which neighbouring results are neighbours in memory while steps are
+    not (a thread for each result then reads memory as well), and to combiners that may not change places.
+    """
+
+    name = "a result for each block of threads"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        member = Member.of(sch, block)
+        pattern = member.pattern
+        if pattern.kind not in _SUMS or member.leading + len(pattern.reduced) != len(member.iterators):
+            return False
+        loops = sch.get_loops(block)
+        rows, steps = loops[: member.leading], loops[member.leading :]
+        work, results = total_of(sch, steps), total_of(sch, rows)
+        few = results is not None and results <= _FEW_RESULTS
+        if (work is not None and work <= _SHORT) or not (few or consecutive(pattern, member.iterators[-1], writes=0)):
+            return False
+        rows = rows or [sch.add_unit_loop(steps[0])]
+        to_threads(sch, steps, threads_for(work, target))
+        return rows_to_blocks(sch, rows)
+
+
+class RowsRule:
+    """A block of threads for each row: its threads share the elements of every nest, and reduce together; what one nest
+    leaves of a row for the next stays in shared memory.
+
+    Not applicable where nothing is reduced, where what is reduced is not all of a row (products, windows), and where a
+    row is too long to be kept, or of a length that is known at run time only.
+    """
+
+    name = "rows for blocks of threads"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        members, shared = nests_over_rows(sch, block, _rows)
+        reducing = [member for member in members if member.pattern.is_reduction]
+        if len(members) < 2 or not reducing or any(member.leading != shared for member in reducing):
+            return False
+        kept = [_bytes_of_a_row(member, write, shared) for member in members for write in member.pattern.writes]
+        if target.gpu is None or None in kept or sum(size or 0 for size in kept) * 2 > target.gpu.max_shared_bytes:
+            return False
+        sch.merge(*(sch.get_loops(member.handle)[shared - 1] for member in members))
+        work = [total_of(sch, sch.get_loops(member.handle)[shared:]) for member in members]
+        threads = threads_for(None if None in work else max(size or 1 for size in work), target)
+        for member in members:
+            _share(sch, member, shared, threads)
+        return rows_to_blocks(sch, sch.get_loops(members[0].handle)[:shared])
+
+
+def _rows(member: Member) -> int:
+    """How many outer loops of a nest may be rows: all but those of a reduction, or the last of what is elementwise."""
+    if member.pattern.kind is PatternKind.REDUCTION:
+        return member.leading
+    return max(len(member.iterators) - 1, 0) if member.pattern.kind is PatternKind.INJECTIVE else 0
+
+
+def _bytes_of_a_row(member: Member, write: Operand, shared: int) -> int | None:
+    """What a nest keeps of a row; nothing of results of the program. None when its length is not known."""
+    if not is_temporary(write.buffer):
+        return 0
+    elements = product(member.pattern.extent_of(v) for v in member.pattern.spatial if v.index >= shared)
+    return None if elements is None else elements * bytes_of(write.element_type)
+
+
+def _share(sch: Schedule, member: Member, shared: int, threads: int) -> None:
+    """Let the threads of a block share the loops of a nest inside of the rows: elements, or steps of a reduction."""
+    own = sch.get_loops(member.handle)[shared:]
+    if own:
+        to_threads(sch, own, threads)
+
+
+_EACH: Final = 4
+"""Rows and columns of results of a thread."""
+_SIDE: Final = 16
+"""Threads along the rows, and along the columns, of a tile; half as many where there are few of either."""
+_STEPS: Final = 16
+"""Steps of the sum for which both factors are fetched at once: four elements of each for a thread. Half as many where
+the sum has no more."""
+_FETCHED_BYTES: Final = 16
+"""What a thread moves at once, at most."""
+_MOST_BLOCKS: Final = 65535
+"""Blocks along y and z that every device has."""
+
+
+class TilesRule:
+    """A block of threads computes a tile of results, 4 x 4 a thread: it fetches some rows of the one factor and columns
+    of the other into shared memory, together, adds up their products, and fetches the next. Rows of known length are
+    fetched 16 bytes at a time where that is aligned.
+
+    Elementwise producers are computed on the way in, elementwise consumers on the way out. Not applicable to products
+    with vectors, and where rows or columns are so few that a tile would be empty.
+    """
+
+    name = "tiles in shared memory"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        roles = contraction_roles(pattern_of(op_of(sch, block)))
+        if roles is None or roles.row is None or roles.same_buffer or _is_small(roles):
+            return False
+        _Tiles(sch, block, roles, target).run()
+        return True
+
+
+def _is_small(roles: Roles) -> bool:
+    return any(extent is not None and extent < _EACH * 2 for extent in (roles.row_count, roles.columns))
+
+
+class _Tiles:
+    """Schedules one product."""
+
+    def __init__(self, sch: Schedule, block: BlockHandle, roles: Roles, target: Target) -> None:
+        self.sch, self.block, self.roles = sch, block, roles
+        most = _SIDE * _SIDE if target.gpu is None else target.gpu.max_threads_per_block
+        lengths = (roles.row_count, roles.columns)
+        fits = all(extent is None or extent > _SIDE * _EACH // 2 for extent in lengths) and most >= _SIDE * _SIDE
+        self.side = _SIDE if fits else _SIDE // 2
+        self.threads = self.side * self.side
+
+    def run(self) -> None:
+        sch, block = self.sch, self.block
+        write = sch.cache_write(block, 0, "local")
+        fuse_consumers(sch, write)
+        thread, steps, outermost = self._cut()
+        sch.reverse_compute_at(write, thread)
+        self._bind(thread)
+        for factor in (self.roles.left, self.roles.right):
+            self._fetch(factor.position, steps)
+        sch.decompose_reduction(block, outermost)
+
+    def _cut(self) -> tuple[LoopHandle, LoopHandle, LoopHandle]:
+        """Split the loops and put them into order; gives the loop over threads, that over steps, and the outermost one
+        of the reduction."""
+        sch, roles = self.sch, self.roles
+        loops = sch.get_loops(self.block)
+        row = loops[0 if roles.row is None else roles.row]
+        i0, i1, i2 = sch.split(row, factors=[None, self.side, _EACH])
+        j0, j1, j2 = sch.split(loops[roles.column], factors=[None, self.side, _EACH])
+        *slow, fast = (loops[at] for at in roles.reduced)
+        count = extent_of(sch, fast)
+        steps, step = sch.split(fast, factors=[None, _STEPS if count is None or count >= _STEPS else _STEPS // 2])
+        self.others = [loops[at] for at in sorted((*roles.batch, *roles.rows))]
+        self.tile = (i0, j0)
+        sch.reorder(*self.others, i0, j0, i1, j1, *slow, steps, step, i2, j2)
+        return sch.fuse(i1, j1), steps, (*slow, steps)[0]
+
+    def _bind(self, thread: LoopHandle) -> None:
+        sch = self.sch
+        rows, columns = self.tile
+        blocks = total_of(sch, self.others)
+        tiles = total_of(sch, [rows])
+        if max(blocks or 1, tiles or 1) > _MOST_BLOCKS:
+            sch.bind(fused(sch, [*self.others, rows, columns]), BLOCK)
+        else:
+            sch.bind(rows, "blockIdx.y")
+            sch.bind(columns, BLOCK)
+            if self.others:
+                sch.bind(fused(sch, self.others), "blockIdx.z")
+        sch.bind(thread, THREAD)
+
+    def _fetch(self, position: int, steps: LoopHandle) -> None:
+        """Copy what a block of threads needs of a factor for some steps, all threads together."""
+        sch = self.sch
+        fetch = sch.cache_read(self.block, position, "shared")
+        fuse_producer(sch, fetch)
+        sch.compute_at(fetch, steps)
+        around = {sch.get(loop) for loop in sch.get_loops(self.block)}
+        own = [loop for loop in sch.get_loops(fetch) if sch.get(loop) not in around]
+        lanes = self._lanes(fetch, own)
+        if lanes > 1:
+            to_threads_in_lanes(sch, own, self.threads, lanes)
+        else:
+            to_threads(sch, own, self.threads)
+
+    def _lanes(self, fetch: BlockHandle, loops: Sequence[LoopHandle]) -> int:
+        """How many neighbours in memory a thread fetches at once: no more than keep all threads busy; one where rows
+        are not known to start at multiples of that."""
+        (write,) = pattern_of(op_of(self.sch, fetch)).writes
+        row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, loops[-1]), total_of(self.sch, loops)
+        if row < 0 or inner is None or work is None:
+            return 1
+        widest = min(_FETCHED_BYTES // bytes_of(write.element_type), work // self.threads)
+        return gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)

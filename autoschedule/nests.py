@@ -1,21 +1,33 @@
-"""Vectorization of the loops of a block whose outer loops are shared."""
+"""Default schedules of nests that memory bounds: elementwise ones, reductions, and groups of them over shared rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Final
 
 from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
-from weft.autoschedule.machine import is_expensive, lanes_for, pays_threads, prefers_one_stream, second_caches
-from weft.autoschedule.rules import extent_of
-from weft.autoschedule.threads import PARTS_OF_A_THREAD
+from weft.analysis.index import Index
+from weft.analysis.plain_nests import is_plain
+from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, function_of, scope_of
+from weft.autoschedule.machine import (
+    cost_of,
+    is_expensive,
+    keeps_up_with_streams,
+    lanes_for,
+    largest_caches,
+    pays_past_caches,
+    pays_threads,
+    prefers_one_stream,
+    second_caches,
+)
+from weft.autoschedule.rules import PARTS_OF_A_THREAD, extent_of, fused, op_of, product, share_among_threads
 from weft.dialects.element_types import bytes_of
-from weft.dialects.tir import BlockOp
-from weft.dialects.tir_kinds import REASSOCIATE
+from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
+from weft.passes.schedule.annotate import Note
 from weft.passes.tir.vectorizer import COMBINERS
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -41,8 +53,8 @@ class Member:
     """The iterator whose loop is cut in two, if one is."""
 
     @staticmethod
-    def of(handle: BlockHandle, block: BlockOp) -> Member:
-        return Member(handle, pattern_of(block))
+    def of(sch: Schedule, handle: BlockHandle) -> Member:
+        return Member(handle, pattern_of(op_of(sch, handle)))
 
     def loops(self, sch: Schedule) -> list[LoopHandle]:
         """The loop of each iterator, the inner one of one that is cut."""
@@ -87,10 +99,8 @@ def is_stream(member: Member, operand: Operand) -> bool:
 
 def _row_bytes(member: Member, shared: int, operand: Operand) -> int | None:
     """What a nest moves of a buffer in a row, at most; None when that is not known."""
-    inner = [v for v in member.iterators[shared:] if operand.stride_of(v) != 0]
-    extents = [member.pattern.extent_of(v) for v in inner]
-    known = [extent for extent in extents if extent is not None]
-    return prod(known) * bytes_of(operand.element_type) if len(known) == len(extents) else None
+    elements = product(member.pattern.extent_of(v) for v in member.iterators[shared:] if operand.stride_of(v) != 0)
+    return None if elements is None else elements * bytes_of(operand.element_type)
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int) -> bool:
@@ -159,7 +169,7 @@ def _elementwise(sch: Schedule, member: Member, shared: int, target: Target) -> 
         sch.reorder(*inner, loops[iterator.index])
         loop = loops[iterator.index]
     else:
-        loop = _fused(sch, member, loops, shared)
+        loop = fused(sch, loops[_dense_from(member, shared) :])
     sch.vectorize(_strip(sch, loop, lanes_for(member.pattern, target) * _vectors_at_once(member.pattern, target)))
     return True
 
@@ -203,12 +213,6 @@ def _dense_from(member: Member, shared: int) -> int:
     return first
 
 
-def _fused(sch: Schedule, member: Member, loops: Sequence[LoopHandle], shared: int) -> LoopHandle:
-    """The innermost loop, joined with those around it (behind `shared` ones) where memory goes on when it ends."""
-    first = _dense_from(member, shared)
-    return sch.fuse(*loops[first:]) if first < len(loops) - 1 else loops[-1]
-
-
 def _strip(sch: Schedule, loop: LoopHandle, lanes: int) -> LoopHandle:
     """The inner loop over lanes: all of a loop that is no longer, else a part of it."""
     extent = extent_of(sch, loop)
@@ -225,9 +229,7 @@ def _reduction(sch: Schedule, member: Member, shared: int, target: Target) -> bo
     iterator = vector_iterator(member, shared)
     if iterator is None:
         return False
-    steps = 1
-    for reduced in member.pattern.reduced:
-        steps *= member.pattern.extent_of(reduced) or _MANY_STEPS
+    steps = prod(member.pattern.extent_of(reduced) or _MANY_STEPS for reduced in member.pattern.reduced)
     if steps >= _MANY_STEPS and (member.pattern.extent_of(iterator) or 0) > lanes * _ACCUMULATORS:
         _reduce_by_sweeps(sch, member, iterator, shared, target)
     else:
@@ -253,7 +255,7 @@ def _reduce_in_lanes(sch: Schedule, member: Member, lanes: int, target: Target, 
     loops = member.loops(sch)
     reduced = loops[member.leading :]
     first = _dense_from(member, member.leading) - member.leading
-    loop = sch.fuse(*reduced[first:]) if first < len(reduced) - 1 else reduced[-1]
+    loop = fused(sch, reduced[first:])
     extent = extent_of(sch, loop)
     most = lanes * min(_ACCUMULATORS, max(target.vector_registers // (2 * rows), 1))
     width = lanes
@@ -314,3 +316,363 @@ def _reduce_side_by_side(sch: Schedule, member: Member, iterator: BlockArgument,
     init = sch.decompose_reduction(member.handle, reduced[0])
     sch.vectorize(inner)
     sch.vectorize(sch.get_loops(init)[-1])
+
+
+_BYTES_AHEAD: Final = 2048
+"""How far ahead of a stream elements are asked for: half a page, some 0.2 us of one core's bandwidth."""
+_PAGE: Final = 4096
+"""The same for reductions, which do nothing but wait for it, and for what is written alone."""
+_FAR_AHEAD: Final = 16384
+"""The same for reductions of what comes from memory to a processor that looks some pages ahead by itself."""
+_SHORT_STREAM: Final = 16 << 10
+"""Bytes of a stream that is at its end before asking has paid."""
+
+
+def ask_ahead_in_streams(sch: Schedule, member: Member, target: Target) -> None:
+    """An elementwise nest that passes over whole arrays, in order, waits for memory: each stream is asked for a little
+    ahead, across the ends of pages, where the processor's own prefetching stops, and also the one that is written,
+    whose lines are read before. So does a reduction of rows that come from beyond the second caches, whose own
+    prefetching is fast enough.
+
+    A processor that goes on across pages by itself does so for reads. There, elementwise nests ask for what is written
+    alone, as long as all arrays stay in the third cache, and reductions for what comes from beyond it, far ahead.
+    """
+    pattern = member.pattern
+    is_reduction = pattern.is_reduction and reduces_in_lanes(member, 0, target)
+    if not member.iterators or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
+        return
+    kinds = [("read", pattern.reads, buffers_read), ("write", pattern.writes, buffers_written)]
+    ahead, least = _BYTES_AHEAD, _SHORT_STREAM
+    if is_reduction and keeps_up_with_streams(target):
+        ahead, least = _FAR_AHEAD, largest_caches(target) + 1
+    elif is_reduction:
+        ahead, least = _PAGE, second_caches(target) + 1
+    elif keeps_up_with_streams(target):
+        if not _stays_in_third_cache(pattern, target):
+            return
+        ahead, kinds = _PAGE, kinds[1:]
+    entries: list[Note] = []
+    for kind, operands, accessed in kinds:
+        order = accessed(pattern.block)
+        for operand in operands:
+            size = bytes_of(operand.element_type)
+            is_short = is_reduction if pattern.instances is None else pattern.instances * size < least
+            if is_stream(member, operand) and not is_short:
+                shifts = [0] * (len(member.iterators) - 1) + [ahead // size]
+                entries.append([kind, order.index(operand.buffer), shifts])
+    if entries:
+        sch.annotate(member.handle, PREFETCH, entries)
+
+
+def _stays_in_third_cache(pattern: BlockPattern, target: Target) -> bool:
+    """Whether elements for all instances, read and written, take more than the second cache and half of the third at
+    most: it holds other things, too."""
+    moved = bytes_moved(pattern)
+    return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
+
+
+def ask_for_next_rows(sch: Schedule, members: Sequence[Member], shared: int, rows: int) -> None:
+    """While a row is computed, memory has nothing to do, and the processor's own prefetching ends at the row's page:
+    the next row of a parameter (`rows` on, where so many are computed at a time) is asked for by the nest that computes
+    most of those that read it, and by those that write it; one that computes functions asks for what a later one
+    stores. The first nest alone reads at the speed of memory: it asks for nothing.
+
+    For rows of known length, which with what is written take half of the second cache at most.
+    """
+    wanted: dict[Member, list[Note]] = {}
+    buffers = dict.fromkeys(o.buffer for m in members for o in (*m.pattern.reads, *m.pattern.writes))
+    for buffer in buffers:
+        if not isinstance(buffer, BlockArgument):
+            continue
+        readers = [m for m in members[1:] if any(r.buffer is buffer and _moves(m, shared, r) for r in m.pattern.reads)]
+        if readers:
+            reader = max(readers, key=lambda m: cost_of(m.pattern))
+            _ask(wanted, sch, reader, "read", buffer, shared, rows)
+        for writer in members:
+            if any(w.buffer is buffer and _moves(writer, shared, w) for w in writer.pattern.writes):
+                asking = _busy_before(members, writer)
+                if asking is None:
+                    _ask(wanted, sch, writer, "write", buffer, shared, rows)
+                else:
+                    place = buffers_written(op_of(sch, writer.handle)).index(buffer)
+                    none = [0] * len(writer.iterators)
+                    wanted.setdefault(asking, []).append(["write", place, none, writer.pattern.block.label])
+    for member, entries in wanted.items():
+        sch.annotate(member.handle, PREFETCH, entries)
+
+
+def _busy_before(members: Sequence[Member], writer: Member) -> Member | None:
+    """The nest that has time to ask for what `writer` stores next: one over the same elements that computes functions,
+    where the writer computes no more itself."""
+    before = members[1 : members.index(writer)]
+    alike = [m for m in before if m.pattern.block.extents == writer.pattern.block.extents]
+    busiest = max(alike, key=lambda m: cost_of(m.pattern), default=None)
+    if busiest is None or cost_of(busiest.pattern) < cost_of(writer.pattern):
+        return None
+    return busiest if any(is_expensive(op.name) for op in busiest.pattern.computing) else None
+
+
+def _moves(member: Member, shared: int, operand: Operand) -> bool:
+    """Whether an access is to the next row in the next iteration of the shared loops, and to neighbours in a row."""
+    if len(member.iterators) == shared:
+        return False
+    row, last = member.iterators[shared - 1], member.iterators[-1]
+    return operand.stride_of(row) not in (None, 0) and operand.stride_of(last) == 1
+
+
+def _ask(
+    wanted: dict[Member, list[Note]],
+    sch: Schedule,
+    member: Member,
+    kind: str,
+    buffer: SSAValue,
+    shared: int,
+    rows: int,
+) -> None:
+    block = op_of(sch, member.handle)
+    accessed = buffers_read(block) if kind == "read" else buffers_written(block)
+    shifts = [rows * (at == shared - 1) for at in range(len(member.iterators))]
+    wanted.setdefault(member, []).append([kind, accessed.index(buffer), shifts])
+
+
+def store_past_caches(sch: Schedule, member: Member, target: Target) -> None:
+    """What an elementwise nest stores from end to end, and no other nest reads, need not replace what caches hold, nor
+    be read before it is overwritten: where the arrays are larger than the last cache, and the processor is one that is
+    faster for it."""
+    pattern = member.pattern
+    moved = bytes_moved(pattern)
+    if pattern.kind is not PatternKind.INJECTIVE or moved is None or not pays_past_caches(target):
+        return
+    if moved <= largest_caches(target):
+        return
+    if vector_iterator(member, 0) is None:  # tiles, which keep many lines open
+        return
+    block = op_of(sch, member.handle)
+    written = buffers_written(block)
+    streams = [written.index(operand.buffer) for operand in pattern.writes if is_stream(member, operand)]
+    if streams and not consumers_of(block):
+        sch.annotate(member.handle, NONTEMPORAL, streams)
+
+
+class SingleNestRule:
+    """The loop along which memory is consecutive becomes vectors, outer loops go to threads if there is enough to do.
+
+    Elementwise: the innermost loops are joined where all operands go on in memory, and split by lanes of a register;
+    streams of memory are asked for a little ahead, and stored past the caches where that is faster.
+    Reductions of consecutive elements keep several registers of partial results, which are combined at the end;
+    reductions of neighbours run side by side in lanes. Not applicable where nothing is consecutive and there is too
+    little to do for threads.
+    """
+
+    name = "nest of its own"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        member = Member.of(sch, block)
+        if member.pattern.kind is PatternKind.OPAQUE:
+            return False
+        vectors = vectorize_inner(sch, member, 0, target)
+        if vectors:
+            ask_ahead_in_streams(sch, member, target)
+            store_past_caches(sch, member, target)
+        return share_among_threads(sch, block, [member.pattern], target) or vectors
+
+
+class ChoiceRule:
+    """A reduction over consecutive elements whose accumulators depend on each other, as the greatest value and its
+    place do: each lane of a vector reduces its share of a row (`rfactor`), then the lanes of the row are combined one
+    by one.
+
+    Not applicable where the innermost iterator does not reduce consecutive elements, or has no more of them than lanes.
+    """
+
+    name = "choice in lanes"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        member = Member.of(sch, block)
+        pattern = member.pattern
+        if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
+            return False
+        last = member.iterators[-1]
+        if len(pattern.reduced) != 1 or last not in pattern.reduced or not consecutive(pattern, last, writes=0):
+            return False
+        lanes = max(target.vector_bytes // max(bytes_of(read.element_type) for read in pattern.reads), 2)
+        *rows, row = sch.get_loops(block)
+        extent = extent_of(sch, row)
+        if extent is not None and extent <= lanes:
+            return False
+        _, inner = sch.split(row, factors=[None, lanes])
+        partial = sch.rfactor(inner, len(pattern.writes[0].indices))
+        if rows:
+            level = len(rows) - 1
+            sch.merge(sch.get_loops(partial)[level], sch.get_loops(block)[level])
+        init = sch.decompose_reduction(partial, sch.get_loops(partial)[len(rows)])
+        sch.vectorize(sch.get_loops(partial)[-1])
+        sch.vectorize(sch.get_loops(init)[-1])
+        share_among_threads(sch, partial, [pattern], target)
+        return True
+
+
+class PartsRule:
+    """A reduction with few results is cut into parts, a few for each thread. Each part is reduced for itself, as the
+    rule for single nests does it, and then the results of the parts are.
+
+    Not applicable where results are enough for the threads, where there is little to do, where extents are known at run
+    time only, and where combiners are not known.
+    """
+
+    name = "reduction in parts"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        member = Member.of(sch, block)
+        pattern = member.pattern
+        if not reduces_alike(member) or pattern.instances is None or not pays_threads([pattern], target):
+            return False
+        if prod(pattern.extent_of(iterator) or 1 for iterator in pattern.spatial) >= target.num_threads:
+            return False
+        parts = target.num_threads * PARTS_OF_A_THREAD
+        outer, _ = sch.split(self._to_cut(sch, member, parts), factors=[parts, None])
+        partial = sch.rfactor(outer, len(pattern.writes[0].indices))
+        part = Member.of(sch, partial)
+        vectorize_inner(sch, part, len(part.pattern.spatial), target)
+        return share_among_threads(sch, partial, [pattern], target)
+
+    def _to_cut(self, sch: Schedule, member: Member, parts: int) -> LoopHandle:
+        """The outermost loop of the reduction, with those inside that it takes to make so many parts."""
+        reduced = member.loops(sch)[member.leading :]
+        iterators = member.iterators[member.leading :]
+        count, total = 1, member.pattern.extent_of(iterators[0]) or 1
+        while count < len(reduced) and total < parts:
+            total *= member.pattern.extent_of(iterators[count]) or 1
+            count += 1
+        return fused(sch, reduced[:count])
+
+
+_MOST_ROWS: Final = 4
+"""Rows that a nest computes at a time, at most: more gain nothing."""
+_PART_OF_CACHE: Final = 0.3
+"""Which part of the first cache rows may fill that are computed at a time: the next rows come there, too."""
+_MOST_OF_CACHE: Final = 0.8
+"""The same for a processor that waits for none of them."""
+
+
+class GroupRule:
+    """Nests that follow each other become one over the rows that they share: what one computes of a row, the next uses
+    while it is in cache, and temporaries shrink to a row.
+
+    Of short rows a nest computes some before the next nest does: the end of a sum is a chain of operations that wait
+    for each other, in which the processor goes on with another row.
+
+    Rows are outer iterators by which each nest reads what an earlier one writes, or reads what they both read. Inside
+    the shared loops every block becomes vectors as it would alone. Not applicable to a nest that shares no rows with
+    the next, and where there are fewer rows than threads to run them.
+    """
+
+    name = "nests over the same rows"
+
+    def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
+        members, shared = nests_over_rows(sch, block, lambda member: _rows(member, target))
+        if len(members) < 2 or _starves_threads(members, shared, target):
+            return False
+        moved = bytes_of_row(members, shared)
+        rows = _rows_at_once(members, shared, moved, target)
+        if moved is not None and 2 * moved <= target.l2_bytes:
+            ask_for_next_rows(sch, members, shared, rows)
+        shared_loops = [sch.get_loops(member.handle)[shared - 1] for member in members]
+        if rows > 1:
+            members = [replace(member, cut=shared - 1) for member in members]
+            shared_loops = [sch.split(loop, factors=[None, rows])[0] for loop in shared_loops]
+        sch.merge(*shared_loops)
+        for member in members:
+            if len(member.iterators) > shared:
+                vectorize_inner(sch, member, shared, target)
+        share_among_threads(sch, members[0].handle, [member.pattern for member in members], target)
+        return True
+
+
+def nests_over_rows(sch: Schedule, block: BlockHandle, rows: Callable[[Member], int]) -> tuple[list[Member], int]:
+    """The longest run of nests from `block` on that share rows, and how many loops these are. `rows` says how many
+    outer loops of a nest may be rows."""
+    first = op_of(sch, block)
+    function = function_of(first).sym_name.data
+    blocks = child_blocks(scope_of(first))
+    members = [Member.of(sch, block)]
+    shared = 0 if members[0].pattern.kind is PatternKind.OPAQUE else rows(members[0])
+    for op in blocks[blocks.index(first) + 1 :]:
+        if shared == 0 or not is_plain(op):
+            break
+        candidate = Member.of(sch, sch.get_block(op.label, function))
+        # A value for each row joins rows that others have.
+        own = len(candidate.iterators) if len(candidate.iterators) <= shared else rows(candidate)
+        common = min(shared, own, _common_rows(members, candidate))
+        if common == 0 or candidate.pattern.kind is PatternKind.OPAQUE:
+            break
+        members.append(candidate)
+        shared = common
+    return members, shared
+
+
+def _rows(member: Member, target: Target) -> int:
+    """How many outer loops of a nest are rows, with loops inside that become vectors."""
+    if member.pattern.is_reduction and reduces_in_lanes(member, 0, target):
+        return member.leading
+    iterator = vector_iterator(member, 0)
+    limit = member.leading if member.pattern.is_reduction else max(len(member.iterators) - 1, 0)
+    return limit if iterator is None else min(limit, iterator.index)
+
+
+def _common_rows(members: Sequence[Member], candidate: Member) -> int:
+    """How many outer loops index what the candidate shares with the others by the same dimensions: what an earlier one
+    writes, else what both read."""
+    flows = [pair for member in members for pair in _pairs(member, member.pattern.writes, candidate)]
+    pairs = flows or [pair for member in members for pair in _pairs(member, member.pattern.reads, candidate)]
+    if not pairs:
+        return 0
+    depth = 0
+    while all(_same_row(pair, depth) for pair in pairs):
+        depth += 1
+    return depth
+
+
+_Pair = tuple[Member, Operand, Member, Operand]
+
+
+def _pairs(member: Member, operands: Sequence[Operand], candidate: Member) -> list[_Pair]:
+    reads = candidate.pattern.reads
+    return [(member, one, candidate, other) for one in operands for other in reads if one.buffer is other.buffer]
+
+
+def _same_row(pair: _Pair, level: int) -> bool:
+    """Whether the loops of two nests at a level run over the same dimension of a buffer."""
+    member, one, candidate, other = pair
+    if level >= len(member.iterators) or level >= len(candidate.iterators):
+        return False
+    first, second = member.iterators[level], candidate.iterators[level]
+    if member.pattern.block.extents[level] != candidate.pattern.block.extents[level]:
+        return False
+    pairs = zip(one.indices, other.indices, strict=True)
+    return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
+
+
+def _rows_at_once(members: Sequence[Member], shared: int, moved: int | None, target: Target) -> int:
+    """How many rows each nest computes before the next one does: as many as stay in the first cache with all that is
+    `moved` of them, in bytes, and leave something to do for each thread. One where no nest over elements comes after a
+    reduction of them."""
+    over_elements = [member for member in members if len(member.iterators) > shared]
+    if moved is None or not any(member.pattern.is_reduction for member in over_elements[:-1]):
+        return 1
+    extent = members[0].pattern.block.extents[shared - 1]
+    part = _MOST_OF_CACHE if keeps_up_with_streams(target) else _PART_OF_CACHE
+    rows = _MOST_ROWS
+    while rows > 1 and rows * moved > part * target.l1_bytes:
+        rows //= 2
+    if isinstance(extent, int) and extent < rows * PARTS_OF_A_THREAD * target.num_threads:
+        return 1
+    return rows
+
+
+def _starves_threads(members: Sequence[Member], shared: int, target: Target) -> bool:
+    """Whether there are fewer rows than threads for work that several threads would do faster."""
+    rows = product(members[0].pattern.extent_of(v) for v in members[0].iterators[:shared])
+    if rows is None or rows >= 2 * target.num_threads:
+        return False
+    return pays_threads([member.pattern for member in members], target)

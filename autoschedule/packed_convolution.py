@@ -8,15 +8,18 @@ from typing import Final
 
 from weft.analysis.block_patterns import pattern_of
 from weft.analysis.structure import buffers_read
-from weft.autoschedule.contraction import fuse_consumers
-from weft.autoschedule.convolution import border_of, keep_in_registers, split_groups, vectorize_sides
-from weft.autoschedule.convolution_roles import ConvolutionRoles, roles_of
-from weft.autoschedule.convolution_tiles import even_part, tile_for
-from weft.autoschedule.layouts import panels
+from weft.autoschedule.convolution import (
+    ConvolutionRoles,
+    border_of,
+    convolution_roles,
+    keep_in_registers,
+    split_groups,
+    vectorize_sides,
+)
+from weft.autoschedule.inlining import fuse_consumers
 from weft.autoschedule.machine import lanes_for
-from weft.autoschedule.register_tile import RegisterTile, used
-from weft.autoschedule.rules import extent_of, op_of
-from weft.autoschedule.threads import share_among_threads
+from weft.autoschedule.rules import extent_of, op_of, panels, share_among_threads
+from weft.autoschedule.tile_sizes import RegisterTile, even_part, tile_for, used
 from weft.dialects.element_types import bytes_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -52,7 +55,7 @@ class PackedConvolutionRule:
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
         grouped = split_groups(sch, block)
         pattern = pattern_of(op_of(sch, block))
-        roles, lanes = roles_of(pattern), lanes_for(pattern, target)
+        roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
         if roles is None or not lays_out_windows(roles, lanes, target):
             return False
         _Packing(sch, block, roles, _plan(roles, lanes, target), grouped, target).run()

@@ -162,7 +162,7 @@ def lower_to_low(
 
     `stopwatch` is told how long each stage takes. Raises `CompileError` and `ScheduleError` as `build` does.
     """
-    from weft.autoschedule.scheduling import apply_default_schedule
+    from weft.autoschedule.default_schedule import apply_default_schedule
     from weft.passes.lower_tir_to_low import lower_tir_to_low
     from weft.passes.tir.nest import buffer_functions
     from weft.passes.tir.parameter_access import state_parameter_accesses
@@ -208,7 +208,7 @@ def lower_to_low(
 
 def _run_schedules(module: ModuleOp, scheduled: bool) -> set[str]:
     """Erase the schedules of a module, run first if `scheduled`; returns the functions that they worked on."""
-    from weft.autoschedule.scheduling import scheduled_by
+    from weft.autoschedule.default_schedule import scheduled_by
     from weft.passes.schedule.replay import apply_schedule
 
     by_users: set[str] = set()

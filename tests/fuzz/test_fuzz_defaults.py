@@ -10,7 +10,7 @@ from tiers import first_tier
 from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr
 
-from weft.autoschedule.scheduling import apply_default_schedule
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.passes.lower_tir_to_low import lower_tir_to_low
 from weft.support.errors import CompileError
 from weft.support.target import Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import weft
-from weft.autoschedule.scheduling import apply_default_schedule
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.support.target import Target
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.autoschedule.contraction import ContractionRule
-from weft.autoschedule.matvec import MatrixVectorRule
+from weft.autoschedule.contraction import ContractionRule, MatrixVectorRule
 from weft.support.target import Target
 
 ONE_THREAD = "llvm -num-threads=1"

@@ -12,10 +12,10 @@ from tiers import first_tier
 import weft
 from weft import te
 from weft.autoschedule.convolution import DirectConvolutionRule
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.autoschedule.filter_convolution import FilterConvolutionRule
 from weft.autoschedule.packed_convolution import PackedConvolutionRule
 from weft.autoschedule.rules import Rule
-from weft.autoschedule.scheduling import apply_default_schedule
 from weft.support.target import Target
 
 CPUS = (Target.parse("llvm -num-threads=1"), Target.parse("llvm -num-threads=3"))

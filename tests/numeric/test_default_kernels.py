@@ -13,7 +13,7 @@ from xdsl.context import Context
 
 import weft
 from weft import te
-from weft.autoschedule.scheduling import apply_default_schedule
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.driver.build import lower_to_tir
 from weft.interp.interpreter import Interpreter
 from weft.passes.lower_tir_to_low import lower_tir_to_low

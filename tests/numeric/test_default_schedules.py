@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import te
 from weft.analysis.structural_equality import first_difference
-from weft.autoschedule.scheduling import apply_default_schedule
+from weft.autoschedule.default_schedule import apply_default_schedule
 from weft.interp.compare import compare_modules
 from weft.passes.verify_level import verify_level
 from weft.support.target import Target

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from weft.autoschedule.contraction_tiles import (
+from weft.autoschedule.rules import product
+from weft.autoschedule.tile_sizes import (
+    RegisterTile,
     balance,
     cache_for_panels,
     depth_of_panels,
     panels_together,
-    product,
     register_tile,
 )
-from weft.autoschedule.register_tile import RegisterTile
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from weft.autoschedule.convolution_tiles import even_part, filter_tile, pieces_for, row_tile, strip_rows, tile_for
-from weft.autoschedule.register_tile import RegisterTile, used
+from weft.autoschedule.tile_sizes import (
+    RegisterTile,
+    even_part,
+    filter_tile,
+    pieces_for,
+    row_tile,
+    strip_rows,
+    tile_for,
+    used,
+)
 
 
 @pytest.mark.parametrize("registers", [16, 32])

@@ -13,9 +13,8 @@ from weft import te
 from weft.analysis.block_patterns import PatternKind, pattern_of
 from weft.analysis.structural_equality import first_difference
 from weft.analysis.structure import child_blocks, find_block, functions
-from weft.autoschedule.order import rules_for
+from weft.autoschedule.default_schedule import apply_default_schedule, default_schedule, rules_for, scheduled_by
 from weft.autoschedule.rules import op_of
-from weft.autoschedule.scheduling import apply_default_schedule, default_schedule, scheduled_by
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import steps_of
