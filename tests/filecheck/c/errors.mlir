@@ -12,7 +12,7 @@ func.func @small(%A: memref<4xf16>) attributes {low.params = [#low.param<"A", me
 // -----
 
 // CHECK: C has no type i128, which func.func needs
-func.func @wide(%A: memref<4xi128>) attributes {low.params = [#low.param<"A", memref<4xi64>, readwrite, []>], low.symbols = []} {
+func.func @wide(%A: memref<4xi128>) attributes {low.params = [#low.param<"A", memref<4xi128>, readwrite, []>], low.symbols = []} {
   func.return
 }
 
