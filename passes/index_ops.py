@@ -28,13 +28,18 @@ def index_attribute(value: int) -> IntegerAttr[IndexType]:
     return IntegerAttr(value, _INDEX)
 
 
+def number_of_type(number: float, type_: Attribute) -> FloatAttr | IntegerAttr:
+    """A number as a constant of an element type."""
+    if isinstance(type_, AnyFloat):
+        return FloatAttr(float(number), type_)
+    if isinstance(type_, IntegerType | IndexType):
+        return IntegerAttr(int(number), type_)
+    raise InternalError(f"no number of type {type_}")
+
+
 def zero_of(type_: Attribute) -> FloatAttr | IntegerAttr:
     """The number 0 of an element type."""
-    if isinstance(type_, AnyFloat):
-        return FloatAttr(0.0, type_)
-    if isinstance(type_, IntegerType | IndexType):
-        return IntegerAttr(0, type_)
-    raise InternalError(f"no number of type {type_}")
+    return number_of_type(0, type_)
 
 
 def index_op(index: Index) -> Operation:

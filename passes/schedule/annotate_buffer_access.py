@@ -17,10 +17,9 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.questions import instances_where, point_text
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_regions import AccessRegionOp, ReadsOp, WritesOp
-from weft.passes.schedule.caching import buffer_extents
+from weft.passes.schedule.caching import buffer_extents, pick
 from weft.passes.schedule.index_maps import why_not_function
 from weft.passes.schedule.primitive import Plan, Primitive
-from weft.passes.schedule.transform_layout import buffer_at
 from weft.support.errors import Violation
 
 
@@ -77,7 +76,7 @@ class AnnotateBufferAccess(Primitive):
 
     def plan(self) -> RegionPlan:
         block = self.block
-        buffer = buffer_at(self, block, (self.buffer_type, self.index))
+        buffer = pick(self, block, self.buffer_type, self.index)
         rank = len(buffer_extents(buffer))
         map_ = self.region.data
         self.require(2, why_not_function(map_, len(block.iter_vars)))

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects import memref
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.code_motion import actions_in, why_not_started_before
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import span_of
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.structure import (
     ancestors,
+    bindings_of,
     buffers_written,
     child_towards,
     function_of,
+    guards_of,
     is_inside,
     loops_around,
     parts_of,
@@ -37,12 +38,12 @@ from weft.passes.schedule.dominance import Place, lift, outermost_place, values_
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
-    guards_of,
+    init_operations,
     insert_in,
     lone_block,
     nest,
+    new_block,
     set_guards,
-    take_operations,
 )
 from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -119,23 +120,17 @@ class BlockizePlan(Plan):
         return found
 
     def _outer_block(self) -> BlockOp:
-        kept = [at for at, division in enumerate(self.divisions) if division.outer is not None]
-        body = Block(arg_types=[IndexType()] * len(kept))
-        extents: list[int | SSAValue] = []
-        bindings: list[Index] = []
-        for argument, at in zip(body.args, kept, strict=True):
-            division = self.divisions[at]
-            hint = self.block.iter_vars[at].name_hint or "v"
-            argument.name_hint = hint if division.inner is None else f"{hint}_o"
-            extents.append(self._value_of(division.outer_extent))
-            bindings.append(division.outer or Index({}))
-        exprs, operands = exprs_of(bindings)
-        kinds = [self.block.iter_kinds.data[at] for at in kept]
-        outer = BlockOp(
-            free_label(function_of(self.block), f"{self.block.label}_o"), kinds, extents, exprs, operands, Region(body)
+        block = self.block
+        kept = [(at, division) for at, division in enumerate(self.divisions) if division.outer is not None]
+        names = [block.iter_vars[at].name_hint or "v" for at, _ in kept]
+        return new_block(
+            free_label(function_of(block), f"{block.label}_o"),
+            [block.iter_kinds.data[at] for at, _ in kept],
+            [self._value_of(division.outer_extent) for _, division in kept],
+            [division.outer or Index({}) for _, division in kept],
+            [name if part.inner is None else f"{name}_o" for name, (_, part) in zip(names, kept, strict=True)],
+            block,
         )
-        outer.location = self.block.location
-        return outer
 
     def _value_of(self, extent: int | Index) -> int | SSAValue:
         if isinstance(extent, int):
@@ -184,28 +179,27 @@ class BlockizePlan(Plan):
             result.append(value)
         return result
 
-    def _inner_args(self, wanted: Sequence[int]) -> tuple[Block, list[SSAValue | None]]:
-        """A body with an argument for each of the wanted iterators that has an inner part."""
-        kept = [at for at in wanted if self.divisions[at].inner is not None]
-        body = Block(arg_types=[IndexType()] * len(kept))
-        values: list[SSAValue | None] = [None] * len(self.divisions)
-        for argument, at in zip(body.args, kept, strict=True):
-            hint = self.block.iter_vars[at].name_hint or "v"
-            argument.name_hint = hint if self.divisions[at].outer is None else f"{hint}_i"
-            values[at] = argument
-        return body, values
-
     def _inner_block(
-        self, label: str, wanted: Sequence[int], body: Block, renamed: Mapping[SSAValue, Index]
-    ) -> BlockOp:
-        """A block over the inner parts of the wanted iterators, bound to loop values, `renamed` where these are new."""
-        kept = [at for at in wanted if self.divisions[at].inner is not None]
-        bindings = [(self.divisions[at].inner or Index({})).substitute(renamed) for at in kept]
-        exprs, operands = exprs_of(bindings)
-        kinds: list[IterKindAttr] = [self.block.iter_kinds.data[at] for at in kept]
-        block = BlockOp(label, kinds, [self.divisions[at].extent for at in kept], exprs, operands, Region(body))
-        block.location = self.block.location
-        return block
+        self, label: str, wanted: Sequence[int], renamed: Mapping[SSAValue, Index]
+    ) -> tuple[BlockOp, list[SSAValue | None]]:
+        """A block over the inner parts of the wanted iterators, bound to loop values, `renamed` where these are new;
+        and the part of each of the old iterators that has one there."""
+        block = self.block
+        kept = [(at, inner) for at in wanted if (inner := self.divisions[at].inner) is not None]
+        names = [block.iter_vars[at].name_hint or "v" for at, _ in kept]
+        whole = [self.divisions[at].outer is None for at, _ in kept]
+        inner = new_block(
+            label,
+            [block.iter_kinds.data[at] for at, _ in kept],
+            [self.divisions[at].extent for at, _ in kept],
+            [index.substitute(renamed) for _, index in kept],
+            [name if is_whole else f"{name}_i" for name, is_whole in zip(names, whole, strict=True)],
+            block,
+        )
+        values: list[SSAValue | None] = [None] * len(self.divisions)
+        for argument, (at, _) in zip(inner.iter_vars, kept, strict=True):
+            values[at] = argument
+        return inner, values
 
     def _init(self, init: InitOp, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> InitOp:
         """The init of the outer block: a nest over the inner loops of the spatial iterators."""
@@ -221,21 +215,14 @@ class BlockizePlan(Plan):
                     extent, operations = materialize(Index.of(extent))
                     holder.add_ops(operations)
                 copies[loop.induction_variable] = empty_copy(loop, extent, f"{_hint(loop)}_init")
-        body, inner_values = self._inner_args(spatial)
         moved = {old: Index.of(new.induction_variable) for old, new in copies.items()}
         label = free_label(function_of(block), f"{block.label}_init")
-        init_block = self._inner_block(label, spatial, body, moved)
+        init_block, inner_values = self._inner_block(label, spatial, moved)
+        body = init_block.body.block
         values = self._iterators(outer_values, inner_values, body)
-        mapping: dict[SSAValue, SSAValue] = dict(zip(block.iter_vars, values, strict=True))
-        used = {operand for op in init.body.walk() for operand in op.operands}
-        if any(block.iter_vars[at] in used for at in range(len(values)) if at not in spatial):
-            zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
-            body.add_op(zero)
-            mapping.update({v: zero.result for at, v in enumerate(block.iter_vars) if at not in spatial})
-        body.add_ops([op.clone(mapping) for op in init.body.block.ops])
+        body.add_ops(init_operations(block, dict(zip(block.iter_vars, values, strict=True))))
         erase_if_unused([op for op in body.ops if op.name in ("affine.apply", "arith.constant")])
-        outermost = nest(list(copies.values()), [init_block])
-        holder.add_op(init_block if outermost is None else outermost)
+        holder.add_op(nest(list(copies.values()), [init_block]))
         result = InitOp(Region(holder))
         result.location = init.location
         guards = [guard for guard in self.inner_guards if not guard.on_reduction]
@@ -245,8 +232,8 @@ class BlockizePlan(Plan):
     def _rewrite_inner(self, outer_values: Sequence[SSAValue | None], renamed: Mapping[SSAValue, Index]) -> None:
         """The old block gets the inner parts as iterators; its body computes what it knew before."""
         block = self.block
-        body, inner_values = self._inner_args(range(len(self.divisions)))
-        inner = self._inner_block(block.label, range(len(self.divisions)), body, {})
+        inner, inner_values = self._inner_block(block.label, range(len(self.divisions)), {})
+        body = inner.body.block
         values = self._iterators(outer_values, inner_values, body)
         for op in list(block.body.block.ops):
             if isinstance(op, InitOp | AccessRegionOp):
@@ -272,33 +259,26 @@ class JoinPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         outers = [block for plan in self.plans for block in plan.rewrite() if isinstance(block, BlockOp)]
-        iterators: dict[Index, tuple[IterKind, int | SSAValue, str | None]] = {}
+        iterators: dict[Index, tuple[IterKindAttr, int | SSAValue, str | None]] = {}
         for outer in outers:
-            bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
-            for index, kind, extent, variable in zip(
-                bindings, outer.kinds, outer.extents, outer.iter_vars, strict=True
+            hints = [variable.name_hint for variable in outer.iter_vars]
+            for index, part in zip(
+                bindings_of(outer), zip(outer.iter_kinds, outer.extents, hints, strict=True), strict=True
             ):
-                iterators.setdefault(index, (kind, extent, variable.name_hint))
-        body = Block(arg_types=[IndexType()] * len(iterators))
-        values = dict(zip(iterators, body.args, strict=True))
-        for argument, (_, _, hint) in zip(body.args, iterators.values(), strict=True):
-            argument.name_hint = hint
-        wanted = "_".join([*(plan.block.label for plan in self.plans), "o"])
-        label = free_label(function_of(self.anchor), wanted)
-        exprs, operands = exprs_of(list(iterators))
-        kinds, extents = [kind for kind, _, _ in iterators.values()], [extent for _, extent, _ in iterators.values()]
-        joined = BlockOp(label, [IterKindAttr(kind) for kind in kinds], extents, exprs, operands, Region(body))
-        joined.location = outers[0].location
+                iterators.setdefault(index, part)
+        label = free_label(function_of(self.anchor), "_".join([*(plan.block.label for plan in self.plans), "o"]))
+        kinds, extents, hints = zip(*iterators.values(), strict=True) if iterators else ((), (), ())
+        joined = new_block(label, kinds, extents, list(iterators), hints, outers[0])
+        body, values = joined.body.block, dict(zip(iterators, joined.iter_vars, strict=True))
         guards = guards_of(outers[0])
         Rewriter.insert_op([joined], InsertPoint.after(outers[-1]))
         for outer in outers:
-            bindings = Index.of_map(outer.bindings.data, outer.binding_operands)
-            for index, variable in zip(bindings, outer.iter_vars, strict=True):
+            for index, variable in zip(bindings_of(outer), outer.iter_vars, strict=True):
                 variable.replace_all_uses_with(values[index])
             # An init that each instance runs, before its loops, is part of what it runs.
             init = outer.init
-            body.add_ops([*(take_operations(init.body.block) if init is not None else ())])
-            body.add_ops([op for op in take_operations(outer.body.block) if op is not init])
+            body.add_ops([*(detached_ops(init.body.block) if init is not None else ())])
+            body.add_ops([op for op in detached_ops(outer.body.block) if op is not init])
             Rewriter.erase_op(outer)
         set_guards(joined, guards)
         return (joined,)
@@ -402,7 +382,7 @@ class Blockize(MovingPrimitive):
         for loop in _inner_loops(root, block):
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outside | inside):
                 self.refuse(2, f"the extent of %{_hint(loop)} does", loop, subject)
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        bindings = bindings_of(block)
         inside |= self._computed_inside(block, root, bindings, outside)
         divisions = tuple(self._divide(block, at, index, outside, inside) for at, index in enumerate(bindings))
         bound: dict[IterKind, set[SSAValue]] = {kind: set() for kind in IterKind}

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.structure import child_towards, function_of, scope_of
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import ReadsOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused, materialize
-from weft.passes.schedule.caching import alloc_like, free_label, insert_alloc, why_not_scope, with_scope
+from weft.passes.index_ops import erase_if_unused
+from weft.passes.schedule.caching import free_label, insert_alloc, new_alloc, space_of, why_not_scope
 from weft.passes.schedule.dominance import Place
-from weft.passes.schedule.loop_nests import nest, new_loop
+from weft.passes.schedule.loop_nests import block_in_loops, values_in
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import Violation
 
@@ -43,22 +43,15 @@ class CacheIndexPlan(Plan):
         used = [at for at, variable in enumerate(block.iter_vars) if index.depends_on([variable])]
         variables, extents = [block.iter_vars[at] for at in used], [block.extents[at] for at in used]
         name = free_label(function_of(block), "index")
-        sizes = [extent for extent in extents if not isinstance(extent, int)]
-        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
-        alloc = alloc_like(with_scope(MemRefType(IndexType(), shape), self.scope), sizes, name)
+        alloc = new_alloc(IndexType(), extents, space_of(self.scope), name, block)
         users = [(op, at) for op, at in _subscripts(block) if Index.of(op.indices[at]) == index]
-        insert_alloc(users[0][0].memref, alloc, ())
-        body = Block(arg_types=[IndexType()] * len(used))
-        for argument, variable in zip(body.args, variables, strict=True):
-            argument.name_hint = variable.name_hint
+        insert_alloc(users[0][0].memref, alloc)
+        computing, root = block_in_loops(name, [SPATIAL] * len(used), extents, [v.name_hint for v in variables], block)
+        body = computing.body.block
         mapping: dict[SSAValue, Index] = dict(zip(variables, map(Index.of, body.args), strict=True))
-        value, operations = materialize(index.substitute(mapping))
-        body.add_ops([*operations, memref.StoreOp.get(value, alloc.memref, body.args)])
-        loops = [new_loop(extent, f"ax{at}", block) for at, extent in enumerate(extents)]
-        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
-        computing = BlockOp(name, [SPATIAL] * len(used), extents, exprs, operands, Region(body))
-        root = nest(loops, [computing]) or computing
-        for op in (alloc, *root.walk()):
+        (value,) = values_in(body, [index.substitute(mapping)])
+        body.add_op(memref.StoreOp.get(value, alloc.memref, body.args))
+        for op in body.ops:
             op.location = block.location
         Rewriter.insert_op([root], InsertPoint.before(self.place))
         self._redirect(users, alloc.memref, variables)

@@ -12,7 +12,7 @@ from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import buffers_read, buffers_written, child_towards, function_of, is_inside, scope_of
+from weft.analysis.structure import buffers_written, child_towards, function_of, is_inside, scope_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.passes.schedule.caching import (
@@ -59,7 +59,7 @@ class CacheInplace(Reading):
 
     def draft(self) -> CachePlan:
         block = self.block
-        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        buffer = pick(self, block, "read", self.index)
         if buffer not in buffers_written(block):
             self.refuse(1, Violation(f"it only reads {buffer_name(buffer)}", legal="cache_read"))
         self.require(2, why_not_scope(self.scope))

@@ -13,7 +13,6 @@ from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
 from weft.analysis.structure import (
-    buffers_read,
     buffers_stored_by,
     child_blocks,
     child_towards,
@@ -72,7 +71,7 @@ class CacheRead(Reading):
 
     def draft(self) -> CachePlan:
         block = self.block
-        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        buffer = pick(self, block, "read", self.index)
         self.require(2, why_not_scope(self.scope))
         scope = scope_of(block)
         readers = consumers_named(self, block, buffer, self.consumer_blocks)

@@ -12,16 +12,7 @@ from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of
 from weft.analysis.privatization import read_is_covered
-from weft.analysis.structure import (
-    ancestors,
-    buffers_written,
-    child_towards,
-    is_inside,
-    precedes,
-    reads_earlier,
-    scope_of,
-    writers_of,
-)
+from weft.analysis.structure import ancestors, child_towards, is_inside, precedes, reads_earlier, scope_of, writers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
@@ -51,7 +42,7 @@ class Writing(Primitive):
     def plan_at(self, loop: ForOp | None, names: Attribute | None) -> CachePlan:
         """The plan: to copy out in the loop, else where the block shares loops with no other use of the buffer."""
         block = self.block
-        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        buffer = pick(self, block, "write", self.index)
         self.require(2, why_not_scope(self.scope))
         scope = scope_of(block)
         others = [w for w in writers_of(buffer, scope) if w is not block]

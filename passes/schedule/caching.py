@@ -16,30 +16,40 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     MemRefType,
+    NoneAttr,
     StringAttr,
     i32,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Access, Conditions, Context, Domain, range_of
 from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.footprint import Span
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.privatization import uncovered_element
 from weft.analysis.sets import NotProved
-from weft.analysis.structure import buffers_read, child_blocks, function_of, is_inside, loops_around, scope_of
+from weft.analysis.structure import (
+    buffers_read,
+    buffers_written,
+    child_blocks,
+    function_of,
+    guards_of,
+    is_inside,
+    loops_around,
+    scope_of,
+)
 from weft.dialects.effects import op_name, touches_memory, views_of
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL
 from weft.dialects.tir_regions import AssumeShapeOp
 from weft.dialects.traversal import operations_in
-from weft.passes.schedule.loop_nests import domain_from_span, guards_of, loops_over, nest, new_loop, set_guards
-from weft.passes.schedule.primitive import Plan, Primitive, block_text, operation_text
+from weft.passes.schedule.loop_nests import domain_from_span, loops_over, nest, new_block, set_guards
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import CompileError, InternalError, Violation
 from weft.support.names import free_name
 
 
@@ -49,67 +59,73 @@ def memref_type(buffer: SSAValue) -> MemRefType[Attribute]:
     return buffer.type
 
 
-def with_scope(type_: MemRefType[Attribute], scope: str) -> MemRefType[Attribute]:
-    """The same buffer type in another memory space."""
-    if scope == "global":
-        return MemRefType(type_.element_type, type_.get_shape())
-    return MemRefType(type_.element_type, type_.get_shape(), memory_space=StringAttr(scope))
+def space_of(scope: str) -> Attribute:
+    """The memory space of a buffer in a memory scope."""
+    return NoneAttr() if scope == "global" else StringAttr(scope)
 
 
-def alloc_like(type_: MemRefType[Attribute], extents: Sequence[SSAValue], hint: str | None) -> memref.AllocOp:
-    """A temporary of the given type; one value for each dynamic extent."""
+def new_alloc(
+    element: Attribute, extents: Sequence[int | SSAValue], space: Attribute, hint: str | None, like: Operation
+) -> memref.AllocOp:
+    """A temporary with the source location of `like`."""
+    shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
+    sizes = [extent for extent in extents if not isinstance(extent, int)]
     op = memref.AllocOp.create(
-        operands=list(extents),
-        result_types=[type_],
-        properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, [len(extents), 0])},
+        operands=sizes,
+        result_types=[MemRefType(element, shape, memory_space=space)],
+        properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, [len(sizes), 0])},
+        location=like.location,
     )
     op.memref.name_hint = hint
     return op
 
 
-@dataclass(frozen=True)
-class DynamicExtents:
-    """The values of a buffer's dynamic extents, and the ops that must be inserted to have them."""
+def replace_alloc(old: memref.AllocOp, extents: Sequence[int | SSAValue], space: Attribute) -> None:
+    """Give a temporary other extents, or put it into another memory space."""
+    new = new_alloc(memref_type(old.memref).element_type, extents, space, old.memref.name_hint, old)
+    new.attributes.update(old.attributes)
+    Rewriter.replace_op(old, [new])
 
-    values: tuple[SSAValue, ...]
-    operations: tuple[Operation, ...]
+
+def _known_extents(buffer: SSAValue) -> list[int | SSAValue | None]:
+    """The shape of a buffer: of dynamic extents the values that its allocation, an assumed shape, or a `memref.dim`
+    gives; None where there is none."""
+    dynamic: Sequence[SSAValue] = buffer.owner.dynamic_sizes if isinstance(buffer.owner, memref.AllocOp) else ()
+    dims: dict[int, SSAValue] = {}
+    for op in (use.operation for use in buffer.uses):
+        if isinstance(op, AssumeShapeOp):
+            dynamic = op.extents
+        elif isinstance(op, memref.DimOp):
+            dims[Index.of(op.index).constant] = op.result
+    sizes, shape = iter(dynamic), memref_type(buffer).get_shape()
+    return [
+        extent if extent != DYNAMIC_INDEX else next(sizes, None) if dynamic else dims.get(at)
+        for at, extent in enumerate(shape)
+    ]
 
 
-def dynamic_extents(buffer: SSAValue) -> DynamicExtents:
-    """Known from the allocation or an assumed shape, else read with `memref.dim`.
+def extents_of(buffer: SSAValue) -> tuple[list[int | SSAValue], list[Operation]]:
+    """The shape of a buffer, and the ops that must be inserted to have it, which read extents with `memref.dim`.
 
     May build detached ops: call it while rewriting.
     """
-    owner = buffer.owner
-    if isinstance(owner, memref.AllocOp):
-        return DynamicExtents(tuple(owner.dynamic_sizes), ())
-    for use in buffer.uses:
-        if isinstance(use.operation, AssumeShapeOp):
-            return DynamicExtents(tuple(use.operation.extents), ())
-    known = {Index.of(op.index).constant: op.result for op in _dims_of(buffer)}
-    values: list[SSAValue] = []
+    extents: list[int | SSAValue] = []
     operations: list[Operation] = []
-    for at, extent in enumerate(memref_type(buffer).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            continue
-        if at not in known:
+    for at, known in enumerate(_known_extents(buffer)):
+        if known is None:
             position = ConstantOp(IntegerAttr(at, IndexType()))
             dim = memref.DimOp(buffer, position.result)
             operations.extend((position, dim))
-            known[at] = dim.result
-        values.append(known[at])
-    return DynamicExtents(tuple(values), tuple(operations))
-
-
-def _dims_of(buffer: SSAValue) -> list[memref.DimOp]:
-    return [use.operation for use in buffer.uses if isinstance(use.operation, memref.DimOp)]
+            known = dim.result
+        extents.append(known)
+    return extents, operations
 
 
 def copy_block(
     name: str,
     source: SSAValue,
     target: SSAValue,
-    dynamic: Sequence[SSAValue],
+    extents: Sequence[int | SSAValue],
     like: Operation,
     box: Sequence[Span | None] | None,
 ) -> tuple[Operation, BlockOp, Sequence[tuple[Index, Index]]]:
@@ -117,28 +133,16 @@ def copy_block(
 
     The guards are set when the nest is in its place, where the ranges of its loops are known.
     """
-    shape = memref_type(source).get_shape()
-    sizes = iter(dynamic)
-    extents: list[int | SSAValue] = [next(sizes) if e == DYNAMIC_INDEX else e for e in shape]
-    if box is None:  # a loop a dimension, also where the extent is 1
-        loops = [new_loop(extent, f"ax{at}", like) for at, extent in enumerate(extents)]
-        bindings = [Index.of(loop.induction_variable) for loop in loops]
-        guards: list[tuple[Index, Index]] = []
-    else:
-        domains = [domain_from_span(span, extent) for span, extent in zip(box, extents, strict=True)]
-        loops, bindings, guards = loops_over(domains, extents, like)
-    exprs, operands = exprs_of(bindings)
-    body = Block(arg_types=[IndexType()] * len(shape))
-    for at, variable in enumerate(body.args):
-        variable.name_hint = f"v{at}"
-    load = memref.LoadOp.get(source, body.args)
-    store = memref.StoreOp.get(load.res, target, body.args)
-    body.add_ops([load, store])
-    block = BlockOp(name, [SPATIAL] * len(shape), extents, exprs, operands, Region(body))
-    for op in (block, load, store):
-        op.location = like.location
-    outermost = nest(loops, [block])
-    return (block if outermost is None else outermost), block, guards
+    rank = len(extents)
+    domains = [domain_from_span(span, extent) for span, extent in zip(box or [None] * rank, extents, strict=True)]
+    # All of a buffer: a loop a dimension, also where the extent is 1.
+    loops, bindings, guards = loops_over(domains, extents, like, unit_loops=box is None)
+    block = new_block(name, [SPATIAL] * rank, extents, bindings, [f"v{at}" for at in range(rank)], like)
+    load = memref.LoadOp.get(source, block.iter_vars)
+    store = memref.StoreOp.get(load.res, target, block.iter_vars)
+    block.body.block.add_ops([load, store])
+    load.location = store.location = like.location
+    return nest(loops, [block]), block, guards
 
 
 @contextmanager
@@ -186,18 +190,12 @@ def _value_of(extent: Index) -> SSAValue:
     return value
 
 
-def _entry_of(buffer: SSAValue) -> Block:
-    """The block of the function's top level that defines a buffer."""
-    owner = buffer.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    if block is None:
-        raise InternalError(f"{buffer_name(buffer)} is in no function")
-    return block
-
-
-def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation]) -> None:
+def insert_alloc(buffer: SSAValue, alloc: memref.AllocOp, extra: Sequence[Operation] = ()) -> None:
     """Put a new temporary behind the definitions of the buffer it copies and of its extents."""
-    entry = _entry_of(buffer)
+    owner = buffer.owner
+    entry = owner if isinstance(owner, Block) else owner.parent
+    if entry is None:
+        raise InternalError(f"{buffer_name(buffer)} is in no function")
     needed = [buffer, *alloc.dynamic_sizes]
     last: Operation | None = None
     for op in entry.ops:
@@ -214,23 +212,8 @@ def redirect(blocks: Sequence[BlockOp], old: SSAValue, new: SSAValue) -> None:
 
 
 def buffer_extents(buffer: SSAValue) -> tuple[Index, ...]:
-    """The shape of a buffer as indices: constants, and the values that allocation or assumption give."""
-    owner = buffer.owner
-    dynamic: list[SSAValue] = list(owner.dynamic_sizes) if isinstance(owner, memref.AllocOp) else []
-    for use in buffer.uses:
-        if isinstance(use.operation, AssumeShapeOp):
-            dynamic = list(use.operation.extents)
-    known = {Index.of(op.index).constant: op.result for op in _dims_of(buffer)}
-    sizes = iter(dynamic)
-    result: list[Index] = []
-    for at, extent in enumerate(memref_type(buffer).get_shape()):
-        if extent != DYNAMIC_INDEX:
-            result.append(Index({}, extent))
-        elif dynamic:
-            result.append(Index.of(next(sizes)))
-        else:
-            result.append(Index.of(known.get(at, buffer)))
-    return tuple(result)
+    """The shape of a buffer as indices: constants and known values; the buffer stands for what is unknown."""
+    return tuple(Index.of(buffer if known is None else known) for known in _known_extents(buffer))
 
 
 _SCOPES = re.compile(r"(global|shared|local|warp)(\.[A-Za-z0-9_]+)*|(wmma|mma)\.(matrix_a|matrix_b|accumulator)")
@@ -270,17 +253,17 @@ class CachePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         wanted = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
         name = free_label(function_of(self.anchor), wanted)
-        extents = dynamic_extents(self.buffer)
-        alloc = alloc_like(with_scope(memref_type(self.buffer), self.scope), extents.values, name)
-        alloc.location = self.anchor.location
-        insert_alloc(self.buffer, alloc, extents.operations)
+        extents, operations = extents_of(self.buffer)
+        element = memref_type(self.buffer).element_type
+        alloc = new_alloc(element, extents, space_of(self.scope), name, self.anchor)
+        insert_alloc(self.buffer, alloc, operations)
         redirect(self.redirected, self.buffer, alloc.memref)
         into = ((self.buffer, alloc.memref, InsertPoint.before(self.place)),)
         back = ((alloc.memref, self.buffer, InsertPoint.after(self.place)),)
         blocks: list[BlockOp] = []
         for source, target, point in (*into * self.reading, *back * self.writing):
             label = free_label(function_of(self.anchor), wanted)
-            nest_op, block, guards = copy_block(label, source, target, extents.values, self.anchor, self.box)
+            nest_op, block, guards = copy_block(label, source, target, extents, self.anchor, self.box)
             Rewriter.insert_op([nest_op], point)
             set_guards(block, [*self.guards, *guards])
             blocks.append(block)
@@ -293,21 +276,19 @@ def free_label(function: Operation, wanted: str) -> str:
     return free_name(wanted, taken)
 
 
-def pick(primitive: Primitive, block: BlockOp, buffers: Sequence[SSAValue], index: int, verb: str) -> SSAValue:
-    """The index-th of the buffers that the block reads or writes."""
+def pick(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SSAValue:
+    """The buffer at a place such as `("write", 0)`; refuses requirement 1 where there is none."""
+    if verb not in ("read", "write"):
+        raise CompileError(f"a buffer of a block is given as ('read', 0) or ('write', 0), got '{verb}'")
+    buffers = buffers_read(block) if verb == "read" else buffers_written(block)
     if 0 <= index < len(buffers):
         for view in views_of(buffers[index]):
             if any(isinstance(use.operation, memref.LoadOp | memref.StoreOp) for use in view.uses):
                 detail = f"{buffer_name(buffers[index])} is accessed under another name too, {buffer_name(view)}"
-                primitive.refuse(1, detail, block, block_text(block))
+                primitive.refuse(1, detail)
         return buffers[index]
     listed = ", ".join(f"{at}: {buffer_name(b)}" for at, b in enumerate(buffers)) or "none"
-    primitive.refuse(
-        1,
-        Violation(f"there is no buffer {index}", legal=f"the buffers it {verb} are {listed}"),
-        block,
-        block_text(block),
-    )
+    primitive.refuse(1, Violation(f"there is no buffer {index}", legal=f"the buffers it {verb}s are {listed}"))
 
 
 def consumers_named(
@@ -322,7 +303,7 @@ def consumers_named(
         if name not in readers:
             detail = f'no block "{name}" of the scope reads {buffer_name(buffer)}'
             legal = ", ".join(f'"{label}"' for label in readers) or None
-            primitive.refuse(1, Violation(detail, legal=legal), block, block_text(block))
+            primitive.refuse(1, Violation(detail, legal=legal))
     return tuple(readers[name] for name in dict.fromkeys(wanted))
 
 

@@ -23,8 +23,10 @@ from weft.analysis.index import Atom, Index, exprs_of
 from weft.analysis.questions import point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
+    bindings_of,
     buffers_loaded,
     buffers_written,
+    guards_of,
     is_inside,
     loops_around,
     scope_of,
@@ -34,7 +36,7 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.dominance import Place, lift, values_of_block, why_not_visible
-from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, guards_of, loops_over, nest, set_guards
+from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, loops_over, nest, set_guards
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.requirements import instance_left_out
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -76,8 +78,7 @@ class MovePlan(Plan):
         block.detach()
         outermost = nest(loops, [block])
         point = InsertPoint.at_end(self.loop.body.block) if self.before is None else InsertPoint.before(self.before)
-        if outermost is not None:
-            Rewriter.insert_op([outermost], point)
+        Rewriter.insert_op(outermost, point)
         exprs, operands = exprs_of([index.simplified(range_of) for index in bindings])
         block.set_bindings(exprs, operands)
         guards.extend(guard.over(bindings) for guard in self.kept)
@@ -193,7 +194,7 @@ class Move(MovingPrimitive):
     def kept_guards(self, requirement: int) -> tuple[IterGuard, ...]:
         """The guards of the block that say which iterator values run, where that is not just the domain."""
         block = self.block
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        bindings = bindings_of(block)
         kept: list[IterGuard] = []
         for left, right in guards_of(block):
             found = _guard_of_iterator(right - left - 1, bindings)

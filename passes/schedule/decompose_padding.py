@@ -6,41 +6,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import affine, arith, memref, scf
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, condition_of, is_fixed, least_value, range_of
 from weft.analysis.code_motion import shared_element
 from weft.analysis.dependence import buffer_name
-from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import function_of, loops_around, why_not_complete
+from weft.analysis.index import Index
+from weft.analysis.structure import bindings_of, function_of, guards_of, loops_around, why_not_complete
 from weft.dialects.effects import only_computes, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import (
     compare_before,
     conjunction_before,
+    detached_ops,
     erase_if_unused,
     if_around,
     index_before,
     is_defined_inside,
-    materialize,
 )
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import Place, lift, why_not_visible
 from weft.passes.schedule.loop_nests import (
-    bindings_of,
     empty_copy,
     extent_value,
-    guards_of,
     loop_of,
     nest,
+    new_block,
     rebind,
     set_extents,
     set_guards,
     set_loop_extent,
-    take_operations,
+    values_in,
     why_no_loop_of_its_own,
 )
 from weft.passes.schedule.primitive import Plan, Primitive
@@ -166,28 +164,22 @@ class DecomposePaddingPlan(Plan):
     def _fill(self) -> BlockOp:
         """A block over the same iterators that stores the constant."""
         block, store = self.block, self.padding.store
-        body = Block(arg_types=[IndexType()] * len(block.iter_vars))
-        renamed: dict[SSAValue, Index] = {}
-        for new, old in zip(body.args, block.iter_vars, strict=True):
-            new.name_hint = old.name_hint
-            renamed[old] = Index.of(new)
+        label = free_label(function_of(block), f"{block.label}_pad_const")
+        hints = [variable.name_hint for variable in block.iter_vars]
+        fill = new_block(label, block.iter_kinds.data, block.extents, bindings_of(block), hints, block)
+        body = fill.body.block
+        renamed: dict[SSAValue, Index] = {
+            old: Index.of(new) for new, old in zip(body.args, block.iter_vars, strict=True)
+        }
         value = self.padding.constant
         if is_defined_inside(value, block) and isinstance(value.owner, Operation):
             constant = value.owner.clone()
             body.add_op(constant)
             value = constant.results[0]
-        indices: list[SSAValue] = []
-        for operand in store.indices:
-            place, operations = materialize(Index.of(operand).substitute(renamed))
-            body.add_ops(operations)
-            indices.append(place)
-        body.add_op(memref.StoreOp.get(value, store.memref, indices))
+        places = values_in(body, [Index.of(operand).substitute(renamed) for operand in store.indices])
+        body.add_op(memref.StoreOp.get(value, store.memref, places))
         for op in body.ops:
             op.location = store.location
-        exprs, operands = exprs_of(bindings_of(block))
-        label = free_label(function_of(block), f"{block.label}_pad_const")
-        fill = BlockOp(label, block.iter_kinds.data, block.extents, exprs, operands, Region(body))
-        fill.location = block.location
         set_guards(fill, guards_of(block))
         return fill
 
@@ -200,7 +192,7 @@ class DecomposePaddingPlan(Plan):
         condition = choice.cond
         if isinstance(choice, scf.IfOp):
             region = choice.true_region if padding.holds else choice.false_region
-            *inner, last = take_operations(region.block)
+            *inner, last = detached_ops(region.block)
             value = last.operands[0]
             last.erase()
         else:

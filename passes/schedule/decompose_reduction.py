@@ -6,23 +6,30 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, domain_of
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.coverage import repeated_instance
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.questions import point_text
-from weft.analysis.structure import buffers_written, function_of, loops_around, why_not_reduction
+from weft.analysis.structure import (
+    bindings_of,
+    buffers_written,
+    function_of,
+    guards_of,
+    loops_around,
+    sources_of,
+    why_not_reduction,
+)
 from weft.analysis.threads import axis_of, kernel_around
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
-from weft.dialects.traversal import copy_of
 from weft.passes.schedule.caching import free_label
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
-from weft.passes.schedule.loop_nests import guards_of, nest, new_loop, rebind, set_guards
+from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import started_elsewhere
 from weft.support.errors import Violation
@@ -51,9 +58,7 @@ class DecomposeReductionPlan(Plan):
             if self.as_before:
                 new.kind, new.thread_axis = old.kind, old.thread_axis
         init_block = self._init_block()
-        outermost = nest(loops, [init_block])
-        if outermost is not None:
-            Rewriter.insert_op([outermost], InsertPoint.before(self.loop))
+        Rewriter.insert_op(nest(loops, [init_block]), InsertPoint.before(self.loop))
         mapping: dict[SSAValue, Index] = {
             old.induction_variable: Index.of(new.induction_variable)
             for old, new in zip(self.repeated, loops, strict=True)
@@ -67,25 +72,11 @@ class DecomposeReductionPlan(Plan):
         """The spatial iterators of the block, and the body of its init."""
         block = self.block
         kept = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        body = Block(arg_types=[block.iter_vars[at].type for at in kept])
-        values: dict[SSAValue, SSAValue] = {}
-        for new, at in zip(body.args, kept, strict=True):
-            new.name_hint = block.iter_vars[at].name_hint
-            values[block.iter_vars[at]] = new
-        for op in self.init.body.block.ops:
-            body.add_op(copy_of(op, values))
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
-        exprs, operands = exprs_of([bindings[at] for at in kept])
-        extents = block.extents
-        result = BlockOp(
-            free_label(function_of(block), f"{block.label}_init"),
-            [SPATIAL] * len(kept),
-            [extents[at] for at in kept],
-            exprs,
-            operands,
-            Region(body),
-        )
-        result.location = block.location
+        bindings, hints = bindings_of(block), [block.iter_vars[at].name_hint for at in kept]
+        label, extents = free_label(function_of(block), f"{block.label}_init"), [block.extents[at] for at in kept]
+        result = new_block(label, [SPATIAL] * len(kept), extents, [bindings[at] for at in kept], hints, block)
+        variables = [block.iter_vars[at] for at in kept]
+        result.body.block.add_ops(init_operations(block, dict(zip(variables, result.iter_vars, strict=True))))
         set_guards(result, self.guards)
         return result
 
@@ -135,7 +126,7 @@ class DecomposeReduction(Primitive):
         if self.loop not in loops:
             self.refuse(2, f"the loops around it are {_names(loops)}", self.loop)
         at = loops.index(self.loop)
-        reduced = self._reduce_loops()
+        reduced = sources_of(block, IterKind.REDUCE)
         for outer in loops[:at]:
             if outer.induction_variable in reduced:
                 self.refuse(
@@ -146,7 +137,7 @@ class DecomposeReduction(Primitive):
                 )
         self._require_sole_use()
         self.require(4, why_not_started_before(block, self.loop))
-        spatial = self._spatial_loops()
+        spatial = sources_of(block, IterKind.SPATIAL)
         repeated = tuple(loop for loop in loops[at:] if loop.induction_variable in spatial)
         hidden = {loop.induction_variable for loop in loops[at:]} - spatial
         known = {loop.induction_variable for loop in loops} - hidden
@@ -186,25 +177,13 @@ class DecomposeReduction(Primitive):
     ) -> tuple[SSAValue, ...]:
         """Everything that the init block will use, but its own loops and iterators."""
         own = {*self.block.iter_vars, *(loop.induction_variable for loop in repeated)}
-        bindings = zip(
-            Index.of_map(self.block.bindings.data, self.block.binding_operands), self.block.kinds, strict=True
-        )
+        bindings = zip(bindings_of(self.block), self.block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
         indices += [side for guard in guards for side in guard]
         used = [v for index in indices for v in index.values()]
         used += [*self.block.extent_operands, *values_used_by(init)]
         used += [loop.extent for loop in repeated if not isinstance(loop.extent, int)]
         return tuple(dict.fromkeys(value for value in used if value not in own))
-
-    def _bound_values(self, kind: IterKind) -> set[SSAValue]:
-        bindings = Index.of_map(self.block.bindings.data, self.block.binding_operands)
-        return {v for index, k in zip(bindings, self.block.kinds, strict=True) if k is kind for v in index.sources()}
-
-    def _reduce_loops(self) -> set[SSAValue]:
-        return self._bound_values(IterKind.REDUCE)
-
-    def _spatial_loops(self) -> set[SSAValue]:
-        return self._bound_values(IterKind.SPATIAL)
 
     def _require_sole_use(self) -> None:
         written = set(buffers_written(self.block))

@@ -16,9 +16,9 @@ from weft.analysis.index import Index
 from weft.analysis.questions import Counterexample, point_text
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
-from weft.passes.index_ops import index_op, materialize
+from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import insert_in, new_loop, replace_loop_value, take_operations
+from weft.passes.schedule.loop_nests import insert_in, new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
 from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
 from weft.passes.schedule.split import why_not_serial
@@ -42,7 +42,7 @@ class FusePlan(Plan):
         for loop in reversed(self.loops):
             fused.attributes.update(loop.attributes)
         sink_indices(self.loops)
-        fused.body.block.add_ops(take_operations(self.loops[-1].body.block))
+        fused.body.block.add_ops(detached_ops(self.loops[-1].body.block))
         Rewriter.insert_op([fused], InsertPoint.before(outermost))
         self._delinearize(fused, factors)
         Rewriter.erase_op(outermost)

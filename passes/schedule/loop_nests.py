@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerAttr, i32, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerAttr, i32, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, is_loop_value, least_value, range_of
 from weft.analysis.footprint import Runs, Span
 from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import child_towards, function_of
+from weft.analysis.structure import bindings_of, child_towards, function_of, guards_of
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import materialize
-from weft.passes.schedule.primitive import Primitive
+from weft.dialects.tir_kinds import IterKind, IterKindAttr, LoopKind
+from weft.dialects.tir_regions import AccessRegionOp
+from weft.dialects.traversal import copy_of
+from weft.passes.index_ops import index_op, materialize
+from weft.passes.schedule.primitive import Primitive, operation_text
+from weft.support.errors import InternalError
 
 
 def new_loop(extent: int | SSAValue, hint: str | None, like: Operation, kind: LoopKind = LoopKind.SERIAL) -> ForOp:
@@ -35,21 +39,77 @@ def empty_copy(loop: ForOp, extent: int | SSAValue, hint: str | None) -> ForOp:
     return copy
 
 
-def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation | None:
-    """Put each loop into the one before, and `body` into the last; returns the outermost op."""
-    inner: Sequence[Operation] = body
+def nest(loops: Sequence[ForOp], body: Sequence[Operation]) -> Operation:
+    """Put each loop into the one before, and `body` into the last; returns the outermost op. One of the two is not
+    empty."""
     for loop in reversed(loops):
-        loop.body.block.add_ops(inner)
-        inner = (loop,)
-    return inner[0] if inner else None
+        loop.body.block.add_ops(body)
+        body = (loop,)
+    return body[0]
 
 
-def take_operations(block: Block) -> list[Operation]:
-    """Detach all operations of a block, in order."""
-    operations = list(block.ops)
-    for op in operations:
-        op.detach()
-    return operations
+def new_block(
+    label: str,
+    kinds: Sequence[IterKindAttr],
+    extents: Sequence[int | SSAValue],
+    bindings: Sequence[Index],
+    hints: Sequence[str | None],
+    like: Operation,
+    annotations: Mapping[str, Attribute] | None = None,
+) -> BlockOp:
+    """A block with an empty body and the source location of `like`; `hints` name its iterators."""
+    body = Block(arg_types=[IndexType()] * len(kinds))
+    for variable, hint in zip(body.args, hints, strict=True):
+        variable.name_hint = hint
+    block = BlockOp(label, kinds, extents, *exprs_of(bindings), Region(body), annotations=annotations)
+    block.location = like.location
+    return block
+
+
+def block_in_loops(
+    label: str,
+    kinds: Sequence[IterKindAttr],
+    extents: Sequence[int | SSAValue],
+    hints: Sequence[str | None],
+    like: Operation,
+    loop_hints: Sequence[str] | None = None,
+) -> tuple[BlockOp, Operation]:
+    """A block with an empty body in a nest of serial loops (ax0, ax1, ...), one for each iterator; and that nest."""
+    names = loop_hints or [f"ax{at}" for at in range(len(extents))]
+    loops = [new_loop(extent, name, like) for extent, name in zip(extents, names, strict=True)]
+    block = new_block(label, kinds, extents, [Index.of(loop.induction_variable) for loop in loops], hints, like)
+    return block, nest(loops, [block])
+
+
+def values_in(body: Block, indices: Iterable[Index]) -> list[SSAValue]:
+    """The values of indices, computed at the end of a body where they do not exist yet."""
+    found: list[SSAValue] = []
+    for index in indices:
+        value, operations = materialize(index)
+        body.add_ops(operations)
+        found.append(value)
+    return found
+
+
+def conjunction(conditions: Sequence[SSAValue]) -> tuple[SSAValue, list[Operation]]:
+    """All of `conditions` (at least one) at once, and the ops that compute that."""
+    result, operations = conditions[0], list[Operation]()
+    for condition in conditions[1:]:
+        both = arith.AndIOp(result, condition)
+        operations.append(both)
+        result = both.result
+    return result, operations
+
+
+def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
+    """Copies of what the init of a block does, over other iterators: in its instances those of the reduction are 0."""
+    if block.init is None:
+        raise InternalError(f'block "{block.label}" has no init')
+    used = {operand for op in block.init.body.walk() for operand in op.operands}
+    steps = [v for v, kind in zip(block.iter_vars, block.kinds, strict=True) if kind is IterKind.REDUCE and v in used]
+    zeros = [index_op(Index({}))] if steps else []
+    mapping = {**values, **{step: zero.results[0] for zero in zeros for step in steps}}
+    return [*zeros, *(copy_of(op, mapping) for op in block.init.body.block.ops)]
 
 
 def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
@@ -59,18 +119,11 @@ def rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
     """
     bindings = [
         index.substitute(mapping, range_of).simplified(range_of) if index.depends_on(mapping) else index
-        for index in Index.of_map(block.bindings.data, block.binding_operands)
+        for index in bindings_of(block)
     ]
     block.set_bindings(*exprs_of(bindings))
-    operands = [Index.of(v) for v in block.guard_operands]
-    guards = [
-        (
-            Index.of_expr(left, operands).substitute(mapping, range_of).simplified(range_of),
-            Index.of_expr(right, operands).substitute(mapping, range_of).simplified(range_of),
-        )
-        for left, right in block.guards
-    ]
-    set_guards(block, guards)
+    sides = [side.substitute(mapping, range_of).simplified(range_of) for guard in guards_of(block) for side in guard]
+    set_guards(block, list(zip(sides[::2], sides[1::2], strict=True)))
 
 
 def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
@@ -78,12 +131,6 @@ def set_guards(block: BlockOp, guards: Sequence[tuple[Index, Index]]) -> None:
     kept = [guard for guard in dict.fromkeys(guards) if not always_less(*guard)]
     exprs, operands = exprs_of([side for guard in kept for side in guard])
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
-
-
-def guards_of(block: BlockOp) -> list[tuple[Index, Index]]:
-    """The guards of a block as indices over loop values."""
-    operands = [Index.of(v) for v in block.guard_operands]
-    return [(Index.of_expr(left, operands), Index.of_expr(right, operands)) for left, right in block.guards]
 
 
 def always_less(left: Index, right: Index) -> bool:
@@ -189,10 +236,6 @@ def why_no_loop_of_its_own(block: BlockOp, position: int) -> str | None:
     return None
 
 
-def bindings_of(block: BlockOp) -> tuple[Index, ...]:
-    return Index.of_map(block.bindings.data, block.binding_operands)
-
-
 def loop_of(block: BlockOp, position: int) -> ForOp | None:
     """The loop whose value an iterator is."""
     value = bindings_of(block)[position].single_value
@@ -235,8 +278,7 @@ def lone_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
         effects = [op for op in inner.body.block.ops if not only_computes(op)]
         if len(effects) != 1:
             names = ", ".join(f'block "{op.label}"' if isinstance(op, BlockOp) else op.name for op in effects)
-            hint = inner.induction_variable.name_hint or "?"
-            primitive.refuse(1, f"the body of loop %{hint} holds {names or 'nothing'}", inner)
+            primitive.refuse(1, f"the body of loop {operation_text(inner)} holds {names or 'nothing'}", inner)
         (inner,) = effects
     if not isinstance(inner, BlockOp):
         primitive.refuse(1, f"it holds {inner.name}, not a block", inner)
@@ -312,3 +354,13 @@ def loops_over(
             guards.append((index, Index.of(extent)))
             guards.append((Index({}, -1), index))
     return loops, bindings, guards
+
+
+def set_corner(
+    op: AccessRegionOp, corner: Sequence[Index], sizes: Sequence[int] | None = None, buffer: SSAValue | None = None
+) -> None:
+    """State the region from another corner, of other sizes, or of another buffer."""
+    new = type(op)(buffer or op.buffer, *exprs_of(corner), op.box_sizes if sizes is None else sizes)
+    op.operands = list(new.operands)
+    op.properties = dict(new.properties)
+    new.drop_all_references()

@@ -10,11 +10,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import Context, range_of
 from weft.analysis.index import Index
-from weft.analysis.structure import child_blocks, function_of
+from weft.analysis.structure import bindings_of, child_blocks, function_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import PART_OF, IterKind
 from weft.dialects.traversal import copy_of
-from weft.passes.schedule.loop_nests import new_loop, replace_loop_value, take_operations
+from weft.passes.index_ops import detached_ops
+from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -92,7 +93,7 @@ def _part(loop: ForOp, at: int, start: int, length: int) -> ForOp:
     copy = copy_of(loop)
     part = new_loop(length, f"{loop.induction_variable.name_hint or 'i'}{at}", loop)
     part.attributes.update(loop.attributes)
-    part.body.block.add_ops(take_operations(copy.body.block))
+    part.body.block.add_ops(detached_ops(copy.body.block))
     for old, new in zip(loop.body.walk(), part.body.walk(), strict=True):
         new.location = old.location
     value = Index.of(part.induction_variable) + start
@@ -105,7 +106,7 @@ def _drop_idle_init(block: BlockOp) -> None:
     """An init runs where all reduce iterators are 0: in an earlier part, when one of them is never 0 here."""
     if block.init is None:
         return
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    bindings = bindings_of(block)
     for index, kind in zip(bindings, block.kinds, strict=True):
         low = index.range(range_of)[0]
         if kind is IterKind.REDUCE and low is not None and low > 0:

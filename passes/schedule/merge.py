@@ -17,11 +17,12 @@ from weft.analysis.index import Index
 from weft.analysis.structure import precedes
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
-from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value, take_operations
+from weft.passes.index_ops import detached_ops
+from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
 from weft.passes.schedule.reorder import require_loops, why_not_perfect
 from weft.passes.schedule.split import why_not_serial
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import Violation
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,8 @@ class MergePlan(Plan):
             for old in reversed(level):
                 loop.attributes.update(old.attributes)
             merged.append(loop)
-        bodies = [take_operations(chain[-1].body.block) for chain in self.chains]
+        bodies = [detached_ops(chain[-1].body.block) for chain in self.chains]
         outermost = nest(merged, [op for body in bodies for op in body])
-        if outermost is None:
-            raise InternalError("merge makes no loop")
         # Before the last one: what stands between is known there.
         Rewriter.insert_op([outermost], InsertPoint.before(self.chains[-1][0]))
         for chain in self.chains:

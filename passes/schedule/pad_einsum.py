@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import affine, arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
 from xdsl.dialects.math import FmaOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -17,39 +17,42 @@ from weft.analysis.accesses import is_fixed, range_of
 from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import Update, is_in_init, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import function_of, loops_around, scope_of, why_not_complete, why_not_reduction, writers_of
+from weft.analysis.index import Index
+from weft.analysis.structure import (
+    bindings_of,
+    function_of,
+    loops_around,
+    scope_of,
+    why_not_complete,
+    why_not_reduction,
+    writers_of,
+)
 from weft.dialects.effects import is_pure, op_name
 from weft.dialects.integer_arith import SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import divided_up, erase_if_unused, materialize
-from weft.passes.schedule.caching import (
-    alloc_like,
-    buffer_extents,
-    dynamic_extents,
-    free_label,
-    insert_alloc,
-    memref_type,
-)
+from weft.passes.index_ops import divided_up, erase_if_unused, number_of_type
+from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import Place, why_not_visible
 from weft.passes.schedule.loop_nests import (
-    bindings_of,
+    conjunction,
     extent_value,
     loop_of,
     nest,
+    new_block,
     new_loop,
     own_loops,
     set_extents,
     set_guards,
     set_loop_extent,
+    values_in,
     why_no_loop_of_its_own,
 )
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.requirements import unwritten_element
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import Violation
 
 Number = int | float
 MAX_OPERANDS = 5
@@ -241,48 +244,47 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
     """
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
-    body, places = _body(len(dimensions))
+    copying, outermost = _copying_nest(block, copy, dimensions, [d.extent for d in dimensions])
+    body, places = copying.body.block, copying.iter_vars
     conditions: list[SSAValue] = []
     for place, dimension in zip(places, dimensions, strict=True):
         if dimension.valid != dimension.extent:
-            valid, operations = materialize(Index.of(dimension.valid))
+            (valid,) = values_in(body, [Index.of(dimension.valid)])
             test = arith.CmpiOp(place, valid, "slt")
-            body.add_ops([*operations, test])
+            body.add_op(test)
             conditions.append(test.result)
-    load, operations = _load(copy, _indices(copy, places))
-    value = load.res
+    inside = Block() if conditions else body
+    load = memref.LoadOp.get(copy.buffer, values_in(inside, _indices(copy, places)))
+    load.res.name_hint = (copy.buffer.name_hint or "x").lower()
+    inside.add_op(load)
+    value: SSAValue = load.res
     if conditions:
-        constant = arith.ConstantOp(_constant_of_type(copy.padding, load.res.type))
-        inside = Region(Block([*operations, load, scf.YieldOp(load.res)]))
-        choice = scf.IfOp(
-            _conjunction(conditions, body),
-            [load.res.type],
-            inside,
-            Region(Block([constant, scf.YieldOp(constant.result)])),
-        )
-        body.add_op(choice)
+        inside.add_op(scf.YieldOp(value))
+        holds, joining = conjunction(conditions)
+        constant = arith.ConstantOp(number_of_type(copy.padding, value.type))
+        outside = Block([constant, scf.YieldOp(constant.result)])
+        choice = scf.IfOp(holds, [value.type], Region(inside), Region(outside))
+        body.add_ops([*joining, choice])
         value = choice.results[0]
-    else:
-        body.add_ops([*operations, load])
     body.add_op(memref.StoreOp.get(value, alloc.memref, places))
-    return _copying_nest(block, copy, body, dimensions, [d.extent for d in dimensions])
+    for op in body.walk():
+        op.location = block.location
+    return outermost
 
 
 def copy_out(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequence[Extent]) -> Operation:
     """Make the copy, let the accesses of the block go there, and give the nest that writes the valid part back."""
     dimensions, alloc = _allocate(block, copy, old, new)
     _redirect_to_copy(block, copy, alloc.memref)
-    body, places = _body(len(dimensions))
+    copying, outermost = _copying_nest(block, copy, dimensions, [d.valid for d in dimensions])
+    body, places = copying.body.block, copying.iter_vars
     load = memref.LoadOp.get(alloc.memref, places)
     load.res.name_hint = (copy.buffer.name_hint or "x").lower()
     body.add_op(load)
-    indices: list[SSAValue] = []
-    for index in _indices(copy, places):
-        value, operations = materialize(index)
-        body.add_ops(operations)
-        indices.append(value)
-    body.add_op(memref.StoreOp.get(load.res, copy.buffer, indices))
-    return _copying_nest(block, copy, body, dimensions, [d.valid for d in dimensions])
+    body.add_op(memref.StoreOp.get(load.res, copy.buffer, values_in(body, _indices(copy, places))))
+    for op in body.ops:
+        op.location = block.location
+    return outermost
 
 
 def _allocate(
@@ -290,22 +292,18 @@ def _allocate(
 ) -> tuple[list[_Dimension], memref.AllocOp]:
     """The copy's dimensions, and its allocation, which is put behind that of the buffer."""
     type_ = memref_type(copy.buffer)
-    needs_sizes = any(a.is_whole and e == DYNAMIC_INDEX for a, e in zip(copy.axes, type_.get_shape(), strict=True))
-    known = dynamic_extents(copy.buffer) if needs_sizes else None
-    sizes = iter(() if known is None else known.values)
+    shape = type_.get_shape()
+    needed = any(axis.is_whole and extent == DYNAMIC_INDEX for axis, extent in zip(copy.axes, shape, strict=True))
+    sizes, operations = extents_of(copy.buffer) if needed else (shape, [])
     dimensions: list[_Dimension] = []
-    for axis, extent in zip(copy.axes, type_.get_shape(), strict=True):
-        size: Extent = next(sizes) if known is not None and extent == DYNAMIC_INDEX else extent
+    for axis, size in zip(copy.axes, sizes, strict=True):
         if axis.position is not None:
             dimensions.append(_Dimension(axis, new[axis.position], old[axis.position]))
         elif axis.is_whole:
             dimensions.append(_Dimension(axis, size, size))
-    shape = [d.extent if isinstance(d.extent, int) else DYNAMIC_INDEX for d in dimensions]
-    values = [d.extent for d in dimensions if not isinstance(d.extent, int)]
     hint = f"{copy.buffer.name_hint or 'buffer'}_pad"
-    alloc = alloc_like(MemRefType(type_.element_type, shape, memory_space=type_.memory_space), values, hint)
-    alloc.location = block.location
-    insert_alloc(copy.buffer, alloc, () if known is None else known.operations)
+    alloc = new_alloc(type_.element_type, [d.extent for d in dimensions], type_.memory_space, hint, block)
+    insert_alloc(copy.buffer, alloc, operations)
     return dimensions, alloc
 
 
@@ -322,13 +320,6 @@ def _redirect_to_copy(block: BlockOp, copy: PaddedCopy, buffer: SSAValue) -> Non
         op.operands = [*values, buffer, *indices]
 
 
-def _body(rank: int) -> tuple[Block, list[SSAValue]]:
-    body = Block(arg_types=[IndexType()] * rank)
-    for at, variable in enumerate(body.args):
-        variable.name_hint = f"v{at}"
-    return body, list(body.args)
-
-
 def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
     """The indices of the buffer at a place of the copy."""
     remaining = iter(places)
@@ -341,32 +332,11 @@ def _indices(copy: PaddedCopy, places: Sequence[SSAValue]) -> list[Index]:
     return found
 
 
-def _load(copy: PaddedCopy, indices: Sequence[Index]) -> tuple[memref.LoadOp, list[Operation]]:
-    operations: list[Operation] = []
-    values: list[SSAValue] = []
-    for index in indices:
-        value, new = materialize(index)
-        operations.extend(new)
-        values.append(value)
-    load = memref.LoadOp.get(copy.buffer, values)
-    load.res.name_hint = (copy.buffer.name_hint or "x").lower()
-    return load, operations
-
-
-def _conjunction(conditions: Sequence[SSAValue], body: Block) -> SSAValue:
-    """All conditions at once, computed at the end of a body."""
-    result = conditions[0]
-    for condition in conditions[1:]:
-        both = arith.AndIOp(result, condition)
-        body.add_op(both)
-        result = both.result
-    return result
-
-
 def _copying_nest(
-    block: BlockOp, copy: PaddedCopy, body: Block, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
-) -> Operation:
-    """A block that is called after the copy, over what one run of the loops of `block` alone needs.
+    block: BlockOp, copy: PaddedCopy, dimensions: Sequence[_Dimension], extents: Sequence[Extent]
+) -> tuple[BlockOp, Operation]:
+    """A block with an empty body that is called after the copy, over what one run of the loops of `block` alone needs;
+    and its nest.
 
     An iterator that does not grow is bound as in `block`, to copies of its loops; there is a new loop for any other
     dimension.
@@ -387,23 +357,13 @@ def _copying_nest(
                 loops.append(new_loop(own[value].extent, f"ax{len(loops)}", block))
                 copies[value] = Index.of(loops[-1].induction_variable)
         bindings.append(binding.substitute(copies, range_of))
-    exprs, operands = exprs_of(bindings)
     label = free_label(function_of(block), f"{copy.buffer.name_hint or 'buffer'}_pad")
-    new = BlockOp(label, [SPATIAL] * len(dimensions), list(extents), exprs, operands, Region(body))
-    for op in (new, *new.walk()):
-        op.location = block.location
-    outermost = nest(loops, [new]) or new
+    hints = [f"v{at}" for at in range(len(dimensions))]
+    new = new_block(label, [SPATIAL] * len(dimensions), extents, bindings, hints, block)
+    outermost = nest(loops, [new])
     guards = [(index, Index.of(extent)) for index, extent in zip(bindings, extents, strict=True)]
     set_guards(new, [*guards, *((Index({}, -1), index) for index in bindings)])
-    return outermost
-
-
-def _constant_of_type(number: Number, type_: Attribute) -> FloatAttr | IntegerAttr:
-    if isinstance(type_, AnyFloat):
-        return FloatAttr(float(number), type_)
-    if isinstance(type_, IntegerType | IndexType):
-        return IntegerAttr(int(number), type_)
-    raise InternalError(f"no number of type {type_}")
+    return new, outermost
 
 
 _PARTIAL = ("divsi", "divui", "remsi", "remui", "ceildivsi", "ceildivui", "floordivsi", "shli", "shrsi", "shrui")
@@ -653,7 +613,7 @@ def _has_safe_divisor(op: Operation) -> bool:
 def _guard_keeps_inside(block: BlockOp) -> bool:
     """Whether the guards only keep iterators inside their domains, as an imperfect split makes them."""
     operands = [Index.of(v) for v in block.guard_operands]
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    bindings = bindings_of(block)
     allowed = {Index.of(extent) - index for index, extent in zip(bindings, block.extents, strict=True)} | {
         index + 1 for index in bindings
     }

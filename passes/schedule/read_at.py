@@ -8,7 +8,7 @@ from weft.analysis.accesses import accesses, accesses_in_scope
 from weft.analysis.code_motion import disturbed_by_opaque
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import box_of
-from weft.analysis.structure import buffers_loaded, buffers_read, child_blocks, child_towards, function_of, is_inside
+from weft.analysis.structure import buffers_loaded, child_blocks, child_towards, function_of, is_inside
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.caching import (
     CachePlan,
@@ -52,7 +52,7 @@ class ReadAt(Reading):
 
     def draft(self) -> CachePlan:
         block, loop = self.block, self.loop
-        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        buffer = pick(self, block, "read", self.index)
         self.require(2, why_not_scope(self.scope))
         self.require(3, why_not_around(loop, block), loop)
         for access in accesses(loop):

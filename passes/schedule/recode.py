@@ -7,21 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, IntegerType, MemRefType
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.combiners import updates_of
 from weft.analysis.dependence import buffer_name
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.plain_nests import is_plain
-from weft.analysis.structure import buffers_read, child_towards, function_of, is_inside, scope_of, why_opaque
+from weft.analysis.structure import child_towards, function_of, is_inside, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
-from weft.passes.schedule.caching import CachePlan, alloc_like, free_label, insert_alloc, memref_type, pick
-from weft.passes.schedule.loop_nests import nest, new_loop
+from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
+from weft.passes.schedule.loop_nests import block_in_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text
 from weft.support.errors import InternalError, ScheduleError, Violation
 
@@ -73,9 +73,7 @@ class WidenPlan(Plan):
         old = store.memref.owner
         if not isinstance(old, memref.AllocOp):
             raise InternalError("a copy is a temporary")
-        type_ = MemRefType(self.type, memref_type(old.memref).get_shape())
-        alloc = alloc_like(type_, list(old.dynamic_sizes), old.memref.name_hint)
-        alloc.location = old.location
+        alloc = new_alloc(self.type, extents_of(old.memref)[0], NoneAttr(), old.memref.name_hint, old)
         Rewriter.insert_op([alloc], InsertPoint.before(old))
         widen = type(self.product.widening)
         wide = widen.create(operands=[store.value], result_types=[self.type])
@@ -135,31 +133,23 @@ class ShiftPlan(Plan):
         """A nest before the block that adds up the other factor, and the buffer that it fills."""
         block, product = self.block, self.product
         reduced = [at for at, kind in enumerate(block.kinds) if kind is IterKind.REDUCE]
-        extents = [block.extents[at] for at in self.used]
-        dynamic = [extent for extent in extents if isinstance(extent, SSAValue)]
-        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents]
         label = free_label(function_of(block), f"{block.label}_sums")
-        alloc = alloc_like(MemRefType(product.sum_type, shape), dynamic, label)
-        insert_alloc(self.writing.buffer, alloc, ())
+        extents = [block.extents[at] for at in self.used]
+        alloc = new_alloc(product.sum_type, extents, NoneAttr(), label, block)
+        insert_alloc(self.writing.buffer, alloc)
         places = [*self.used, *reduced]
         hints = [block.iter_vars[at].name_hint or "v" for at in places]
-        loops = [
-            new_loop(block.extents[at], hint.removeprefix("v") or hint, block)
-            for at, hint in zip(places, hints, strict=True)
-        ]
-        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
-        body = Block(arg_types=[block.iter_vars[at].type for at in places])
-        for variable, hint in zip(body.args, hints, strict=True):
-            variable.name_hint = hint
-        mapping: dict[SSAValue, SSAValue] = dict(zip([block.iter_vars[at] for at in places], body.args, strict=True))
-        indices = list(body.args[: len(self.used)])
-        body.add_ops(self._sum_body(mapping, alloc.memref, indices))
+        loop_hints = [hint.removeprefix("v") or hint for hint in hints]
         kinds = [*[SPATIAL] * len(self.used), *[REDUCE] * len(reduced)]
-        sums = BlockOp(label, kinds, [block.extents[at] for at in places], exprs, operands, Region(body))
-        for op in (alloc, sums, *sums.walk()):
+        extents = [block.extents[at] for at in places]
+        sums, outermost = block_in_loops(label, kinds, extents, hints, block, loop_hints)
+        variables = [block.iter_vars[at] for at in places]
+        mapping: dict[SSAValue, SSAValue] = dict(zip(variables, sums.iter_vars, strict=True))
+        indices = list(sums.iter_vars[: len(self.used)])
+        sums.body.block.add_ops(self._sum_body(mapping, alloc.memref, indices))
+        for op in sums.walk():
             op.location = block.location
-        outermost = nest(loops, [sums]) or sums
-        Rewriter.insert_op([outermost], InsertPoint.before(child_towards(scope_of(block), block)))
+        Rewriter.insert_op(outermost, InsertPoint.before(child_towards(scope_of(block), block)))
         return sums, alloc.memref
 
     def _sum_body(
@@ -237,7 +227,7 @@ class Recode(Primitive):
 
     def plan(self) -> Plan:
         block, subject = self.block, block_text(self.block)
-        buffer = pick(self, block, buffers_read(block), self.index, "reads")
+        buffer = pick(self, block, "read", self.index)
         self.require(3, why_opaque(block, subject))
         if self.encoding not in _ENCODINGS:
             known = ", ".join(f'"{name}"' for name in _ENCODINGS)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, IndexType, MemRefType
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -17,12 +17,10 @@ from weft.analysis.accesses import Context, Domain, accesses, domain_of, is_fixe
 from weft.analysis.code_motion import disturbed_by_opaque, shared_element
 from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.questions import point_text
 from weft.analysis.structure import (
-    buffers_read,
     buffers_stored_by,
-    buffers_written,
     child_towards,
     function_of,
     is_inside,
@@ -35,21 +33,12 @@ from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import erase_if_unused, index_before, materialize
-from weft.passes.schedule.caching import (
-    alloc_like,
-    free_label,
-    insert_alloc,
-    memref_type,
-    pick,
-    why_not_scope,
-    with_scope,
-)
+from weft.passes.index_ops import erase_if_unused, index_before
+from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
 from weft.passes.schedule.dominance import Place, why_not_visible
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
-from weft.passes.schedule.loop_nests import nest, new_loop
+from weft.passes.schedule.loop_nests import block_in_loops, set_corner, values_in
 from weft.passes.schedule.primitive import BufferPlace, Plan
-from weft.passes.schedule.transform_layout import buffer_at
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
@@ -73,12 +62,9 @@ class ReindexPlan(Plan):
         block, old = self.block, memref_type(self.buffer)
         suffix = "reindex" if self.scope is None else self.scope.replace(".", "_")
         name = free_label(function_of(block), f"{self.buffer.name_hint or 'buffer'}_{suffix}")
-        shape = [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in self.new_extents]
-        type_ = MemRefType(old.element_type, shape, memory_space=old.memory_space)
-        type_ = type_ if self.scope is None else with_scope(type_, self.scope)
-        alloc = alloc_like(type_, [extent for extent in self.new_extents if not isinstance(extent, int)], name)
-        alloc.location = block.location
-        insert_alloc(self.buffer, alloc, ())
+        space = old.memory_space if self.scope is None else space_of(self.scope)
+        alloc = new_alloc(old.element_type, self.new_extents, space, name, block)
+        insert_alloc(self.buffer, alloc)
         self._redirect(alloc.memref)
         copy, outermost = self._copy(name, alloc.memref)
         before, after = InsertPoint.before(self.place), InsertPoint.after(self.place)
@@ -87,15 +73,12 @@ class ReindexPlan(Plan):
 
     def _redirect(self, new: SSAValue) -> None:
         """The block accesses the copy."""
-        exprs, operands = exprs_of(self.new_indices)
         for use in list(self.buffer.uses):
             op = use.operation
             if not is_inside(op, self.block):
                 continue
             if isinstance(op, AccessRegionOp):
-                stated = type(op)(new, exprs, operands)
-                op.operands, op.properties = list(stated.operands), dict(stated.properties)
-                stated.drop_all_references()
+                set_corner(op, self.new_indices, [1] * len(self.new_indices), new)
             else:
                 old = list(op.operands[use.index + 1 :])
                 op.operands = [*op.operands[: use.index], new, *(index_before(i, op) for i in self.new_indices)]
@@ -103,26 +86,18 @@ class ReindexPlan(Plan):
 
     def _copy(self, name: str, new: SSAValue) -> tuple[BlockOp, Operation]:
         extents = [self.block.extents[at] for at in self.iterators]
-        loops = [new_loop(extent, f"ax{at}", self.block) for at, extent in enumerate(extents)]
-        body = Block(arg_types=[IndexType()] * len(extents))
         variables = [self.block.iter_vars[at] for at in self.iterators]
-        mapping: dict[SSAValue, Index] = {}
-        for argument, variable in zip(body.args, variables, strict=True):
-            argument.name_hint = variable.name_hint
-            mapping[variable] = Index.of(argument)
-        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
-        copy = BlockOp(name, [SPATIAL] * len(extents), extents, exprs, operands, Region(body))
-        places: dict[SSAValue, list[SSAValue]] = {}
-        for buffer, indices in ((self.buffer, self.indices), (new, self.new_indices)):
-            for index in indices:
-                value, operations = materialize(index.substitute(mapping))
-                body.add_ops(operations)
-                places.setdefault(buffer, []).append(value)
-        source, target = ((b, places[b]) for b in ((self.buffer, new) if self.reading else (new, self.buffer)))
-        load = memref.LoadOp.get(*source)
-        body.add_ops([load, memref.StoreOp.get(load.res, *target)])
-        outermost = nest(loops, [copy]) or copy
-        for op in outermost.walk():
+        hints = [variable.name_hint for variable in variables]
+        copy, outermost = block_in_loops(name, [SPATIAL] * len(extents), extents, hints, self.block)
+        body = copy.body.block
+        mapping: dict[SSAValue, Index] = dict(zip(variables, map(Index.of, body.args), strict=True))
+        theirs, ours = (
+            (buffer, values_in(body, [index.substitute(mapping) for index in indices]))
+            for buffer, indices in ((self.buffer, self.indices), (new, self.new_indices))
+        )
+        load = memref.LoadOp.get(*(theirs if self.reading else ours))
+        body.add_ops([load, memref.StoreOp.get(load.res, *(ours if self.reading else theirs))])
+        for op in body.ops:
             op.location = self.block.location
         return copy, outermost
 
@@ -297,7 +272,7 @@ class Reindex(Reindexing):
     buffer: BufferPlace
 
     def draft(self) -> ReindexPlan:
-        buffer = buffer_at(self, self.block, self.buffer)
+        buffer = pick(self, self.block, *self.buffer)
         return self.draft_of(buffer, reading=self.buffer[0] == "read")
 
 
@@ -314,8 +289,7 @@ class _ReindexingCache(Reindexing):
 
     def draft(self) -> ReindexPlan:
         block, reading = self.block, self.READING
-        found, verb = (buffers_read(block), "reads") if reading else (buffers_written(block), "writes")
-        buffer = pick(self, block, found, self.index, verb)
+        buffer = pick(self, block, "read" if reading else "write", self.index)
         self.require(8, why_not_scope(self.scope))
         return self.draft_of(buffer, reading=reading, scope=self.scope, index_map=self.index_map.data)
 

@@ -13,7 +13,8 @@ from weft.analysis.independence import reordered_conflict
 from weft.analysis.index import Index
 from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.loop_nests import insert_in, take_operations
+from weft.passes.index_ops import detached_ops
+from weft.passes.schedule.loop_nests import insert_in
 from weft.passes.schedule.primitive import Plan, or_undecided
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
@@ -73,7 +74,7 @@ def permute_chain(old: Sequence[ForOp], new: Sequence[ForOp]) -> None:
     if parent is None:
         raise CompileError("the loops are not part of a function")
     sink_indices(old)
-    body = take_operations(old[-1].body.block)
+    body = detached_ops(old[-1].body.block)
     following = old[0].next_op
     for loop in old:
         loop.detach()

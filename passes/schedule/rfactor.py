@@ -6,28 +6,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import Update, updates_of
 from weft.analysis.dependence import buffer_name
-from weft.analysis.index import Index, exprs_of
-from weft.analysis.structure import function_of, is_inside, loops_around, why_not_reduction
-from weft.dialects.effects import only_computes
+from weft.analysis.index import Index
+from weft.analysis.structure import (
+    bindings_of,
+    function_of,
+    guards_of,
+    is_inside,
+    loops_around,
+    sources_of,
+    why_not_reduction,
+)
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, materialize
-from weft.passes.schedule.caching import alloc_like, dynamic_extents, free_label, memref_type
+from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, number_of_type
+from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
-from weft.passes.schedule.loop_nests import become, empty_copy, guards_of, lone_block, nest, set_guards
+from weft.passes.schedule.loop_nests import (
+    become,
+    empty_copy,
+    init_operations,
+    lone_block,
+    nest,
+    new_block,
+    own_loops,
+    set_guards,
+    values_in,
+)
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.requirements import started_elsewhere
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import Violation
 
 _NEUTRAL: Mapping[type[Operation], float] = {
     arith.AddfOp: -0.0,  # 0.0 + -0.0 is 0.0 and -0.0 + -0.0 is -0.0: it changes nothing
@@ -75,11 +92,9 @@ def fill_partial_block(
     mapping = dict(spatial)
     values: dict[Index, SSAValue] = {}
     for variable, index in reduced.items():
-        value, operations = materialize(index)
-        for op in operations:
+        (value,) = values_in(body, [index])
+        if index.single_value is None:
             value.name_hint = variable.name_hint
-            op.location = old.location
-        body.add_ops(operations)
         mapping[variable] = values[index] = value
     updates = [op.clone(mapping) for op in old.body.block.ops if not isinstance(op, InitOp | AccessRegionOp)]
     body.add_ops(updates)
@@ -101,35 +116,23 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
         for p in partials
         if p.update.operation is not None and not p.update.is_idempotent
     }
-    init = _cloned_init(old, spatial)
+    init = _init_over(old, spatial)
     for op in list(init.body.walk()):
         if isinstance(op, memref.StoreOp) and op.memref in neutral:
             number = neutral[op.memref]
             if _constant_of(op.value) != number and op.parent is not None:
-                constant = arith.ConstantOp(_number(number, op.value.type))
+                constant = arith.ConstantOp(number_of_type(number, op.value.type))
                 op.parent.insert_op_before(constant, op)
                 op.operands[0] = constant.result
     _erase_unused(init)
     return init
 
 
-def _cloned_init(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
-    """The init over other iterators; in its instances those of the reduction are 0."""
-    init = old.init
-    if init is None:
-        raise InternalError(f'block "{old.label}" has no init')
-    body = Block()
-    mapping = dict(spatial)
-    used = {operand for op in init.body.walk() for operand in op.operands}
-    reduced = [v for v, kind in zip(old.iter_vars, old.kinds, strict=True) if kind is IterKind.REDUCE and v in used]
-    if reduced:
-        zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
-        body.add_op(zero)
-        mapping.update(dict.fromkeys(reduced, zero.result))
-    body.add_ops([op.clone(mapping) for op in init.body.block.ops])
-    copy = InitOp(Region(body))
-    copy.location = init.location
-    return copy
+def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
+    """The init of `old` over other iterators."""
+    init = InitOp(Region(Block(init_operations(old, spatial))))
+    init.location = old.location if old.init is None else old.init.location
+    return init
 
 
 def _constant_of(value: SSAValue) -> float | None:
@@ -137,14 +140,6 @@ def _constant_of(value: SSAValue) -> float | None:
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
         return op.value.value.data
     return None
-
-
-def _number(number: float, type_: Attribute) -> FloatAttr | IntegerAttr:
-    if isinstance(type_, AnyFloat):
-        return FloatAttr(number, type_)
-    if isinstance(type_, IntegerType | IndexType):
-        return IntegerAttr(int(number), type_)
-    raise InternalError(f"no number of type {type_}")
 
 
 def _erase_unused(init: InitOp) -> None:
@@ -157,21 +152,10 @@ def _erase_unused(init: InitOp) -> None:
 def _redirect(block: BlockOp, partials: Sequence[Partial], picked: SSAValue) -> None:
     """Let every access of an accumulator in `block` be one of its partial results."""
     by_accumulator = {p.accumulator: p for p in partials}
-    for op in list(block.walk()):
-        if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref not in by_accumulator or op.parent is None:
-            continue
-        partial = by_accumulator[op.memref]
-        place = partial.place(list(op.indices), picked)
-        if isinstance(op, memref.LoadOp):
-            new: Operation = memref.LoadOp.get(partial.buffer, place)
-            new.results[0].name_hint = op.res.name_hint
-        else:
-            new = memref.StoreOp.get(op.value, partial.buffer, place)
-        new.location = op.location
-        op.parent.insert_op_before(new, op)
-        for result, replacement in zip(op.results, new.results, strict=True):
-            result.replace_all_uses_with(replacement)
-        Rewriter.erase_op(op)
+    for op in block.walk():
+        if isinstance(op, memref.LoadOp | memref.StoreOp) and (partial := by_accumulator.get(op.memref)) is not None:
+            values = [op.value] if isinstance(op, memref.StoreOp) else []
+            op.operands = [*values, partial.buffer, *partial.place(list(op.indices), picked)]
 
 
 def fill_final_block(
@@ -179,9 +163,10 @@ def fill_final_block(
 ) -> None:
     """The init of `old`, and an update that combines each accumulator with a partial result."""
     body = new.body.block
-    body.add_op(_cloned_init(old, spatial))
+    body.add_op(_init_over(old, spatial))
     renamed = {variable: Index.of(value) for variable, value in spatial.items()}
-    indices = {p.accumulator: _indices(p, renamed, body) for p in partials}
+    places = ((p.accumulator, [Index.of(i).substitute(renamed) for i in p.update.store.indices]) for p in partials)
+    indices = {accumulator: values_in(body, place) for accumulator, place in places}
     known: dict[SSAValue, SSAValue] = {}
     terms: dict[SSAValue, SSAValue] = {}
     for p in partials:
@@ -199,15 +184,6 @@ def fill_final_block(
     )
     for op in body.ops:
         op.location = old.location
-
-
-def _indices(partial: Partial, renamed: Mapping[SSAValue, Index], body: Block) -> list[SSAValue]:
-    result: list[SSAValue] = []
-    for operand in partial.update.store.indices:
-        value, operations = materialize(Index.of(operand).substitute(renamed))
-        body.add_ops(operations)
-        result.append(value)
-    return result
 
 
 def _combined(
@@ -291,42 +267,31 @@ class RfactorPlan(Plan):
 
     def _partial_buffer(self, buffer: SSAValue, axis: int) -> SSAValue:
         """The buffer of partial results: the shape of the accumulator with one more dimension."""
-        type_, extents = memref_type(buffer), dynamic_extents(buffer)
-        shape, sizes = list(type_.get_shape()), list(extents.values)
-        extent = self.loop.extent
-        if isinstance(extent, int):
-            shape.insert(axis, extent)
-        else:
-            sizes.insert(sum(e == DYNAMIC_INDEX for e in shape[:axis]), extent)
-            shape.insert(axis, DYNAMIC_INDEX)
-        new = MemRefType(type_.element_type, shape, memory_space=type_.memory_space)
-        alloc = alloc_like(new, sizes, f"{buffer.name_hint or 'buffer'}_rf")
-        alloc.location = self.block.location
-        _insert_after_values([buffer, *sizes], [*extents.operations, alloc])
+        extents, operations = extents_of(buffer)
+        extents.insert(axis, self.loop.extent)
+        type_, name = memref_type(buffer), f"{buffer.name_hint or 'buffer'}_rf"
+        alloc = new_alloc(type_.element_type, extents, type_.memory_space, name, self.block)
+        insert_alloc(buffer, alloc, operations)
         return alloc.memref
 
     def _partial_block(self, partials: Sequence[Partial]) -> BlockOp:
         """The block in the old loops: spatial iterators, the factored loop as one more, the other loops to reduce."""
         block = self.block
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        old_bindings = Index.of_map(block.bindings.data, block.binding_operands)
+        old_bindings = bindings_of(block)
         loops = (self.loop, *self.reduced)
-        body = Block(arg_types=[IndexType()] * (len(spatial) + len(loops)))
         hints = [block.iter_vars[at].name_hint for at in spatial]
         hints += [f"v{loop.induction_variable.name_hint or 'r'}" for loop in loops]
-        for argument, hint in zip(body.args, hints, strict=True):
-            argument.name_hint = hint
-        exprs, operands = exprs_of([old_bindings[at] for at in spatial] + [Index.of(_variable(x)) for x in loops])
-        partial = BlockOp(
+        partial = new_block(
             free_label(function_of(block), f"{block.label}_rf"),
             [SPATIAL] * (len(spatial) + 1) + [REDUCE] * len(self.reduced),
             [*(block.extents[at] for at in spatial), *(loop.extent for loop in loops)],
-            exprs,
-            operands,
-            Region(body),
-            annotations=block.attributes,
+            [*(old_bindings[at] for at in spatial), *(Index.of(_variable(loop)) for loop in loops)],
+            hints,
+            block,
+            block.attributes,
         )
-        partial.location = block.location
+        body = partial.body.block
         kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
         steps = {_variable(loop): Index.of(v) for loop, v in zip(loops, body.args[len(spatial) :], strict=True)}
         reduced: dict[SSAValue, Index] = {
@@ -350,48 +315,27 @@ class RfactorPlan(Plan):
                 copies[_variable(loop)] = empty_copy(loop, extent, loop.induction_variable.name_hint)
         renamed = {old: Index.of(new.induction_variable) for old, new in copies.items()}
         spatial = [at for at, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
-        exprs, operands = exprs_of(
-            [*(bindings[at].substitute(renamed, range_of) for at in spatial), renamed[_variable(self.loop)]]
-        )
-        body = Block(arg_types=[IndexType()] * (len(spatial) + 1))
-        for argument, at in zip(body.args, spatial, strict=False):
-            argument.name_hint = block.iter_vars[at].name_hint
-        body.args[-1].name_hint = f"v{self.loop.induction_variable.name_hint or 'r'}"
-        final = BlockOp(
+        bindings = bindings_of(block)
+        final = new_block(
             block.label,
             [SPATIAL] * len(spatial) + [REDUCE],
             [*(block.extents[at] for at in spatial), self.loop.extent],
-            exprs,
-            operands,
-            Region(body),
-            annotations=block.attributes,
+            [*(bindings[at].substitute(renamed, range_of) for at in spatial), renamed[_variable(self.loop)]],
+            [*(block.iter_vars[at].name_hint for at in spatial), f"v{self.loop.induction_variable.name_hint or 'r'}"],
+            block,
+            block.attributes,
         )
-        final.location = block.location
+        body = final.body.block
         kept: dict[SSAValue, SSAValue] = dict(zip((block.iter_vars[at] for at in spatial), body.args, strict=False))
         fill_final_block(final, block, partials, kept, body.args[-1])
         become(block, final)
         outermost = nest(list(copies.values()), [block])
         set_guards(block, [(a.substitute(renamed), b.substitute(renamed)) for a, b in self.guards.spatial])
-        return block if outermost is None else outermost
+        return outermost
 
 
 def _variable(loop: ForOp) -> SSAValue:
     return loop.induction_variable
-
-
-def _insert_after_values(values: Sequence[SSAValue], operations: Sequence[Operation]) -> None:
-    """Insert behind the last definition of some values, in the block where the first of them is defined."""
-    owner = values[0].owner
-    home = owner if isinstance(owner, Block) else owner.parent
-    if home is None:
-        return
-    owners = {value.owner for value in values}
-    last = None
-    for op in home.ops:
-        if op in owners or (last is None and isinstance(op, memref.DimOp)):
-            last = op
-    Rewriter.insert_op(list(operations), InsertPoint.at_start(home) if last is None else InsertPoint.after(last))
 
 
 @dataclass(frozen=True)
@@ -437,7 +381,7 @@ class Rfactor(MovingPrimitive):
         subject = block_text(block)
         if self.loop.kind.data is not LoopKind.SERIAL:
             self.refuse(2, f"loop {_name(self.loop)} is {self.loop.kind.data.value}", self.loop, subject)
-        chain = _chain_around(block)
+        chain = tuple(own_loops(block))
         reduced = self._reduce_loops(block, chain)
         updates = updates_of(block)
         if updates is None:
@@ -462,11 +406,7 @@ class Rfactor(MovingPrimitive):
         return inner
 
     def _reduce_loops(self, block: BlockOp, chain: Sequence[ForOp]) -> tuple[ForOp, ...]:
-        bindings = Index.of_map(block.bindings.data, block.binding_operands)
-        bound = {
-            kind: {v for index, k in zip(bindings, block.kinds, strict=True) if k is kind for v in index.sources()}
-            for kind in IterKind
-        }
+        bound = {kind: sources_of(block, kind) for kind in IterKind}
         reduced = [loop for loop in loops_around(block) if _variable(loop) in bound[IterKind.REDUCE]]
         if self.loop not in reduced and self.loop.extent == 1 and _variable(self.loop) not in bound[IterKind.SPATIAL]:
             reduced.append(self.loop)  # its value is 0 wherever it was bound
@@ -526,7 +466,7 @@ class Rfactor(MovingPrimitive):
     ) -> tuple[SSAValue, ...]:
         """What the final block and its loops use from outside; what is bound to the loops of the reduction is not."""
         own = {*block.iter_vars, *(_variable(loop) for loop in chain)}
-        kinds = zip(Index.of_map(block.bindings.data, block.binding_operands), block.kinds, strict=True)
+        kinds = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in kinds if kind is IterKind.SPATIAL]
         indices += [side for guard in guards.spatial for side in guard]
         used = [value for index in indices for value in index.values()]
@@ -548,18 +488,6 @@ class Rfactor(MovingPrimitive):
             if known is not home:
                 detail = f"the extent of {_name(self.loop)} is not known where {buffer_name(update.store.memref)} is"
                 self.refuse(8, detail, self.loop, block_text(block))
-
-
-def _chain_around(block: BlockOp) -> tuple[ForOp, ...]:
-    """The loops of the scope that hold nothing with an effect but the block, outermost first."""
-    chain: list[ForOp] = []
-    inner: Operation = block
-    for loop in reversed(loops_around(block)):
-        if any(op is not inner and not only_computes(op) for op in loop.body.block.ops):
-            break
-        chain.append(loop)
-        inner = loop
-    return tuple(reversed(chain))
 
 
 def _is_defined_in(value: SSAValue, block: BlockOp) -> bool:

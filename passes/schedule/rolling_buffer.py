@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from xdsl.dialects import affine, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, StringAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -19,8 +19,10 @@ from weft.analysis.questions import Question, instances_where, point_text
 from weft.analysis.sets import NotProved, Row
 from weft.analysis.structure import (
     ancestors,
+    bindings_of,
     buffers_written,
     function_of,
+    guards_of,
     is_inside,
     loops_around,
     precedes,
@@ -33,9 +35,9 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
-from weft.passes.schedule.caching import alloc_like, free_label, memref_type, pick
+from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.compute_inline import erase_regions
-from weft.passes.schedule.loop_nests import bindings_of, guards_of, own_loops, rebind, set_guards, set_loop_extent
+from weft.passes.schedule.loop_nests import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
@@ -276,14 +278,11 @@ class RollingBufferPlan(Plan):
     def _fold(self) -> None:
         """The dimension of the window has room for one window, and is indexed modulo that."""
         old, dimension, extent = self.alloc, self.window.dimension, self.window.extent
-        type_ = memref_type(old.memref)
-        shape = list(type_.get_shape())
-        if shape[dimension] != DYNAMIC_INDEX and shape[dimension] <= extent:
+        extents, _ = extents_of(old.memref)
+        known_extent = extents[dimension]
+        if isinstance(known_extent, int) and known_extent <= extent:
             return
-        sizes = list(old.dynamic_sizes)
-        if shape[dimension] == DYNAMIC_INDEX:
-            del sizes[sum(e == DYNAMIC_INDEX for e in shape[:dimension])]
-        shape[dimension] = extent
+        extents[dimension] = extent
         erase_regions(old.memref)
         known: dict[tuple[Block | None, Index], SSAValue] = {}
         for op in list(self.window.loop.walk()):
@@ -296,11 +295,7 @@ class RollingBufferPlan(Plan):
             op.operands[len(op.operands) - len(op.indices) + dimension] = known[op.parent, index]
             if isinstance(operand.owner, affine.ApplyOp):
                 erase_if_unused([operand.owner])
-        new = alloc_like(MemRefType(type_.element_type, shape, memory_space=type_.memory_space), sizes, None)
-        new.memref.name_hint = old.memref.name_hint
-        new.attributes.update(old.attributes)
-        new.location = old.location
-        Rewriter.replace_op(old, [new])
+        replace_alloc(old, extents, memref_type(old.memref).memory_space)
 
 
 @dataclass(frozen=True)
@@ -344,7 +339,7 @@ class RollingBuffer(MovingPrimitive):
 
     def draft(self) -> RollingBufferPlan:
         block = self.block
-        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        buffer = pick(self, block, "write", self.index)
         alloc = self._temporary(buffer)
         common = self._common_loops(buffer)
         indices = self._stored_indices(buffer)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.ir import Operation
-from xdsl.rewriter import Rewriter
 
 from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.structure import buffers_written, function_of
+from weft.analysis.structure import function_of
 from weft.dialects.tir import BlockOp
-from weft.passes.schedule.caching import alloc_like, memref_type, pick, why_not_redirected, why_not_scope, with_scope
+from weft.passes.schedule.caching import extents_of, pick, replace_alloc, space_of, why_not_redirected, why_not_scope
 from weft.passes.schedule.primitive import Plan, Primitive
 
 
@@ -23,11 +22,7 @@ class SetScopePlan(Plan):
     scope: str
 
     def rewrite(self) -> tuple[Operation, ...]:
-        old = self.alloc
-        new = alloc_like(with_scope(memref_type(old.memref), self.scope), list(old.dynamic_sizes), old.memref.name_hint)
-        new.attributes.update(old.attributes)
-        new.location = old.location
-        Rewriter.replace_op(old, [new])
+        replace_alloc(self.alloc, extents_of(self.alloc.memref)[0], space_of(self.scope))
         return ()
 
 
@@ -53,7 +48,7 @@ class SetScope(Primitive):
 
     def plan(self) -> SetScopePlan:
         block = self.block
-        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        buffer = pick(self, block, "write", self.index)
         self.require(2, why_not_scope(self.scope))
         owner = buffer.owner
         if not is_temporary(buffer) or not isinstance(owner, memref.AllocOp):

@@ -14,20 +14,12 @@ from weft.analysis.accesses import accesses, range_of
 from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
 from weft.analysis.sets import NotProved, System
-from weft.analysis.structure import child_blocks, is_inside, why_opaque
+from weft.analysis.structure import child_blocks, guards_of, is_inside, why_opaque
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import materialize
+from weft.passes.index_ops import detached_ops, materialize
 from weft.passes.schedule.dominance import outermost_place
-from weft.passes.schedule.loop_nests import (
-    guards_of,
-    insert_in,
-    nest,
-    new_loop,
-    replace_loop_value,
-    set_guards,
-    take_operations,
-)
+from weft.passes.schedule.loop_nests import insert_in, nest, new_loop, replace_loop_value, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import InternalError, Violation
 
@@ -93,7 +85,7 @@ class SplitPlan(Plan):
                 extents.append(value)
         loops = [new_loop(extent, f"{hint}{at}", loop) for at, extent in enumerate(extents)]
         loops[0].attributes.update(loop.attributes)
-        operations = take_operations(loop.body.block)
+        operations = detached_ops(loop.body.block)
         outermost = nest(loops, operations)
         body = loops[-1].body.block
         first = body.first_op
@@ -101,8 +93,7 @@ class SplitPlan(Plan):
         for new, extent in zip(loops[1:], extents[1:], strict=True):
             index = self._scaled(index, extent, body, first) + Index.of(new.induction_variable)
         bound = Index.of(loop.extent)
-        if outermost is not None:
-            Rewriter.insert_op([outermost], InsertPoint.before(loop))
+        Rewriter.insert_op(outermost, InsertPoint.before(loop))
         replace_loop_value(loop.induction_variable, index, body, first)
         if self.guarded:
             for block in child_blocks(loops[0]):

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from weft.analysis.dependence import buffer_name
-from weft.analysis.structure import buffers_written
 from weft.dialects.effects import op_name
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import BlockOp
@@ -73,7 +72,7 @@ class StorageAlign(Primitive):
 
     def plan(self) -> StorageAlignPlan:
         block = self.block
-        buffer = pick(self, block, buffers_written(block), self.index, "writes")
+        buffer = pick(self, block, "write", self.index)
         owner, shape = buffer.owner, memref_type(buffer).get_shape()
         if not isinstance(owner, memref.AllocOp):
             self.refuse(2, f"{buffer_name(buffer)} is a parameter")

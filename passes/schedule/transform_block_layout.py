@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import affine
-from xdsl.dialects.builtin import AffineMapAttr, IndexType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import AffineMapAttr
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import Rewriter
 
@@ -16,13 +16,21 @@ from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.structure import ancestors, loops_around, parts_of, why_not_complete, why_not_reduction
+from weft.analysis.structure import (
+    ancestors,
+    bindings_of,
+    guards_of,
+    loops_around,
+    parts_of,
+    why_not_complete,
+    why_not_reduction,
+)
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import erase_if_unused, index_before, materialize
+from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown
-from weft.passes.schedule.loop_nests import become, guards_of, insert_in, nest, new_loop, take_operations
+from weft.passes.schedule.loop_nests import become, insert_in, nest, new_block, new_loop, set_corner, values_in
 from weft.passes.schedule.primitive import Plan, Primitive
 from weft.support.errors import InternalError, Violation
 
@@ -39,23 +47,14 @@ class OwnNest:
         self, layout: LayoutMap, kinds: Sequence[IterKindAttr], hints: Sequence[str | None]
     ) -> tuple[BlockOp, list[ForOp]]:
         """An empty block over the new box, bound to new loops; they stand nowhere yet. `hints` name the old indices."""
-        block, outer = self.block, self._outermost
+        outer = self._outermost
         if layout.new_extents is None:
             raise InternalError("a nest to replace has no new extents")
-        extents: list[int | SSAValue] = []
-        for extent in layout.new_extents:
-            value, operations = materialize(extent) if not extent.is_constant else (None, [])
-            if operations:
-                self._parent.insert_ops_before(operations, outer)
-            extents.append(extent.constant if value is None else value)
+        extents = [e.constant if e.is_constant else index_before(e, outer) for e in layout.new_extents]
         loops = [new_loop(extent, f"ax{at}", outer) for at, extent in enumerate(extents)]
-        body = Block(arg_types=[IndexType()] * len(extents))
-        for argument, name in zip(body.args, layout.names(hints), strict=True):
-            argument.name_hint = name
-        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
-        new = BlockOp(block.label, kinds, extents, exprs, operands, Region(body), annotations=block.attributes)
-        new.location = block.location
-        return new, loops
+        bindings, names = [Index.of(loop.induction_variable) for loop in loops], layout.names(hints)
+        block = self.block
+        return new_block(block.label, kinds, extents, bindings, names, block, block.attributes), loops
 
     def give_way(self, new: BlockOp, loops: Sequence[ForOp]) -> None:
         """The block becomes `new`, in `loops`, at the place of the nest."""
@@ -65,8 +64,7 @@ class OwnNest:
         if outer is not block:
             block.detach()
         become(block, new)
-        outermost = nest(loops, [block]) or block
-        insert_in(parent, [outermost], following)
+        insert_in(parent, [nest(loops, [block])], following)
         if outer is not block:
             outer.erase()
 
@@ -89,7 +87,7 @@ def own_nest(block: BlockOp) -> OwnNest | str:
         return f"loop_partition made {name} one of several parts of a block"
     if block.guard is not None:
         return f"{name} has a guard"
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    bindings = bindings_of(block)
     around: dict[SSAValue, ForOp] = {loop.induction_variable: loop for loop in loops_around(block)}
     bound: list[ForOp] = []
     for variable, index, extent in zip(block.iter_vars, bindings, block.extents, strict=True):
@@ -125,11 +123,9 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
     known: dict[Index, SSAValue] = {}
     for variable, index in indices.items():
         if index not in known:
-            value, operations = materialize(index)
-            body.add_ops(operations)
-            if operations:
-                value.name_hint = variable.name_hint
-            known[index] = value
+            (known[index],) = values_in(body, [index])
+            if index.single_value is None:
+                known[index].name_hint = variable.name_hint
     return known
 
 
@@ -156,20 +152,10 @@ def replace_iterators(body: Block, mapping: Mapping[SSAValue, Index], known: Map
 def _rebind(block: BlockOp, mapping: Mapping[SSAValue, Index]) -> None:
     """Replace iterators around a block in its bindings and guards. An iterator of extent 1 stays in them: a guard on
     what is around says what a block leaves out, a constant one would leave out part of its domain always."""
-    bindings = Index.of_map(block.bindings.data, block.binding_operands)
-    block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings]))
+    block.set_bindings(*exprs_of([index.substitute(mapping, range_of) for index in bindings_of(block)]))
     sides = [side.substitute(mapping, range_of) for guard in guards_of(block) for side in guard]
     exprs, operands = exprs_of(sides)
     block.set_guards(list(zip(exprs[::2], exprs[1::2], strict=True)), operands)
-
-
-def set_corner(op: AccessRegionOp, corner: Sequence[Index], sizes: Sequence[int] | None = None) -> None:
-    """State the region from another corner."""
-    exprs, operands = exprs_of(corner)
-    new = type(op)(op.buffer, exprs, operands, op.box_sizes if sizes is None else sizes)
-    op.operands = list(new.operands)
-    op.properties = dict(new.properties)
-    new.drop_all_references()
 
 
 @dataclass(frozen=True)
@@ -191,12 +177,12 @@ class TransformBlockLayoutPlan(Plan):
         back: dict[SSAValue, Index] = dict(zip(block.iter_vars, substituted(self.inverse, mapping), strict=True))
         for variable, place in self.whole:
             back[variable] = Index.of(body.args[place])
-        operations = take_operations(block.body.block)
+        operations = detached_ops(block.body.block)
         first = [op for op in operations if isinstance(op, AccessRegionOp | InitOp)]
         body.add_ops(first)
         for op in first:
             if isinstance(op, InitOp):
-                _compute_with(op.body.block, take_operations(op.body.block), back)
+                _compute_with(op.body.block, detached_ops(op.body.block), back)
         _compute_with(body, [op for op in operations if op not in first], back)
         self.nest.give_way(new, loops)
         return tuple(loops)

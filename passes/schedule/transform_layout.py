@@ -28,11 +28,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.dependence import buffer_name, is_temporary
-from weft.analysis.index import Index, exprs_of
+from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap, Piece, substituted
 from weft.analysis.structure import (
     ancestors,
-    buffers_read,
     buffers_written,
     child_blocks,
     child_towards,
@@ -46,14 +45,14 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import SPATIAL, STORAGE_ALIGN, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import erase_if_unused, if_around, index_before, index_constant, materialize
+from weft.passes.index_ops import detached_ops, erase_if_unused, if_around, index_before, index_constant, materialize
 from weft.passes.schedule.caching import free_label, memref_type, pick
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown, why_not_function
-from weft.passes.schedule.loop_nests import nest, new_loop, take_operations
-from weft.passes.schedule.primitive import BufferPlace, Plan, Primitive
-from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators, set_corner
+from weft.passes.schedule.loop_nests import block_in_loops, conjunction, set_corner, values_in
+from weft.passes.schedule.primitive import BufferPlace, Plan
+from weft.passes.schedule.transform_block_layout import OwnNest, named_values, own_nest, replace_iterators
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import CompileError, InternalError, Violation
+from weft.support.errors import InternalError, Violation
 
 PadValue = IntegerAttr | FloatAttr
 """A constant of the element type."""
@@ -120,7 +119,7 @@ class Filling:
                 old[variable] = index
         known = named_values(body, old)
         condition, operations = condition_of_piece(self.inside, mapping, known)
-        kept = [op for op in take_operations(block.body.block) if op is not store]
+        kept = [op for op in detached_ops(block.body.block) if op is not store]
         for op in [op for op in kept if isinstance(op, AccessRegionOp)]:
             kept.remove(op)
             op.erase()
@@ -165,12 +164,8 @@ def condition_of_piece(
             compare = arith.CmpiOp(sides[0], sides[1], predicate)
             operations.append(compare)
             conditions.append(compare.result)
-    result = conditions[0]
-    for condition in conditions[1:]:
-        both = arith.AndIOp(result, condition)
-        operations.append(both)
-        result = both.result
-    return result, operations
+    result, joining = conjunction(conditions)
+    return result, [*operations, *joining]
 
 
 def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
@@ -215,31 +210,21 @@ class PadBlocks:
     def rewrite(self, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> None:
         """Insert the nests; the buffer has its new layout already."""
         for piece in self.pieces:
-            operations = self._nest(piece, buffer, layout, padding)
-            Rewriter.insert_op(operations, InsertPoint.before(self.place))
+            Rewriter.insert_op(self._nest(piece, buffer, layout, padding), InsertPoint.before(self.place))
 
-    def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> list[Operation]:
-        outside: list[Operation] = []
-        extents: list[int | SSAValue] = []
-        for span, extent in zip(piece.spans, layout.new_extents or (), strict=True):
-            value, operations = (None, []) if span is not None else materialize(extent)
-            outside.extend(operations)
-            extents.append(span[1] - span[0] + 1 if span is not None else value or 0)
-        loops = [new_loop(extent, f"ax{at}", self.place) for at, extent in enumerate(extents)]
-        body = Block(arg_types=[IndexType()] * len(extents))
-        for at, variable in enumerate(body.args):
-            variable.name_hint = f"v{at}"
-        exprs, operands = exprs_of([Index.of(loop.induction_variable) for loop in loops])
-        name = free_label(function_of(self.place), f"{buffer.name_hint or 'buffer'}_pad")
-        block = BlockOp(name, [SPATIAL] * len(extents), extents, exprs, operands, Region(body))
-        indices = [
-            Index.of(v) + (0 if span is None else span[0]) for v, span in zip(body.args, piece.spans, strict=True)
+    def _nest(self, piece: Piece, buffer: SSAValue, layout: LayoutMap, padding: Padding) -> Operation:
+        place = self.place
+        extents = [
+            index_before(extent, place) if span is None else span[1] - span[0] + 1
+            for span, extent in zip(piece.spans, layout.new_extents or (), strict=True)
         ]
-        places: list[SSAValue] = []
-        for index in indices:
-            value, operations = materialize(index)
-            body.add_ops(operations)
-            places.append(value)
+        name = free_label(function_of(place), f"{buffer.name_hint or 'buffer'}_pad")
+        hints = [f"v{at}" for at in range(len(extents))]
+        block, outermost = block_in_loops(name, [SPATIAL] * len(extents), extents, hints, place)
+        body = block.body.block
+        lower = [0 if span is None else span[0] for span in piece.spans]
+        indices = [Index.of(variable) + low for variable, low in zip(body.args, lower, strict=True)]
+        places = values_in(body, indices)
         value, operations = padding.operations(layout, places)
         writing: list[Operation] = [*operations, memref.StoreOp.get(value, buffer, places)]
         if piece.positives or piece.zeros:
@@ -248,10 +233,9 @@ class PadBlocks:
             body.add_ops(operations)
             writing = [if_around(condition, writing)]
         body.add_ops(writing)
-        outermost = nest(loops, [block]) or block
-        for op in (*outside, *outermost.walk()):
-            op.location = self.place.location
-        return [*outside, outermost]
+        for op in body.walk():
+            op.location = place.location
+        return outermost
 
 
 def place_before(buffer: SSAValue) -> Operation:
@@ -278,15 +262,6 @@ def place_before(buffer: SSAValue) -> Operation:
 def _in_init(block: BlockOp, users: Sequence[Operation]) -> bool:
     init = block.init
     return init is not None and any(is_inside(user, init) for user in users)
-
-
-def buffer_at(primitive: Primitive, block: BlockOp, place: BufferPlace) -> SSAValue:
-    """The buffer at a place such as `("write", 0)`; refuses requirement 1 where there is none."""
-    verb, index = place
-    if verb not in ("read", "write"):
-        raise CompileError(f"a buffer of a block is given as ('read', 0) or ('write', 0), got '{verb}'")
-    buffers = buffers_read(block) if verb == "read" else buffers_written(block)
-    return pick(primitive, block, buffers, index, f"{verb}s")
 
 
 @dataclass(frozen=True)
@@ -317,12 +292,7 @@ class TransformLayoutPlan(Plan):
         type_ = MemRefType(old.element_type, shape, memory_space=old.memory_space)
         owner = buffer.owner
         if isinstance(owner, memref.AllocOp):
-            sizes: list[SSAValue] = []
-            for extent in (extent for extent in extents if not extent.is_constant):
-                value, operations = materialize(extent)
-                if owner.parent is not None:
-                    owner.parent.insert_ops_before(operations, owner)
-                sizes.append(value)
+            sizes = [index_before(extent, owner) for extent in extents if not extent.is_constant]
             owner.operands = sizes
             owner.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(sizes), 0])
         function = function_of(next(iter(buffer.uses)).operation)
@@ -472,7 +442,7 @@ class TransformLayout(MovingPrimitive):
 
     def draft(self) -> TransformLayoutPlan:
         block = self.block
-        buffer = buffer_at(self, block, self.buffer)
+        buffer = pick(self, block, *self.buffer)
         with self.deciding(2):
             layout = self._layout(buffer)
             self._require_followers(buffer, layout)
