@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, reduce
 
 from xdsl.dialects import arith, scf
@@ -11,7 +12,8 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import is_side_effect_free
 
 from weft.analysis.index import Index
 from weft.dialects.effects import only_computes
@@ -28,18 +30,13 @@ def index_attribute(value: int) -> IntegerAttr[IndexType]:
     return IntegerAttr(value, _INDEX)
 
 
-def number_of_type(number: float, type_: Attribute) -> FloatAttr | IntegerAttr:
-    """A number as a constant of an element type."""
+def number_attribute(number: float | int, type_: Attribute) -> FloatAttr | IntegerAttr:
+    """A number of an element type."""
     if isinstance(type_, AnyFloat):
-        return FloatAttr(float(number), type_)
+        return FloatAttr(number, type_)
     if isinstance(type_, IntegerType | IndexType):
         return IntegerAttr(int(number), type_)
     raise InternalError(f"no number of type {type_}")
-
-
-def zero_of(type_: Attribute) -> FloatAttr | IntegerAttr:
-    """The number 0 of an element type."""
-    return number_of_type(0, type_)
 
 
 def index_op(index: Index) -> Operation:
@@ -127,6 +124,20 @@ def disjunction_before(conditions: Sequence[SSAValue], anchor: Operation) -> SSA
     return reduce(lambda left, right: result_before(arith.OrIOp(left, right), anchor), conditions)
 
 
+def insert_at_start(block: Block, op: Operation) -> None:
+    """Put a detached `op` first in `block`."""
+    Rewriter.insert_op(op, InsertPoint.at_start(block))
+
+
+@contextmanager
+def end_of(block: Block) -> Generator[Operation]:
+    """A placeholder at the end of `block`, to insert ops before; it vanishes afterwards."""
+    anchor = scf.YieldOp()
+    block.add_op(anchor)
+    yield anchor
+    Rewriter.erase_op(anchor)
+
+
 def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
     """A detached `scf.if` without results that holds `ops`, which are detached."""
     body = Block()
@@ -149,6 +160,13 @@ def dissolve(loop: ForOp, variable: SSAValue) -> None:
     if loop.parent is not None:
         loop.parent.insert_ops_before(detached_ops(loop.body.block), loop)
     Rewriter.erase_op(loop)
+
+
+def erase_dead(block: Block) -> None:
+    """Erase the ops of `block` without effects whose results nothing uses."""
+    for op in reversed(list(block.ops)):
+        if op.results and all(result.first_use is None for result in op.results) and is_side_effect_free(op):
+            Rewriter.erase_op(op)
 
 
 def replace_operands(ops: Iterable[Operation], mapping: Mapping[SSAValue, SSAValue]) -> None:

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.dialects.graph import DIALECT, CallTirOp, MakeTupleOp
-from weft.support.errors import CompileError, did_you_mean
 
 
 def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
@@ -21,37 +20,6 @@ def graph_functions(module: ModuleOp) -> Iterator[FuncOp]:
             continue
         if any(inner.dialect_name() == DIALECT for block in op.body.blocks for inner in block.ops):
             yield op
-
-
-def find_function(module: ModuleOp, name: str) -> FuncOp:
-    """The function @name. Raises `CompileError` with near names when there is none."""
-    known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-    if name not in known:
-        raise CompileError(f"the module has no function @{name}{did_you_mean(name, known)}")
-    return known[name]
-
-
-def symbol_names(module: ModuleOp) -> set[str]:
-    """The names of all symbols of the module."""
-    from xdsl.traits import SymbolOpInterface
-
-    names: set[str] = set()
-    for op in module.body.block.ops:
-        interface = op.get_trait(SymbolOpInterface)
-        symbol = interface.get_sym_attr_name(op) if interface is not None else None
-        if symbol is not None:
-            names.add(symbol.data)
-    return names
-
-
-def fresh_name(base: str, taken: set[str]) -> str:
-    """`base`, or `base_1`, `base_2`, ...; the name is taken from then on."""
-    name, number = base, 0
-    while name in taken:
-        number += 1
-        name = f"{base}_{number}"
-    taken.add(name)
-    return name
 
 
 def retype(value: SSAValue, type_: Attribute) -> None:

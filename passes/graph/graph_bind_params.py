@@ -33,7 +33,7 @@ from weft.dialects.graph_shapes import (
     substitute,
     tensor_type,
 )
-from weft.passes.graph.functions import find_function, map_types
+from weft.passes.graph.functions import map_types
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ def bind_params(module: ModuleOp, function_name: str, values: Mapping[str, Array
     """
     import numpy as np
 
-    function = find_function(module, function_name)
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    if function_name not in functions:
+        raise CompileError(f"the module has no function @{function_name}{did_you_mean(function_name, functions)}")
+    function = functions[function_name]
     parameters = {a.name_hint: a for a in function.args if a.name_hint is not None}
     extents: dict[str, int] = {}
     arrays: list[tuple[BlockArgument, NDArray[Any]]] = []

@@ -15,8 +15,10 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.graph import CallTirOp
 from weft.dialects.graph_ops import Tensor
 from weft.dialects.graph_shapes import Expression, Extent, names_in, shape_of, substitute, symbol, tensor_type
-from weft.passes.graph.functions import fresh_name, graph_functions, symbol_names
+from weft.passes.graph.functions import graph_functions
+from weft.passes.module_functions import named_ops
 from weft.support.errors import CompileError
+from weft.support.names import free_name
 from weft.texpr.graph_operators import Operator
 
 FunctionKey = tuple[str, tuple[Attribute, ...], frozenset[tuple[str, Attribute]]]
@@ -38,7 +40,7 @@ def legalize_graph(module: ModuleOp) -> None:
     }
     ```
     """
-    taken = symbol_names(module)
+    taken = set(named_ops(module))
     functions: dict[FunctionKey, FuncOp] = {}
     for function in graph_functions(module):
         for op in list(function.walk()):
@@ -50,7 +52,9 @@ def _legalize(module: ModuleOp, op: Operator, functions: dict[FunctionKey, FuncO
     key = (op.name, canonical_types(op), frozenset(op.properties.items()))
     callee = functions.get(key)
     if callee is None:
-        callee = build_function(op, fresh_name(op.name.removeprefix("graph."), taken))
+        name = free_name(op.name.removeprefix("graph."), taken)
+        taken.add(name)
+        callee = build_function(op, name)
         functions[key] = callee
         module.body.block.add_op(callee)
     call = CallTirOp(callee.sym_name.data, list(op.operands), list(op.result_types))

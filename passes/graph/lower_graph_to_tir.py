@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
-from typing import TypeAlias, cast
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
 from xdsl.dialects.arith import FloorDivSIOp, MuliOp, RemSIOp
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     FunctionType,
     IndexType,
     IntegerAttr,
@@ -24,11 +23,9 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 from xdsl.utils.exceptions import VerifyException
 
 from weft.analysis.index import Index
@@ -44,11 +41,17 @@ from weft.dialects.graph import (
 )
 from weft.dialects.graph_ops import GraphOp
 from weft.dialects.graph_shapes import Division, Expression, KnownExtent, ShapeError, lone_name, shape_of, show_extent
-from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
+from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION
-from weft.passes.graph.functions import fresh_name, graph_functions, symbol_names
-from weft.passes.index_ops import materialize
+from weft.passes.graph.functions import graph_functions
+from weft.passes.index_ops import erase_dead, materialize
+from weft.passes.module_functions import named_ops
+from weft.passes.te.lower_te_to_tir import Axis, block_in_loops, buffer_type
+from weft.passes.tir.flat_signature import Quantity, quantity_of, stated_quantities
 from weft.support.errors import CompileError, InternalError
+from weft.support.names import free_name
+
+Tensor = TensorType[Attribute]
 
 
 def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) -> None:
@@ -76,8 +79,8 @@ def lower_graph_function(module: ModuleOp, function: FuncOp, taken: set[str]) ->
     """
     inline_dataflow(function)
     tuples = fold_tuples(function)
-    erase_dead(function)
-    host = HostFunction(module, function, _returned(function, tuples), taken)
+    erase_dead(function.body.block)
+    host = _BufferFunction(module, function, _returned(function, tuples), taken)
     for op in list(function.body.block.ops):
         _lower_op(host, op)
     host.finish()
@@ -92,13 +95,6 @@ def inline_dataflow(function: FuncOp) -> None:
             Rewriter.erase_op(output)
             Rewriter.inline_block(op.body.block, InsertPoint.before(op))
             Rewriter.replace_op(op, [], values)
-
-
-def erase_dead(function: FuncOp) -> None:
-    """Erase ops without effects whose results nothing uses."""
-    for op in reversed(list(function.body.block.ops)):
-        if op.results and all(result.first_use is None for result in op.results) and is_side_effect_free(op):
-            Rewriter.erase_op(op)
 
 
 def fold_tuples(function: FuncOp) -> dict[SSAValue, Sequence[SSAValue]]:
@@ -131,7 +127,7 @@ def _returned(function: FuncOp, tuples: dict[SSAValue, Sequence[SSAValue]]) -> l
     return leaves
 
 
-def _lower_op(host: HostFunction, op: Operation) -> None:
+def _lower_op(host: _BufferFunction, op: Operation) -> None:
     match op:
         case ConstantOp():
             host.constant(op)
@@ -158,17 +154,9 @@ class LowerGraphToTirPass(ModulePass):
     name = "lower-graph-to-tir"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        taken = symbol_names(op)
+        taken = set(named_ops(op))
         for function in graph_functions(op):
             lower_graph_function(op, function, taken)
-
-
-Tensor = TensorType[Attribute]
-
-
-def buffer_type(tensor: Tensor) -> MemRefType[Attribute]:
-    """The buffer that holds a tensor."""
-    return MemRefType(tensor.element_type, tensor.get_shape())
 
 
 def _result_name(hint: str | None, taken: set[str]) -> str:
@@ -180,7 +168,7 @@ def _result_name(hint: str | None, taken: set[str]) -> str:
     return name
 
 
-class HostFunction:
+class _BufferFunction:
     """The new function takes the parameters of `function` as buffers, then a buffer for each of `returned`.
 
     Call `constant`, `call` and `keep` in the order of the old ops, then `finish`.
@@ -194,7 +182,7 @@ class HostFunction:
         self._block = Block()
         self._head: list[Operation] = []
         self._calls: list[Operation] = []
-        self._extents = ExtentValues(self._head.append, function)
+        self._extents = _ExtentValues(self._head.append, function)
         self._buffers: dict[SSAValue, SSAValue] = {}
         """Tensors and the buffers they lie in."""
         self._targets: dict[SSAValue, SSAValue] = {}
@@ -292,7 +280,8 @@ class HostFunction:
         type_ = buffer_type(op.result.type)
         name = self._globals.get(value)
         if name is None:
-            name = fresh_name(f"{self._name}_{op.result.name_hint or 'constant'}", self._symbols)
+            name = free_name(f"{self._name}_{op.result.name_hint or 'constant'}", self._symbols)
+            self._symbols.add(name)
             self._globals[value] = name
             data = memref.GlobalOp.get(StringAttr(name), type_, value, constant=UnitAttr())
             data.location = op.location
@@ -311,7 +300,7 @@ class HostFunction:
             raise CompileError.at(
                 op, f"graph.call_tir: @{callee.sym_name.data} works on tensors, lower it first (pass lower-te-to-tir)"
             )
-        check_call_shapes(op, callee)
+        _check_call_shapes(op, callee)
         for result in op.results:
             target = self._targets.pop(result, None)
             self._buffers[result] = self._allocate(op, result) if target is None else target
@@ -376,25 +365,14 @@ class HostFunction:
         body = Block(arg_types=[IndexType()] * len(extents))
         load = memref.LoadOp.get(source, body.args)
         body.add_ops([load, memref.StoreOp.get(load.res, target, body.args)])
-        loops = [ForOp.around(extent, name_hint=f"i{axis}") for axis, extent in enumerate(extents)]
-        block = BlockOp(
-            f"copy_{target.name_hint}",
-            [SPATIAL] * len(extents),
-            extents,
-            [AffineExpr.dimension(axis) for axis in range(len(extents))],
-            [loop.induction_variable for loop in loops],
-            Region(body),
-        )
-        nest: Operation = block
-        for loop in reversed(loops):
-            loop.body.block.add_op(nest)
-            nest = loop
-        for axis, argument in enumerate(body.args):
-            argument.name_hint = f"v{axis}"
+        axes = [Axis(f"i{at}", extent, SPATIAL) for at, extent in enumerate(extents)]
+        nest, _ = block_in_loops(body, f"copy_{target.name_hint}", axes, self._function)
+        for at, argument in enumerate(body.args):
+            argument.name_hint = f"v{at}"
         return nest
 
 
-class ExtentValues:
+class _ExtentValues:
     """The values of extents at one place of a function; what is missing is computed there from what is known.
 
     `insert` adds an op at the place; `about` is the operation that errors speak of.
@@ -470,50 +448,28 @@ class ExtentValues:
         return value
 
 
-Dimension: TypeAlias = tuple[int, int]
-"""A parameter and one of its dimensions."""
-
-
-def check_call_shapes(call: CallTirOp, callee: FuncOp) -> None:
-    """Every two dimensions that `callee` states to be equal are the same extent in `call`.
+def _check_call_shapes(call: CallTirOp, callee: FuncOp) -> None:
+    """Every two dimensions that `tir.assume_shape` ties in `callee` are the same extent in `call`.
 
     Compiled calls pass each extent once, so a result that is declared too small would be written beyond its end. Raises
     `CompileError` with both dimensions.
     """
-    shapes = [shape_of(cast("TensorType[Attribute]", v.type)) for v in (*call.operands, *call.results)]
+    shapes = [shape_of(cast("Tensor", value.type)) for value in (*call.operands, *call.results)]
 
-    def show(dimension: Dimension) -> str:
-        position = dimension[0] - len(call.operands)
-        return f"dimension {dimension[1]} of " + (f"operand {dimension[0]}" if position < 0 else f"result {position}")
+    def show(dimension: Quantity) -> str:
+        position = dimension.parameter - len(call.operands)
+        role = f"operand {dimension.parameter}" if position < 0 else f"result {position}"
+        return f"dimension {dimension.dimension} of {role}"
 
-    for first, second in stated_equalities(callee):
-        one, other = shapes[first[0]][first[1]], shapes[second[0]][second[1]]
+    stated = [op for op in callee.walk() if isinstance(op, AssumeShapeOp)]
+    for first, value in [pair for op in stated for pair in stated_quantities(op)]:
+        second = quantity_of(value)
+        if second is None or second.is_stride:
+            continue
+        one, other = (shapes[quantity.parameter][quantity.dimension] for quantity in (first, second))
         if one != other:
             raise CompileError.at(
                 call,
                 f"graph.call_tir @{callee.sym_name.data}: {show(first)} is {show_extent(one)}, but the function states "
                 f"that it equals {show(second)}, which is {show_extent(other)}",
             )
-
-
-def stated_equalities(function: FuncOp) -> Iterator[tuple[Dimension, Dimension]]:
-    """Pairs of dimensions that `tir.assume_shape` ties, one of them through a `memref.dim` of a parameter."""
-    if function.is_declaration:
-        return
-    for op in function.body.block.ops:
-        if isinstance(op, AssumeShapeOp) and isinstance(op.buffer, BlockArgument):
-            type_ = cast("MemRefType[Attribute]", op.buffer.type)
-            dynamic = (d for d, e in enumerate(type_.get_shape()) if e == DYNAMIC_INDEX)
-            for axis, value in zip(dynamic, op.extents, strict=True):
-                source = _dimension_of(value)
-                if source is not None and source != (op.buffer.index, axis):
-                    yield (op.buffer.index, axis), source
-
-
-def _dimension_of(value: SSAValue) -> Dimension | None:
-    """The parameter dimension that an index value is read from."""
-    dim = value.owner
-    if not isinstance(dim, memref.DimOp) or not isinstance(dim.source, BlockArgument):
-        return None
-    axis = Index.of(dim.index)
-    return (dim.source.index, axis.constant) if axis.is_constant else None

@@ -32,7 +32,7 @@ from weft.dialects.integer_arith import SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import divided_up, erase_if_unused, number_of_type
+from weft.passes.index_ops import divided_up, erase_if_unused, number_attribute
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import Place, why_not_visible
 from weft.passes.schedule.loop_nests import (
@@ -261,7 +261,7 @@ def copy_in(block: BlockOp, copy: PaddedCopy, old: Sequence[Extent], new: Sequen
     if conditions:
         inside.add_op(scf.YieldOp(value))
         holds, joining = conjunction(conditions)
-        constant = arith.ConstantOp(number_of_type(copy.padding, value.type))
+        constant = arith.ConstantOp(number_attribute(copy.padding, value.type))
         outside = Block([constant, scf.YieldOp(constant.result)])
         choice = scf.IfOp(holds, [value.type], Region(inside), Region(outside))
         body.add_ops([*joining, choice])

@@ -27,7 +27,7 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, number_of_type
+from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, number_attribute
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
 from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import (
@@ -121,7 +121,7 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
         if isinstance(op, memref.StoreOp) and op.memref in neutral:
             number = neutral[op.memref]
             if _constant_of(op.value) != number and op.parent is not None:
-                constant = arith.ConstantOp(number_of_type(number, op.value.type))
+                constant = arith.ConstantOp(number_attribute(number, op.value.type))
                 op.parent.insert_op_before(constant, op)
                 op.operands[0] = constant.result
     _erase_unused(init)

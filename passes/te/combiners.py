@@ -8,12 +8,12 @@ from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.dialects.te import Combiner, ReduceOp
-from weft.support.errors import InternalError
+from weft.passes.index_ops import insert_at_start, number_attribute
 
 Append = Callable[[Operation], SSAValue]
 """Adds an op where IR is being written; returns its first result."""
@@ -144,12 +144,7 @@ class ConstantPool:
 
     def get(self, number: float | int, type: Attribute) -> SSAValue:
         """A float, integer or index constant."""
-        if isinstance(type, AnyFloat):
-            attribute = FloatAttr(number, type)
-        elif isinstance(type, IntegerType | IndexType):
-            attribute = IntegerAttr(int(number), type)
-        else:
-            raise InternalError(f"no scalar constant of type {type}")
+        attribute = number_attribute(number, type)
         key = _key(attribute)
         if key not in self._ops:
             self._ops[key] = ConstantOp(attribute)
@@ -157,8 +152,6 @@ class ConstantPool:
 
     def place(self, block: Block) -> None:
         """Put the constants that are used at the top of `block`."""
-        used = [op for op in self._ops.values() if op.result.first_use is not None]
-        if block.first_op is None:
-            block.add_ops(used)
-        else:
-            block.insert_ops_before(used, block.first_op)
+        for op in reversed(self._ops.values()):
+            if op.result.first_use is not None:
+                insert_at_start(block, op)

@@ -29,7 +29,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.traits import is_side_effect_free
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.levels import allowed_at
@@ -38,6 +37,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_assume import AssumeOp
 from weft.dialects.tir_kinds import COMMUTATIVE, REDUCE, SPATIAL, IterKindAttr
 from weft.dialects.tir_regions import AssumeShapeOp as TirAssumeShapeOp
+from weft.passes.index_ops import erase_dead, insert_at_start
 from weft.passes.te.combiners import ConstantPool, combine, identity
 from weft.passes.te.te_split_reductions import reduction_of, split_reductions
 from weft.support.errors import CompileError, InternalError, did_you_mean
@@ -448,7 +448,7 @@ def compute_nest(
           memref.store %sum, %Y[%vi] : memref<4xf32>
     ```
     """
-    _erase_dead(compute.body.block)
+    erase_dead(compute.body.block)
     reduce = reduction_of(compute)
     combiner = None if reduce is None else reduce.kind
     empty = reduce is not None and 0 in reduce.extents
@@ -471,7 +471,7 @@ def compute_nest(
         writer.store_identity(reduce)
     else:
         writer.reduce(reduce)
-    nest, block = _around(body, label, axes, compute)
+    nest, block = block_in_loops(body, label, axes, compute)
     if combiner in (Combiner.ARGMAX, Combiner.ARGMIN, Combiner.CUSTOM):
         block.attributes[COMMUTATIVE] = UnitAttr()
     return nest
@@ -482,12 +482,6 @@ def _take(region: Region) -> Block:
     block = region.block
     region.detach_block(block)
     return block
-
-
-def _erase_dead(block: Block) -> None:
-    for op in reversed(list(block.ops)):
-        if op.results and all(r.first_use is None for r in op.results) and is_side_effect_free(op):
-            Rewriter.erase_op(op)
 
 
 def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue]) -> None:
@@ -576,10 +570,7 @@ class _Writer:
         reduce.erase()
         first = InitOp(Region(init))
         first.location = self._location
-        if self._body.first_op is None:
-            self._body.add_op(first)
-        else:
-            self._body.insert_op_before(first, self._body.first_op)
+        insert_at_start(self._body, first)
 
     def _load(self, buffer: SSAValue) -> SSAValue:
         element = cast("MemRefType[Attribute]", buffer.type).element_type
@@ -593,7 +584,7 @@ class _Writer:
         return [self._outputs[positions[result]] if result in positions else next(spare) for result in reduce.results]
 
 
-def _around(body: Block, label: str, axes: Sequence[Axis], like: ComputeOp) -> tuple[Operation, BlockOp]:
+def block_in_loops(body: Block, label: str, axes: Sequence[Axis], like: Operation) -> tuple[Operation, BlockOp]:
     """A block over `axes` with this body, in loops of the same axes; the nest and the block."""
     for argument, axis in zip(body.args, axes, strict=True):
         argument.name_hint = f"v{axis.hint}"

@@ -18,6 +18,7 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import is_defined_inside
 from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
 
@@ -85,23 +86,12 @@ def _innermost_first(block: Block) -> list[ReduceOp]:
 
 def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:
     for axis, extent in zip(reduce.axes, reduce.extents, strict=True):
-        if isinstance(extent, SSAValue) and _is_within(extent, compute):
+        if isinstance(extent, SSAValue) and is_defined_inside(extent, compute):
             raise CompileError.at(
                 reduce,
                 f'te.compute "{compute.label}": the extent of reduce axis %{axis.name_hint or axis.index} depends on '
                 "the element: it must be the same for all elements, defined outside te.compute",
             )
-
-
-def _is_within(value: SSAValue, compute: ComputeOp) -> bool:
-    """Whether `value` is defined in the element region of `compute`."""
-    block = value.block if isinstance(value, BlockArgument) else value.owner.parent_block()
-    while block is not None:
-        op = block.parent_op()
-        if op is compute:
-            return True
-        block = None if op is None else op.parent_block()
-    return False
 
 
 class _Split:
@@ -134,7 +124,7 @@ class _Split:
         pending += _used_by(self._reduce)
         while pending:
             value = pending.pop()
-            if isinstance(value, BlockArgument) or not _is_within(value, self._compute):
+            if isinstance(value, BlockArgument) or not is_defined_inside(value, self._compute):
                 continue
             owner = value.owner
             if not isinstance(owner, Operation) or owner in needed or owner is self._reduce:
@@ -273,7 +263,7 @@ def _check_combiner(compute: ComputeOp, reduce: ReduceOp) -> None:
     """The combiner of a reduction that moves out of a branch must not use what that branch computes."""
     for region in reduce.combiner_regions:
         for op in operations_in(region):
-            if any(_is_within(operand, compute) for operand in op.operands):
+            if any(is_defined_inside(operand, compute) for operand in op.operands):
                 raise CompileError.at(
                     op,
                     f'te.compute "{compute.label}": the combiner of a reduction under a condition uses a value that is '

@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from weft.analysis.computed import Division, Product, meaning_of
 from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.structure import function_of
 from weft.dialects.low import ParamAttr, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
@@ -143,9 +144,9 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
         return found
 
     for op in operations_in(function):
-        if not isinstance(op, AssumeShapeOp | AssumeStridesOp) or not isinstance(op.buffer, BlockArgument):
+        if not isinstance(op, AssumeShapeOp | AssumeStridesOp):
             continue
-        for own, value in stated_quantities(op, op.buffer):
+        for own, value in stated_quantities(op):
             source = quantity_of(value)
             if source is not None:
                 same: SSAValue | Quantity = resolve(source)
@@ -159,14 +160,13 @@ def _shared_quantities(function: FuncOp) -> dict[Quantity, SSAValue | Quantity]:
     return {key: resolve(key) for key in list(shared)}
 
 
-def stated_quantities(
-    op: AssumeShapeOp | AssumeStridesOp, buffer: BlockArgument
-) -> Iterator[tuple[Quantity, SSAValue]]:
-    """The extents or strides that an op states, and their values."""
+def stated_quantities(op: AssumeShapeOp | AssumeStridesOp) -> Iterator[tuple[Quantity, SSAValue]]:
+    """The extents or strides of a parameter that an op states, and their values; none of other buffers."""
     is_stride = isinstance(op, AssumeStridesOp)
-    dimensions = dynamic_strides(buffer.type) if is_stride else dynamic_extents(buffer.type)
-    for dimension, value in zip(dimensions, op.operands[1:], strict=True):
-        yield Quantity(buffer.index, dimension, is_stride), value
+    dimensions = dynamic_strides(op.buffer.type) if is_stride else dynamic_extents(op.buffer.type)
+    if isinstance(op.buffer, BlockArgument):
+        for dimension, value in zip(dimensions, op.operands[1:], strict=True):
+            yield Quantity(op.buffer.index, dimension, is_stride), value
 
 
 def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
@@ -181,8 +181,8 @@ def call_facts(function: FuncOp, signature: FlatSignature) -> list[str]:
             operands = [Index.of(value) for value in op.symbols]
             left, right = (texts.index(Index.of_expr(side, operands)) for side in (op.left, op.right))
             facts.append(f"{left} {op.kind.value} {right}")
-        elif isinstance(op, AssumeShapeOp | AssumeStridesOp) and isinstance(op.buffer, BlockArgument):
-            for quantity, value in stated_quantities(op, op.buffer):
+        elif isinstance(op, AssumeShapeOp | AssumeStridesOp):
+            for quantity, value in stated_quantities(op):
                 if quantity_of(value) is None and not isinstance(value, BlockArgument):
                     own = signature.of_quantity[quantity]
                     facts.append(f"{own} == {_Texts(signature, op).index(Index.of(value))}")
@@ -233,12 +233,7 @@ class _Texts:
 
 def _static_extent(op: Operation, source: Quantity) -> int:
     """A static extent of a parameter."""
-    function = op.parent_op()
-    while not isinstance(function, FuncOp):
-        if function is None:
-            raise CompileError.at(op, f"{op.name} stands outside of any function")
-        function = function.parent_op()
-    return buffer_type(function.args[source.parameter]).get_shape()[source.dimension]
+    return buffer_type(function_of(op).args[source.parameter]).get_shape()[source.dimension]
 
 
 def _wrapped(text: str) -> str:

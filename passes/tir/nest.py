@@ -31,7 +31,7 @@ from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp, range_of_index
-from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION
+from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
 from weft.passes.index_ops import (
     compare_before,
     erase_if_unused,
@@ -126,6 +126,16 @@ def set_access(op: BufferAccess, buffer: SSAValue, indices: Sequence[SSAValue]) 
     old = list(op.indices)
     op.operands = [*op.operands[: len(op.operands) - len(old) - 1], buffer, *indices]
     erase_if_unused(index.op for index in old if isinstance(index, OpResult))
+
+
+def repetitions(op: Operation, root: Operation) -> int:
+    """How often unrolled loops up to `root`, itself included, repeat `op`."""
+    count = 1
+    while op is not root and (parent := op.parent_op()) is not None:
+        op = parent
+        if isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLLED and isinstance(op.extent, int):
+            count *= op.extent
+    return count
 
 
 def set_memory_space(buffer: SSAValue, space: Attribute) -> None:

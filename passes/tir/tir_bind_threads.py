@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import IndexType, NoneAttr, StringAttr, UnitAttr
@@ -224,31 +225,21 @@ class _Binder:
         gpu = self.target.gpu
         if gpu is None:
             return
-        total = 1
-        for position, axis in enumerate(THREAD_AXES):
-            threads = extents.get(axis, 1)
-            total *= threads if isinstance(threads, int) else 1
-            if isinstance(threads, int) and threads > gpu.max_block[position]:
-                self.refuse(
-                    axis, f"{threads} threads along {axis}, target {self.target.kind} allows {gpu.max_block[position]}"
-                )
-        if total > gpu.max_threads_per_block:
-            shape = " * ".join(str(extents[axis]) for axis in THREAD_AXES if axis in extents)
-            axis = next(axis for axis in THREAD_AXES if axis in extents)
-            count = f"{shape} = {total}" if "*" in shape else shape
-            self.refuse(
-                axis, f"{count} threads in a block, target {self.target.kind} allows {gpu.max_threads_per_block}"
-            )
-        for position, axis in enumerate(BLOCK_AXES):
-            blocks = extents.get(axis, 1)
-            if isinstance(blocks, int) and blocks > gpu.max_grid[position]:
-                self.refuse(
-                    axis, f"{blocks} blocks along {axis}, target {self.target.kind} allows {gpu.max_grid[position]}"
-                )
+        static = {axis: extent for axis, extent in extents.items() if isinstance(extent, int)}
+        for what, axes, limits in (("threads", THREAD_AXES, gpu.max_block), ("blocks", BLOCK_AXES, gpu.max_grid)):
+            for axis, limit in zip(axes, limits, strict=True):
+                self.require_at_most(static.get(axis, 1), limit, f"{static.get(axis)} {what} along {axis}", axis)
+            threads = {axis: static[axis] for axis in THREAD_AXES if axis in static}
+            if what == "threads" and threads:
+                total, shape = prod(threads.values()), " * ".join(map(str, threads.values()))
+                count = f"{shape} = {total}" if "*" in shape else shape
+                first = next(iter(threads))
+                self.require_at_most(total, gpu.max_threads_per_block, f"{count} threads in a block", first)
 
-    def refuse(self, axis: str, detail: str) -> None:
-        loop = self.loops[axis][0]
-        raise ScheduleError("bind", 0, "the target runs so many threads", Violation(detail), loop, axis)
+    def require_at_most(self, count: int, limit: int, text: str, axis: str) -> None:
+        if count > limit:
+            violation = Violation(f"{text}, target {self.target.kind} allows {limit}")
+            raise ScheduleError("bind", 0, "the target runs so many threads", violation, self.loops[axis][0], axis)
 
     def build_loops(self, extents: dict[str, int | SSAValue]) -> tuple[dict[str, SSAValue], Block]:
         """Loops over the axes, in the place of the root; gives their variables and the innermost body."""

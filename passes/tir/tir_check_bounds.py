@@ -23,7 +23,7 @@ from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_access import AccessAttr
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import index_constant, insert_before, zero_of
+from weft.passes.index_ops import index_constant, insert_before, number_attribute
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
@@ -175,7 +175,7 @@ def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log:
         extent = extents[level]
         inside = arith.CmpiOp(indices[level], extent[-1].results[0], "ult")
         failed = _logged(log, list(rows.values())[level], indices[level], extent[-1].results[0])
-        zeros = [arith.ConstantOp.create(result_types=[t], properties={"value": zero_of(t)}) for t in types]
+        zeros = [arith.ConstantOp.create(result_types=[t], properties={"value": number_attribute(0, t)}) for t in types]
         otherwise = [*failed, *zeros, scf.YieldOp(*zeros)]
         then = Region(Block(guarded(level + 1)))
         guard = scf.IfOp(inside, types, then, Region(Block(otherwise)))

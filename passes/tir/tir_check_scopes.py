@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from weft.dialects.element_types import bytes_of
@@ -45,18 +46,26 @@ def _check(function: FuncOp, kind: TargetKind, scope: str, capacity: int) -> Non
         for op in function.walk()
         if isinstance(op, memref.AllocOp) and buffer_type(op.memref).memory_space == StringAttr(scope)
     ]
-    sizes = [_bytes(op, scope) for op in inside]
-    if sum(sizes) <= capacity:
-        return
-    listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(inside, sizes, strict=True))
-    detail = f"@{function.sym_name.data} needs {sum(sizes)} bytes of '{scope}' ({listed}), {kind.name} has {capacity}"
-    raise ScheduleError(
-        "lower-tir-to-low", 0, "temporaries fit the memories of the target", Violation(detail), inside[0], scope
-    )
+    for op in inside:
+        if not op.memref.type.has_static_shape():
+            raise CompileError.at(op, f"%{op.memref.name_hint} is in '{scope}', and needs a static size")
+    needs = f"@{function.sym_name.data} needs {{total}} bytes of '{scope}' ({{listed}}), {kind.name} has {capacity}"
+    require_capacity(inside, capacity, "temporaries fit the memories of the target", needs, None, scope)
 
 
-def _bytes(op: memref.AllocOp, scope: str) -> int:
-    type_ = buffer_type(op.memref)
-    if DYNAMIC_INDEX in type_.get_shape():
-        raise CompileError.at(op, f"%{op.memref.name_hint} is in '{scope}', and needs a static size")
-    return prod(type_.get_shape()) * bytes_of(type_.element_type)
+def require_capacity(
+    buffers: Sequence[memref.AllocOp | memref.AllocaOp],
+    capacity: int,
+    requirement: str,
+    needs: str,
+    place: Operation | None,
+    argument: str,
+) -> None:
+    """Raise `ScheduleError` at `place`, else at the first buffer, when buffers of static shape need more bytes than
+    there are. `needs` is the text of the error, with places for the `total` and for what each buffer needs (`listed`).
+    """
+    sizes = [op.memref.type.element_count() * bytes_of(op.memref.type.element_type) for op in buffers]
+    if sum(sizes) > capacity:
+        listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(buffers, sizes, strict=True))
+        violation = Violation(needs.format(total=sum(sizes), listed=listed))
+        raise ScheduleError("lower-tir-to-low", 0, requirement, violation, place or buffers[0], argument)

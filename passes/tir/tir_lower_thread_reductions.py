@@ -27,8 +27,8 @@ from weft.passes.index_ops import (
     if_around,
     index_before,
     insert_before,
+    number_attribute,
     result_before,
-    zero_of,
 )
 from weft.passes.tir.nest import LOCAL, TirPass, allocate_before, bind_iterators, buffer_type, range_of, unproved_before
 from weft.support.errors import CompileError, InternalError
@@ -131,7 +131,7 @@ class _Lowering:
             if conditions is None:
                 own.append(self._insert(load))
                 continue
-            zero = arith.ConstantOp(zero_of(term.res.type))
+            zero = arith.ConstantOp(number_attribute(0, term.res.type))
             then, otherwise = [load, scf.YieldOp(load.res)], [zero, scf.YieldOp(zero.result)]
             own.append(self._insert(scf.IfOp(conditions, [term.res.type], then, otherwise)))
         for value, term in zip(own, self.terms, strict=True):

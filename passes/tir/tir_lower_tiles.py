@@ -20,7 +20,7 @@ from weft.dialects.low_tensor_cores import LdmatrixOp, MmaSyncOp, WmmaLoadOp, Wm
 from weft.dialects.low_tiles import TileFillOp, TileLoadOp, TileMmaOp, TileOp, TileStoreOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.passes.index_ops import erase_if_unused, index_before, insert_before
+from weft.passes.index_ops import end_of, erase_if_unused, index_before, insert_before, result_before
 from weft.passes.tir.nest import LOCAL, KernelPass, allocate_before, buffer_type, range_of
 from weft.passes.tir.warps import LANES, lanes_around
 from weft.support.errors import CompileError
@@ -160,18 +160,15 @@ class _Lowering:
         for number, (row, column) in enumerate(op.fragment.parts):
             pair = ForOp.around(2, (), "e", LoopKind.VECTORIZED)
             self.insert(pair)
-            body, element = pair.body.block, Index.of(pair.induction_variable)
-            end = arith.ConstantOp.from_int_and_width(0, 1)  # an anchor for what is computed in the body
-            body.add_op(end)
+            element = Index.of(pair.induction_variable)
             *outer, i, j = corner
             place = (*outer, i + lane // 4 + row, j + (lane % 4) * 2 + column + element)
             buffer, at = self.part(op.fragment, op.source)
-            registers = [index_before(index, end) for index in (*at, element + 2 * number)]
-            load = memref.LoadOp.get(buffer, registers)
-            insert_before(end, [load])
-            indices = [index_before(index.simplified(range_of), end) for index in place]
-            insert_before(end, [memref.StoreOp.get(load.res, target.buffer, indices)])
-            Rewriter.erase_op(end)
+            with end_of(pair.body.block) as end:
+                registers = [index_before(index, end) for index in (*at, element + 2 * number)]
+                value = result_before(memref.LoadOp.get(buffer, registers), end)
+                indices = [index_before(index.simplified(range_of), end) for index in place]
+                insert_before(end, [memref.StoreOp.get(value, target.buffer, indices)])
 
     def fill(self, op: TileFillOp) -> None:
         buffer, at = self.part(op.fragment, op.target)

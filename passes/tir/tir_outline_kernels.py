@@ -15,7 +15,6 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.threads import axis_of
 from weft.dialects.effects import underlying
-from weft.dialects.element_types import bytes_of
 from weft.dialects.low import SYMBOLS
 from weft.dialects.low_access import Access, AccessAttr, access_by
 from weft.dialects.low_kernel import (
@@ -31,9 +30,17 @@ from weft.dialects.low_kernel import (
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, SOURCE
 from weft.dialects.traversal import copy_of
-from weft.passes.index_ops import constant_before, detached_ops, index_constant, insert_before, replace_operands
-from weft.passes.tir.nest import buffer_type, range_of
-from weft.support.errors import InternalError, ScheduleError, Violation
+from weft.passes.index_ops import (
+    constant_before,
+    detached_ops,
+    index_constant,
+    insert_at_start,
+    insert_before,
+    replace_operands,
+)
+from weft.passes.tir.nest import range_of
+from weft.passes.tir.tir_check_scopes import require_capacity
+from weft.support.errors import InternalError
 from weft.support.names import free_name
 from weft.support.target import Target
 
@@ -94,7 +101,10 @@ class _Outliner:
     def run(self) -> FuncOp:
         body = self._body()
         arguments, computed = self._captured(body)
-        self.check_shared(body)
+        shared = [op for op in body.walk() if isinstance(op, memref.AllocaOp) and op.memref.type.memory_space == SHARED]
+        limit = self.target.gpu.max_shared_bytes if self.target.gpu is not None else 0
+        needs = "a block of threads needs {total} bytes ({listed}), target " + f"{self.target.kind} has at most {limit}"
+        require_capacity(shared, limit, "shared memory fits the target", needs, self.root, f"@{self.name}")
         entry = Block(arg_types=[value.type for value in arguments])
         for argument, value in zip(entry.args, arguments, strict=True):
             argument.name_hint = value.name_hint
@@ -127,15 +137,10 @@ class _Outliner:
                 break
             between.extend(op for op in loop.body.block.ops if op is not inner[0])
             loop = inner[0]
-        body = loop.body.block
-        first = body.first_op
-        for op in between:
+        for op in reversed(between):
             op.detach()
-        if first is None:
-            body.add_ops(between)
-        else:
-            body.insert_ops_before(between, first)
-        return body
+            insert_at_start(loop.body.block, op)
+        return loop.body.block
 
     def _captured(self, body: Block) -> tuple[list[SSAValue], list[Operation]]:
         """The values from outside that become arguments, and the computations outside that the kernel repeats."""
@@ -162,19 +167,6 @@ class _Outliner:
             for operand in op.operands:
                 visit(operand)
         return sorted(arguments, key=_rank), list(computed)
-
-    def check_shared(self, body: Block) -> None:
-        shared = [op for op in body.walk() if isinstance(op, memref.AllocaOp) and op.memref.type.memory_space == SHARED]
-        sizes = [_bytes(op) for op in shared]
-        limit = self.target.gpu.max_shared_bytes if self.target.gpu is not None else 0
-        if sum(sizes) <= limit:
-            return
-        listed = ", ".join(f"%{op.memref.name_hint}: {size}" for op, size in zip(shared, sizes, strict=True))
-        total = sum(sizes)
-        detail = f"a block of threads needs {total} bytes ({listed}), target {self.target.kind} has at most {limit}"
-        raise ScheduleError(
-            "lower-tir-to-low", 0, "shared memory fits the target", Violation(detail), self.root, f"@{self.name}"
-        )
 
     def _thread_id(self, axis: str, loop: ForOp) -> Operation:
         extent = loop.extent
@@ -228,16 +220,9 @@ def _access_of(argument: SSAValue) -> Access:
     return Access.WRITE if found == {Access.WRITE} else Access.READWRITE
 
 
-def _bytes(op: memref.AllocaOp) -> int:
-    type_ = buffer_type(op.memref)
-    return type_.get_shape()[0] * bytes_of(type_.element_type)
-
-
 def _gather_temporaries(entry: Block) -> None:
     """Move what the kernel allocates to its top."""
-    first = entry.first_op
-    for op in [op for op in entry.walk() if isinstance(op, memref.AllocaOp)]:
+    for op in reversed([op for op in entry.walk() if isinstance(op, memref.AllocaOp)]):
         op.attributes.pop(ASYNC, None)
-        if first is not None and op is not first:
-            op.detach()
-            entry.insert_op_before(op, first)
+        op.detach()
+        insert_at_start(entry, op)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
 from typing import Final
 
 from xdsl.dialects import arith, scf
@@ -13,6 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index, RangeOf
+from weft.analysis.structure import ancestors
 from weft.analysis.threads import runs_over_threads
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
@@ -30,7 +30,7 @@ from weft.passes.index_ops import (
     is_defined_inside,
 )
 from weft.passes.tir.guards import Constraint, comparisons, constraint_of, decide_ifs, replace_by_truth
-from weft.passes.tir.nest import TirPass, range_of, range_of_difference, remembered_ranges
+from weft.passes.tir.nest import TirPass, range_of, range_of_difference, remembered_ranges, repetitions
 
 _DIVISIBLE = (LoopKind.SERIAL, LoopKind.PARALLEL, LoopKind.UNROLLED)
 
@@ -173,7 +173,7 @@ class _Partitioner:
                     continue
                 vanishes = alone and edge.exact and edge.value
                 if not vanishes and not self._worth_copying(loop, edge):
-                    edge = edge_of_none(loop, constraint, self.ranges)
+                    edge = edge_of(loop, constraint, self.ranges, value=False)
                     if edge is None or not self._worth_copying(loop, edge):
                         continue
                 bounds.lows += [edge.low] if edge.low is not None else []
@@ -297,7 +297,6 @@ def _choose_inside(loop: ForOp, bounds: _Bounds, low: Index, high: Index) -> lis
         condition = compare_before(predicate, here, bound, anchor)
         chosen = [scf.IfOp(condition, [], [*chosen, scf.YieldOp()], [*other, scf.YieldOp()])]
     insert_before(anchor, chosen)
-    Rewriter.erase_op(anchor)
     decide_ifs(loop)
     return _settle(loop)
 
@@ -377,15 +376,9 @@ def _limit(loop: ForOp, start: Index, end: Index) -> ForOp | None:
     if most is not None and most <= 0:
         Rewriter.erase_op(loop)
         return None
-    if size.is_constant:
-        limited = ForOp(size.constant, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
-    else:
-        value = index_before(size, loop)
-        limited = ForOp(value, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
-    limited.location = loop.location
-    parent = loop.parent
-    if parent is not None:
-        parent.insert_op_before(limited, loop)
+    extent = size.constant if size.is_constant else index_before(size, loop)
+    limited = ForOp(extent, loop.detach_region(loop.body), loop.kind.data, annotations=loop.attributes)
+    insert_before(loop, [limited])
     Rewriter.erase_op(loop)
     variable = Index({} if size == Index({}, 1) else {limited.induction_variable: 1})
     if variable + start != Index({limited.induction_variable: 1}):
@@ -455,37 +448,21 @@ class Edge:
     """On the other side it is surely the opposite."""
 
 
-def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None:
-    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it holds, whatever
-    loops inside do."""
+def edge_of(loop: ForOp, constraint: Constraint, ranges: RangeOf, *, value: bool = True) -> Edge | None:
+    """Where `constraint`, of a comparison somewhere in `loop`, changes as the loop runs: on one side it surely holds,
+    or surely does not (`value`), whatever loops inside do."""
     parts = _parts_of(loop, constraint)
     if parts is None:
         return None
     factor, outer, inner = parts
     low, high = inner.range(ranges)
     if constraint.equality:
-        return _edge_of_equality(loop, constraint, factor, outer, (low, high))
-    if low is None or constraint.negated:
+        return _edge_of_equality(loop, constraint, factor, outer, (low, high)) if value else None
+    least = low if value else high
+    if least is None or constraint.negated:
         return None
-    exact = low == high
-    if factor > 0:
-        return Edge(divided_up(-(outer + low), factor), None, True, exact)
-    return Edge(None, (outer + low) // -factor + 1, True, exact)
-
-
-def edge_of_none(loop: ForOp, constraint: Constraint, ranges: RangeOf) -> Edge | None:
-    """Where a side begins on which `constraint` never holds, whatever loops inside do."""
-    parts = _parts_of(loop, constraint)
-    if parts is None or constraint.equality or constraint.negated:
-        return None
-    factor, outer, inner = parts
-    low, high = inner.range(ranges)
-    if high is None:
-        return None
-    exact = low == high
-    if factor > 0:
-        return Edge(None, divided_up(-(outer + high), factor), False, exact)
-    return Edge((outer + high) // -factor + 1, None, False, exact)
+    bound = divided_up(-(outer + least), factor) if factor > 0 else (outer + least) // -factor + 1
+    return Edge(bound, None, value, low == high) if value == (factor > 0) else Edge(None, bound, value, low == high)
 
 
 def _parts_of(loop: ForOp, constraint: Constraint) -> tuple[int, Index, Index] | None:
@@ -533,12 +510,8 @@ def _is_thread(value: SSAValue) -> bool:
 
 
 def vectorized_loop_around(loop: ForOp) -> ForOp | None:
-    parent = loop.parent_op()
-    while parent is not None:
-        if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
-            return parent
-        parent = parent.parent_op()
-    return None
+    around = (op for op in ancestors(loop) if isinstance(op, ForOp))
+    return next((op for op in around if op.kind.data is LoopKind.VECTORIZED), None)
 
 
 def differs_between_lanes(edge: Edge, vector: ForOp) -> bool:
@@ -559,15 +532,7 @@ def is_in_small_parts(loop: ForOp, comparisons: Iterable[Operation]) -> bool:
 
 
 def _code_size(root: Operation) -> int:
-    def repeated(op: Operation) -> int:
-        around: list[int] = []
-        while op is not root and (parent := op.parent_op()) is not None:
-            op = parent
-            if isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLLED and isinstance(op.extent, int):
-                around.append(op.extent)
-        return prod(around)
-
-    return sum(repeated(op) for op in operations_in(root))
+    return sum(repetitions(op, root) for op in operations_in(root))
 
 
 def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple[ForOp, Edge] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from xdsl.dialects import memref
 from xdsl.dialects.func import FuncOp
@@ -12,6 +13,7 @@ from weft.analysis.accesses import Access, accesses
 from weft.analysis.privatization import is_private
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import insert_at_start
 from weft.passes.tir.nest import TirPass
 
 
@@ -53,19 +55,9 @@ def private_loop(alloc: memref.AllocOp, found: list[Access]) -> ForOp | None:
 
 def _common_loops(alloc: memref.AllocOp) -> list[ForOp]:
     """The loops around all uses of the buffer but not around `alloc`, outermost first."""
-    common: list[ForOp] | None = None
-    for use in alloc.memref.uses:
-        around = _loops_between(alloc.parent, use.operation)
-        if common is None:
-            common = around
-        else:
-            shared = 0
-            while shared < min(len(common), len(around)) and common[shared] is around[shared]:
-                shared += 1
-            common = common[:shared]
-        if not common:
-            return []
-    return common or []
+    chains = [_loops_between(alloc.parent, use.operation) for use in alloc.memref.uses]
+    shared = takewhile(lambda loops: all(loop is loops[0] for loop in loops), zip(*chains, strict=False))
+    return [loops[0] for loops in shared]
 
 
 def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
@@ -80,9 +72,5 @@ def _loops_between(outer: Block | None, op: Operation) -> list[ForOp]:
 
 def move_to_start(alloc: memref.AllocOp, block: Block) -> None:
     """Put `alloc` first in `block`, with its sizes still defined before it."""
-    first = block.first_op
     alloc.detach()
-    if first is None:
-        block.add_op(alloc)
-    else:
-        block.insert_op_before(alloc, first)
+    insert_at_start(block, alloc)

@@ -173,8 +173,8 @@ def _takes_turns(body: Block, one: SSAValue, other: SSAValue) -> bool:
     barriers = [at for at, op in enumerate(ops) if _surely_passes(op)]
     return all(
         any(first < barrier < second for barrier in barriers)
-        or _ends_with_barrier(ops[first], one)
-        or _starts_with_barrier(ops[second], other)
+        or _has_barrier_beside(ops[first], one, after=True)
+        or _has_barrier_beside(ops[second], other, after=False)
         for first in ones
         for second in others
     )
@@ -190,39 +190,23 @@ def _surely_passes(op: Operation) -> bool:
     return isinstance(op, scf.IfOp) and len(blocks) == 2 and all(any(map(_surely_passes, b.ops)) for b in blocks)
 
 
-def _ends_with_barrier(op: Operation, buffer: SSAValue) -> bool:
-    """Whether threads that use a buffer in `op` wait for each other in it, when they are done with it."""
+def _has_barrier_beside(op: Operation, buffer: SSAValue, *, after: bool) -> bool:
+    """Whether threads that use a buffer in `op` wait for each other in it after they are done with the buffer, or
+    before they come to it."""
     return bool(op.regions) and all(
-        _is_followed(block, buffer) for region in op.regions for block in region.blocks if _uses_in(block, buffer)
+        _waits_beside(block, buffer, after=after)
+        for region in op.regions
+        for block in region.blocks
+        if any(_uses(inner, buffer) for inner in block.ops)
     )
 
 
-def _is_followed(block: Block, buffer: SSAValue) -> bool:
-    for op in reversed(list(block.ops)):
+def _waits_beside(block: Block, buffer: SSAValue, *, after: bool) -> bool:
+    ops = list(block.ops)
+    for op in reversed(ops) if after else ops:
         if not _uses(op, buffer):
             if _surely_passes(op):
                 return True
-        elif not _ends_with_barrier(op, buffer):
+        elif not _has_barrier_beside(op, buffer, after=after):
             return False
     return True
-
-
-def _starts_with_barrier(op: Operation, buffer: SSAValue) -> bool:
-    """Whether threads that use a buffer in `op` wait for each other in it, before they come to it."""
-    return bool(op.regions) and all(
-        _is_preceded(block, buffer) for region in op.regions for block in region.blocks if _uses_in(block, buffer)
-    )
-
-
-def _is_preceded(block: Block, buffer: SSAValue) -> bool:
-    for op in block.ops:
-        if not _uses(op, buffer):
-            if _surely_passes(op):
-                return True
-        elif not _starts_with_barrier(op, buffer):
-            return False
-    return True
-
-
-def _uses_in(block: Block, buffer: SSAValue) -> bool:
-    return any(_uses(op, buffer) for op in block.ops)

@@ -13,7 +13,8 @@ from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type
+from weft.dialects.traversal import operations_in
+from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, repetitions
 
 _LARGEST = 256
 """Elements up to which a buffer may become registers: a thread has no more."""
@@ -63,14 +64,5 @@ def _loop_of(value: SSAValue) -> ForOp | None:
 
 def _copies(loop: ForOp) -> int:
     """How often the innermost body would be repeated with this loop unrolled."""
-    inner = [op for op in loop.body.walk() if isinstance(op, ForOp) and op.kind.data is LoopKind.UNROLLED]
-    most = 1
-    for op in inner:
-        count = op.extent if isinstance(op.extent, int) else 1
-        for parent in ancestors(op):
-            if parent is loop:
-                break
-            if isinstance(parent, ForOp) and parent.kind.data is LoopKind.UNROLLED and isinstance(parent.extent, int):
-                count *= parent.extent
-        most = max(most, count)
-    return most * (loop.extent if isinstance(loop.extent, int) else 1)
+    extent = loop.extent if isinstance(loop.extent, int) else 1
+    return extent * max((repetitions(op, loop) for op in operations_in(loop.body)), default=1)
