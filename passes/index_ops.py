@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, reduce
 
@@ -15,13 +15,14 @@ from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
-from weft.analysis.index import Index
+from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.effects import only_computes
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.support.errors import InternalError
 
 _INDEX = IndexType()
+_NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 
 @lru_cache(maxsize=4096)
@@ -49,6 +50,31 @@ def index_op(index: Index) -> Operation:
         result_types=[_INDEX],
         properties={"map": AffineMapAttr(AffineMap(len(operands), 0, (expr,)))},
     )
+
+
+def arith_op(op_class: type[Operation], left: SSAValue, right: SSAValue) -> Operation:
+    """A detached `arith` op on two integers or vectors of them, without overflow flags."""
+    has_flags = issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow)
+    properties = dict(_NO_OVERFLOW_FLAGS) if has_flags else {}
+    return op_class.create(operands=[left, right], result_types=[left.type], properties=properties)
+
+
+def divided(
+    atom: Quotient | Remainder,
+    numerator: SSAValue,
+    divisor: SSAValue,
+    ranges: RangeOf,
+    binary: Callable[[type[Operation], SSAValue, SSAValue], SSAValue],
+) -> SSAValue:
+    """The value of a quotient or remainder by ops that `binary` emits; unsigned where the numerator is not negative."""
+    low, _ = atom.numerator.range(ranges)
+    unsigned = low is not None and low >= 0
+    if isinstance(atom, Quotient):
+        return binary(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
+    if unsigned:
+        return binary(arith.RemUIOp, numerator, divisor)
+    quotient = binary(arith.FloorDivSIOp, numerator, divisor)
+    return binary(arith.SubiOp, numerator, binary(arith.MuliOp, quotient, divisor))
 
 
 def materialize(index: Index) -> tuple[SSAValue, list[Operation]]:

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     BytesAttr,
     DenseIntOrFPElementsAttr,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IntegerType,
     ModuleOp,
     TensorType,
 )
@@ -22,6 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument
 from xdsl.passes import ModulePass
 
+from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp
 from weft.dialects.graph_shapes import (
     Extent,
@@ -87,7 +83,7 @@ def _check(function: FuncOp, name: str, argument: BlockArgument, array: NDArray[
     type_ = argument.type
     if not isinstance(type_, TensorType):
         raise CompileError.at(function, f"{what} is no tensor, but {type_}")
-    expected = numpy_dtype(type_.element_type)
+    expected = element_name(type_.element_type)
     if expected is None or array.dtype.name != expected:
         raise CompileError.at(
             function, f"{what} holds {expected or type_.element_type} elements, got an array of {array.dtype.name}"
@@ -126,24 +122,6 @@ def _bind(function: FuncOp, argument: BlockArgument, array: NDArray[Any]) -> Non
     function.body.block.insert_op_before(constant, function.body.block.ops.first)  # pyright: ignore[reportArgumentType]
     argument.replace_all_uses_with(constant.result)
     function.body.block.erase_arg(argument)
-
-
-def numpy_dtype(element_type: Attribute) -> str | None:
-    """The name of the NumPy dtype of an element type."""
-    match element_type:
-        case IntegerType():
-            width = element_type.width.data
-            return "bool" if width == 1 else f"int{width}"
-        case BFloat16Type():
-            return "bfloat16"
-        case Float16Type():
-            return "float16"
-        case Float32Type():
-            return "float32"
-        case Float64Type():
-            return "float64"
-        case _:
-            return None
 
 
 def dense_attribute(array: NDArray[Any], element_type: Attribute) -> DenseIntOrFPElementsAttr:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
+    LocationAttr,
     MemRefType,
     ModuleOp,
     TensorType,
@@ -28,7 +29,7 @@ from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.dialects.graph import CallTirOp
 from weft.dialects.levels import allowed_at
@@ -461,10 +462,11 @@ def compute_nest(
             Axis(axis.name_hint or f"k{axis.index}", extent, REDUCE)
             for axis, extent in zip(reduce.axes, reduce.extents, strict=True)
         ]
-    body = _take(compute.body)
+    body, location = compute.body.block, compute.yielded.location
+    compute.body.detach_block(body)
     spatial = list(body.args)
     read_memory([op for op in body.walk() if isinstance(op, ExtractOp)], memory)
-    writer = _Writer(body, outputs, spatial, constants)
+    writer = _Writer(body, outputs, spatial, constants, location)
     if reduce is None:
         writer.store_elements()
     elif empty:
@@ -475,13 +477,6 @@ def compute_nest(
     if combiner in (Combiner.ARGMAX, Combiner.ARGMIN, Combiner.CUSTOM):
         block.attributes[COMMUTATIVE] = UnitAttr()
     return nest
-
-
-def _take(region: Region) -> Block:
-    """The block of a region, without it."""
-    block = region.block
-    region.detach_block(block)
-    return block
 
 
 def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue]) -> None:
@@ -501,22 +496,33 @@ def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue])
         Rewriter.erase_op(read)
 
 
+def _take_yielded(body: Block) -> list[SSAValue]:
+    """The values of the `te.yield` at the end of a region, which it loses."""
+    last = body.last_op
+    if not isinstance(last, YieldOp):
+        raise InternalError("regions of tensor expressions end in te.yield")
+    values = list(last.values)
+    Rewriter.erase_op(last)
+    return values
+
+
 class _Writer:
     """Turns what an element region yields into stores."""
 
     def __init__(
-        self, body: Block, outputs: Sequence[SSAValue], indices: Sequence[SSAValue], constants: ConstantPool
+        self,
+        body: Block,
+        outputs: Sequence[SSAValue],
+        indices: Sequence[SSAValue],
+        constants: ConstantPool,
+        location: LocationAttr,
     ) -> None:
         self._body = body
         self._outputs = outputs
         self._indices = indices
         self._constants = constants
-        last = body.last_op
-        if not isinstance(last, YieldOp):
-            raise InternalError("an element region ends in te.yield")
-        self._location = last.location
-        self._yielded = list(last.values)
-        Rewriter.erase_op(last)
+        self._location = location
+        self._yielded = _take_yielded(body)
 
     def _append(self, op: Operation, block: Block | None = None) -> SSAValue:
         op.location = self._location
@@ -551,23 +557,14 @@ class _Writer:
         buffers = self._buffers_of(reduce)
         init = Block()
         self._store_identity(reduce, init)
-        inner = _take(reduce.body)
-        terminator = inner.last_op
-        if not isinstance(terminator, YieldOp):
-            raise InternalError("a reduction's body ends in te.yield")
-        values = list(terminator.values)
-        Rewriter.erase_op(terminator)
-        for axis in list(inner.args):
-            own = self._body.insert_arg(IndexType(), len(self._body.args))
-            axis.replace_all_uses_with(own)
-        reduce.detach()
-        for op in list(inner.ops):
-            op.detach()
-            self._body.add_op(op)
+        inner = reduce.body.block
+        values = _take_yielded(inner)
+        axes = [self._body.insert_arg(IndexType(), len(self._body.args)) for _ in inner.args]
+        Rewriter.inline_block(inner, InsertPoint.at_end(self._body), axes)
         old = [self._load(buffer) for buffer in buffers]
         for value, buffer in zip(combine(reduce, old, values, self._append), buffers, strict=True):
             self._store(value, buffer, self._body)
-        reduce.erase()
+        Rewriter.erase_op(reduce)
         first = InitOp(Region(init))
         first.location = self._location
         insert_at_start(self._body, first)
@@ -588,11 +585,7 @@ def block_in_loops(body: Block, label: str, axes: Sequence[Axis], like: Operatio
     """A block over `axes` with this body, in loops of the same axes; the nest and the block."""
     for argument, axis in zip(body.args, axes, strict=True):
         argument.name_hint = f"v{axis.hint}"
-    loops: list[ForOp] = []
-    for axis in axes:
-        loop = ForOp.around(axis.extent, (), axis.hint)
-        loop.location = like.location
-        loops.append(loop)
+    loops = [ForOp.around(axis.extent, (), axis.hint) for axis in axes]
     block = BlockOp(
         label,
         [axis.kind for axis in axes],
@@ -604,6 +597,7 @@ def block_in_loops(body: Block, label: str, axes: Sequence[Axis], like: Operatio
     block.location = like.location
     nest: Operation = block
     for loop in reversed(loops):
+        loop.location = like.location
         loop.body.block.add_op(nest)
         nest = loop
     return nest, block

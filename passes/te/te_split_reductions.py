@@ -66,22 +66,10 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
     """
     for compute in [op for op in operations_in(function.body) if isinstance(op, ComputeOp)]:
         # Inner reductions come before the ones around them: no reduction that is looked at holds another.
-        for reduce in _innermost_first(compute.body.block):
+        for reduce in [op for op in operations_in(compute.body, inner_first=True) if isinstance(op, ReduceOp)]:
             _check_extents(compute, reduce)
             if reduction_of(compute) is not reduce:
                 _Split(compute, reduce, constants).apply()
-
-
-def _innermost_first(block: Block) -> list[ReduceOp]:
-    """The reductions in a region, those within others before these, else in order."""
-    found: list[ReduceOp] = []
-    for op in block.ops:
-        for region in op.regions:
-            for inner in region.blocks:
-                found += _innermost_first(inner)
-        if isinstance(op, ReduceOp):
-            found.append(op)
-    return found
 
 
 def _check_extents(compute: ComputeOp, reduce: ReduceOp) -> None:

@@ -8,14 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    IndexType,
-    MemRefType,
-    ModuleOp,
-    StringAttr,
-    TensorType,
-)
+from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
@@ -32,12 +25,7 @@ from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
 from weft.dialects.tir import BlockOp, ForOp, range_of_index
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
-from weft.passes.index_ops import (
-    compare_before,
-    erase_if_unused,
-    index_before,
-    insert_before,
-)
+from weft.passes.index_ops import compare_before, erase_if_unused, index_before, insert_before
 
 LOCAL = StringAttr("local")
 """Memory space of buffers that live in registers or on the stack."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -93,10 +94,7 @@ class ParameterAccesses:
         return any(access in (Access.READ, Access.READWRITE) for access in uses)
 
     def _of_value(self, buffer: SSAValue) -> Access:
-        found = {self._of_use(use.operation, use.index) for use in buffer.uses} - {None}
-        if not found:
-            return Access.READ
-        return next(iter(found)) or Access.READ if len(found) == 1 else Access.READWRITE
+        return joined(self._of_use(use.operation, use.index) for use in buffer.uses)
 
     def _of_use(self, op: Operation, position: int) -> Access | None:
         match op:
@@ -112,6 +110,14 @@ class ParameterAccesses:
         if callee is not None and PARAMS in callee.attributes:
             return params_of(callee)[position].access.data
         return self.of(callee, position) if callee is not None and callee.body.blocks else Access.READWRITE
+
+
+def joined(accesses: Iterable[Access | None]) -> Access:
+    """Several accesses as one; None is no access."""
+    found = set(accesses) - {None}
+    if found <= {Access.READ}:
+        return Access.READ
+    return Access.WRITE if found == {Access.WRITE} else Access.READWRITE
 
 
 def _noted(function: FuncOp) -> list[Access]:

@@ -18,12 +18,7 @@ from weft.analysis.independence import NO_WAIT
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, buffers_stored_by, guards_of, is_inside, sources_of, stored_buffer
-from weft.analysis.threads import (
-    VIRTUAL_AXES,
-    axis_of,
-    is_cooperative,
-    loops_of_axis,
-)
+from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_fragments import WARP, is_fragment_scope

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.dialects import affine, arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
@@ -16,12 +16,11 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import dissolve, index_constant
+from weft.passes.index_ops import arith_op, dissolve, divided, index_constant
 from weft.passes.tir.nest import FunctionPass, remembered_ranges
 from weft.support.errors import InternalError
 
 _TRACED = (affine.ApplyOp, arith.AddiOp, arith.SubiOp, arith.MuliOp)
-_NO_OVERFLOW_FLAGS = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 
 _UNIT = UnitAttr()
 
@@ -155,14 +154,7 @@ class _IndexEmitter:
             return self._product(atom) if _is_product(atom) else atom
         numerator = self.value(atom.numerator)
         divisor = self.constant(atom.divisor)
-        low, _ = atom.numerator.range(self.ranges)
-        unsigned = low is not None and low >= 0
-        if isinstance(atom, Quotient):
-            return self._binary(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
-        if unsigned:
-            return self._binary(arith.RemUIOp, numerator, divisor)
-        quotient = self._binary(arith.FloorDivSIOp, numerator, divisor)
-        return self._binary(arith.SubiOp, numerator, self._binary(arith.MuliOp, quotient, divisor))
+        return divided(atom, numerator, divisor, self.ranges, self._binary)
 
     def _product(self, value: SSAValue) -> SSAValue:
         """A product of two values that vary."""
@@ -177,8 +169,7 @@ class _IndexEmitter:
 
     def _binary(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
         """The op on two values that exist, where the later of them is known."""
-        flags = _NO_OVERFLOW_FLAGS if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow) else {}
-        op = op_class.create(operands=[left, right], result_types=[left.type], properties=dict(flags))
+        op = arith_op(op_class, left, right)
         anchor = self._later(self._anchor(left), self._anchor(right))
         self._insert(op, anchor)
         return op.results[0]
@@ -207,12 +198,7 @@ class _IndexEmitter:
         """Where `value` becomes known: at the head of a block, or after an operation."""
         if value in self.anchors:
             return self.anchors[value]
-        return value.block if isinstance(value, BlockArgument) else self._owner(value)
-
-    def _owner(self, value: SSAValue) -> Operation:
-        if isinstance(value, OpResult):
-            return value.op
-        raise InternalError(f"{value} is neither a result nor an argument")
+        return value.owner
 
     def _later(self, one: Block | Operation, other: Block | Operation) -> Block | Operation:
         if one is other:

@@ -39,6 +39,7 @@ from weft.passes.index_ops import (
     replace_operands,
 )
 from weft.passes.tir.nest import range_of
+from weft.passes.tir.parameter_access import joined
 from weft.passes.tir.tir_check_scopes import require_capacity
 from weft.support.errors import InternalError
 from weft.support.names import free_name
@@ -214,10 +215,7 @@ def _access_of(argument: SSAValue) -> Access:
     users = [use.operation for use in argument.uses]
     if any(underlying(result) is not result for user in users for result in user.results):
         return Access.READWRITE  # a view, whose uses are not those of the argument
-    found = {access_by(user, argument) for user in users} - {None}
-    if found <= {Access.READ}:
-        return Access.READ
-    return Access.WRITE if found == {Access.WRITE} else Access.READWRITE
+    return joined(access_by(user, argument) for user in users)
 
 
 def _gather_temporaries(entry: Block) -> None:

@@ -318,17 +318,18 @@ def cut_in_two(loop: ForOp, edge: Edge, comparison: arith.CmpiOp) -> None:
         return
     zero, extent = Index({}), Index.of(loop.extent)
     at = _extreme([_extreme([bound], zero, arith.MaxSIOp, loop)], extent, arith.MinSIOp, loop)
-    other = copy_of(loop)
-    twin = operations_in(other)[operations_in(loop).index(comparison)]
-    replace_by_truth(twin, not edge.value)
+    copies: dict[SSAValue, SSAValue] = {}
+    other = copy_of(loop, copies)
+    twin = copies[comparison.result]
+    if isinstance(twin, OpResult):
+        replace_by_truth(twin.op, not edge.value)
     replace_by_truth(comparison, edge.value)
     if edge.low is not None:
         parent.insert_op_before(other, loop)
-        pieces = _limit(other, zero, at), _limit(loop, at, extent)
     else:
         parent.insert_op_after(other, loop)
-        pieces = _limit(loop, zero, at), _limit(other, at, extent)
-    for piece in pieces:
+    before, behind = (other, loop) if edge.low is not None else (loop, other)
+    for piece in (_limit(before, zero, at), _limit(behind, at, extent)):
         if piece is not None:
             decide_ifs(piece)
             _settle(piece)
@@ -404,9 +405,7 @@ def _settle(loop: ForOp) -> list[ForOp | Block]:
         return []
     if loop.extent != 1:
         return [loop.body.block]
-    ops = list(loop.body.block.ops)
-    for op in ops:
-        op.detach()
+    ops = detached_ops(loop.body.block)
     parent.insert_ops_before(ops, loop)
     Rewriter.erase_op(loop)
     return [op for op in ops if isinstance(op, ForOp)] + [

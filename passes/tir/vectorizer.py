@@ -22,7 +22,7 @@ from weft.dialects.low_kernel import SHARED
 from weft.dialects.low_lanes import CmpiOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind
-from weft.passes.index_ops import detached_ops, materialize
+from weft.passes.index_ops import arith_op, detached_ops, divided, materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
@@ -148,7 +148,7 @@ def is_traced(op: Operation) -> bool:
     return Index.of(op.results[0]).single_value is not op.results[0]
 
 
-def place_of(op: memref.LoadOp | memref.StoreOp, lanes: Lanes) -> Index:
+def place_of(op: memref.LoadOp | memref.StoreOp | PrefetchOp, lanes: Lanes) -> Index:
     """Where a flat access goes."""
     return Index.of(op.indices[0]).simplified(lanes.ranges)
 
@@ -299,8 +299,10 @@ class Vectorizer:
                 self.prefetch(op)
             case ForOp():
                 self.inner_loop(op)
+            case scf.IfOp() if op.cond in self.lanes.varying:
+                self.masked(op)
             case scf.IfOp():
-                self.condition(op)
+                self.uniform(op)
             case _:
                 self.compute(op)
 
@@ -357,7 +359,7 @@ class Vectorizer:
         return tuple((v == 0) != constraint.negated if constraint.equality else v >= 0 for v in values)
 
     def load(self, op: memref.LoadOp) -> None:
-        place = Index.of(op.indices[0]).simplified(self.ranges)
+        place = place_of(op, self.lanes)
         hint = op.res.name_hint
         if not self.lanes.varies(place):
             self.emit(op)
@@ -384,7 +386,7 @@ class Vectorizer:
         self.vectors[op.res] = self.value(new, hint)
 
     def store(self, op: memref.StoreOp) -> None:
-        place = Index.of(op.indices[0]).simplified(self.ranges)
+        place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             if op in self.lanes.reductions:
                 op.operands[0] = self.reduce(op, self.lanes.reductions[op])
@@ -406,7 +408,7 @@ class Vectorizer:
 
     def prefetch(self, op: PrefetchOp) -> None:
         """What lies together is asked for at once; what does not is not asked for."""
-        place = Index.of(op.index).simplified(self.ranges)
+        place = place_of(op, self.lanes)
         if not self.lanes.varies(place):
             self.emit(op)
             return
@@ -448,17 +450,11 @@ class Vectorizer:
 
     def inner_loop(self, loop: ForOp) -> None:
         """The loop stays, around the vector form of its body."""
-        with self.scope() as ops:
-            for op in detached_ops(loop.body.block):
+        ops = detached_ops(loop.body.block)
+        with self.scope(loop.body.block):
+            for op in ops:
                 self.visit(op)
-        loop.body.block.add_ops(ops)
         self.emit(loop)
-
-    def condition(self, op: scf.IfOp) -> None:
-        if op.cond in self.lanes.varying:
-            self.masked(op)
-        else:
-            self.uniform(op)
 
     def uniform(self, op: scf.IfOp) -> None:
         """All lanes go the same way: the `scf.if` stays."""
@@ -476,19 +472,19 @@ class Vectorizer:
                 old.replace_all_uses_with(result)
 
     def region(self, block: Block, varying: Sequence[bool]) -> Region:
-        with self.scope() as ops:
-            old = detached_ops(block)
-            for op in old[:-1]:
-                self.visit(op)
-            values = [
-                self.vector_of(value) if lanes else value
-                for value, lanes in zip(old[-1].operands, varying, strict=True)
-            ]
-            self.dead.append(old[-1])
-            self.emit(scf.YieldOp(*values))
-        new = Block()
-        new.add_ops(ops)
+        """The vector form of a branch; what differs between lanes (`varying`) is yielded as vectors."""
+        with self.scope(Block()) as new:
+            yielded = zip(self.visit_branch(block), varying, strict=True)
+            self.emit(scf.YieldOp(*[self.vector_of(value) if lanes else value for value, lanes in yielded]))
         return Region(new)
+
+    def visit_branch(self, block: Block) -> Sequence[SSAValue]:
+        """Emit the vector form of the ops of a branch; what it yields."""
+        *ops, end = detached_ops(block)
+        for op in ops:
+            self.visit(op)
+        self.dead.append(end)
+        return end.operands
 
     def masked(self, op: scf.IfOp) -> None:
         """Lanes go different ways: both regions run, each under its mask, and lanes select the results."""
@@ -498,8 +494,8 @@ class Vectorizer:
         lanes = self.known_masks.get(condition)
         if lanes is not None and len(set(lanes)) == 1:
             region = op.true_region if lanes[0] else op.false_region
-            if region.blocks:
-                self.vectors.update(zip(op.results, self.unguarded_branch(region.block), strict=True))
+            yielded = self.visit_branch(region.block) if region.blocks else ()
+            self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
         on = condition if outer is None else self.arith(arith.AndIOp, outer, condition)
         # A constant mask of several outcomes has an active lane for either branch; one under another mask may not.
@@ -515,20 +511,12 @@ class Vectorizer:
     def branch(self, region: Region, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
         """The ops of `region` under `mask`; the lanes of what it yields."""
         outer, self.mask = self.mask, mask
-        block = region.block
-        if mask not in self.known_masks and needs_an_active_lane(block, self.lanes):
-            values = self.guarded_branch(block, mask, op)
+        if mask not in self.known_masks and needs_an_active_lane(region.block, self.lanes):
+            values = self.guarded_branch(region.block, mask, op)
         else:
-            values = self.unguarded_branch(block)
+            values = [self.vector_of(value) for value in self.visit_branch(region.block)]
         self.mask = outer
         return values
-
-    def unguarded_branch(self, block: Block) -> list[SSAValue]:
-        ops = detached_ops(block)
-        for inner in ops[:-1]:
-            self.visit(inner)
-        self.dead.append(ops[-1])
-        return [self.vector_of(value) for value in ops[-1].operands]
 
     def guarded_branch(self, block: Block, mask: SSAValue, op: scf.IfOp) -> list[SSAValue]:
         """The same, run only when some lane is active."""
@@ -541,10 +529,8 @@ class Vectorizer:
         types = [self.type_of(r.type) for r in op.results]
         otherwise = Region()
         if types:
-            with self.scope() as ops:
+            with self.scope(Block()) as empty:
                 self.emit(scf.YieldOp(*[self.zeros(r.type) for r in op.results]))
-            empty = Block()
-            empty.add_ops(ops)
             otherwise = Region(empty)
         new = scf.IfOp(some, types, then, otherwise)
         self.emit(new)
@@ -552,32 +538,26 @@ class Vectorizer:
 
     # Emission
 
-    def emit(self, op: Operation, hint: str | None = None) -> SSAValue | None:
+    def emit(self, op: Operation) -> None:
         op.location = self.location
         self.ops.append(op)
-        if not op.results:
-            return None
+
+    def value(self, op: Operation, hint: str | None = None) -> SSAValue:
+        """Emit `op` and return its only result."""
+        self.emit(op)
         if hint is not None:
             op.results[0].name_hint = hint
         return op.results[0]
 
-    def value(self, op: Operation, hint: str | None = None) -> SSAValue:
-        """Emit `op` and return its only result."""
-        result = self.emit(op, hint)
-        if result is None:
-            raise InternalError(f"{op.name} has no result")
-        return result
-
     @contextmanager
-    def scope(self) -> Generator[list[Operation]]:
-        """Collect the ops that are emitted inside, in a region of their own."""
+    def scope(self, block: Block) -> Generator[Block]:
+        """Put the ops that are emitted inside into `block`."""
         outer, self.ops = self.ops, []
         self.scopes.append({})
-        try:
-            yield self.ops
-        finally:
-            self.scopes.pop()
-            self.ops = outer
+        yield block
+        block.add_ops(self.ops)
+        self.scopes.pop()
+        self.ops = outer
 
     def known(self, key: object) -> SSAValue | None:
         for scope in reversed(self.scopes):
@@ -672,11 +652,8 @@ class Vectorizer:
             result = self._sum_of_terms(index)
         return self.remember(("lanes", index), result)
 
-    def arith(self, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
-        properties: dict[str, Attribute] = {}
-        if issubclass(op_class, arith.SignlessIntegerBinaryOperationWithOverflow):
-            properties["overflowFlags"] = arith.IntegerOverflowAttr("none")
-        return self.value(op_class.create(operands=operands, result_types=[operands[0].type], properties=properties))
+    def arith(self, op_class: type[Operation], left: SSAValue, right: SSAValue) -> SSAValue:
+        return self.value(arith_op(op_class, left, right))
 
     def _sum_of_terms(self, index: Index) -> SSAValue:
         """Lanes of an index that is not affine in the lane: term by term."""
@@ -720,14 +697,7 @@ class Vectorizer:
             return wrapped
         numerator = self.index_vector(atom.numerator)
         divisor = self.constant(_INDEX, [atom.divisor])
-        low, _ = atom.numerator.range(self.ranges)
-        unsigned = low is not None and low >= 0
-        if isinstance(atom, Quotient):
-            return self.arith(arith.DivUIOp if unsigned else arith.FloorDivSIOp, numerator, divisor)
-        if unsigned:
-            return self.arith(arith.RemUIOp, numerator, divisor)
-        quotient = self.arith(arith.FloorDivSIOp, numerator, divisor)
-        return self.arith(arith.SubiOp, numerator, self.arith(arith.MuliOp, quotient, divisor))
+        return divided(atom, numerator, divisor, self.ranges, self.arith)
 
 
 def neutral_element(kind: vector.CombiningKindFlag, element: Attribute) -> float | int:
