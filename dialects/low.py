@@ -13,6 +13,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -44,6 +45,14 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    OptionalOperandVariable,
+    ParsingState,
+    PrintingState,
+    TypeDirective,
+    irdl_custom_directive,
+)
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect
@@ -54,9 +63,9 @@ from weft.dialects.effects import PURE as PURE
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
 from weft.dialects.low_fragments import FragmentAttr
-from weft.dialects.low_gpu import GPU_OPS
+from weft.dialects.low_gpu import GPU_OPS, AtomicKindAttr, ShuffleModeAttr
 from weft.dialects.low_kernel import KernelAttr
-from weft.dialects.low_lanes import LANE_FORMS, LdexpOp
+from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
 from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS
 from weft.dialects.low_tiles import TILE_OPS
 from weft.dialects.strides import dynamic_extents, dynamic_strides
@@ -293,6 +302,26 @@ class ParallelForOp(IRDLOperation):
         return ParallelForOp(extent, Region(body))
 
 
+@irdl_custom_directive
+class LaneTypes(CustomDirective):
+    """The type of a vector. A mask of its lanes has a type that follows from it, which is not written."""
+
+    lanes: TypeDirective
+    mask: TypeDirective
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        at = parser.pos
+        type_ = parser.parse_type()
+        if not isinstance(type_, VectorType):
+            parser.raise_error(f"{state.op_type.name} takes vectors, got {type_}", at, parser.pos)
+        self.lanes.set(state, (type_,))
+        given = state.operands[cast("OptionalOperandVariable", self.mask.inner).index]
+        self.mask.set(state, (mask_type(type_),) * len(given or ()))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        self.lanes.print(printer, state, op)
+
+
 @irdl_op_definition
 class GatherOp(IRDLOperation):
     """Lanes read from unrelated places: lane l is `base[indices[l]]`, and zero where the mask is false.
@@ -311,6 +340,11 @@ class GatherOp(IRDLOperation):
     result = result_def(VectorType)
 
     traits = traits_def(MemoryReadEffect())
+    custom_directives = (LaneTypes,)
+    assembly_format = (
+        "$base `[` $indices `]` (`mask` $mask^)? attr-dict `:` type($base) `,` "
+        "custom<LaneTypes>(type($indices), type($mask)) `->` type($result)"
+    )
 
     def __init__(
         self, base: SSAValue, indices: SSAValue, mask: SSAValue | None, result_type: VectorType[Attribute]
@@ -319,41 +353,6 @@ class GatherOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_lanes(self, self.base, self.indices, self.result, self.mask)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GatherOp:
-        base = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            indices = parser.parse_unresolved_operand()
-        mask = parser.parse_unresolved_operand() if parser.parse_optional_keyword("mask") else None
-        parser.parse_punctuation(":")
-        base_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        indices_type = parser.parse_type()
-        parser.parse_punctuation("->")
-        result_type = parser.parse_type()
-        if not isinstance(indices_type, VectorType) or not isinstance(result_type, VectorType):
-            parser.raise_error("low.gather takes a vector of indices and gives a vector")
-        return cls(
-            parser.resolve_operand(base, base_type),
-            parser.resolve_operand(indices, indices_type),
-            None if mask is None else parser.resolve_operand(mask, _mask_type(indices_type)),
-            result_type,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.base)
-        printer.print_string("[")
-        printer.print_ssa_value(self.indices)
-        printer.print_string("]")
-        if self.mask is not None:
-            printer.print_string(" mask ")
-            printer.print_ssa_value(self.mask)
-        printer.print_string(" : ")
-        printer.print_list([self.base.type, self.indices.type], printer.print_attribute)
-        printer.print_string(" -> ")
-        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition
@@ -373,55 +372,17 @@ class ScatterOp(IRDLOperation):
     mask = opt_operand_def(VectorType)
 
     traits = traits_def(MemoryWriteEffect())
+    custom_directives = (LaneTypes,)
+    assembly_format = (
+        "$value `,` $base `[` $indices `]` (`mask` $mask^)? attr-dict `:` type($value) `,` type($base) `,` "
+        "custom<LaneTypes>(type($indices), type($mask))"
+    )
 
     def __init__(self, value: SSAValue, base: SSAValue, indices: SSAValue, mask: SSAValue | None) -> None:
         super().__init__(operands=[value, base, indices, mask])
 
     def verify_(self) -> None:
         _verify_lanes(self, self.base, self.indices, self.value, self.mask)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ScatterOp:
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        base = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            indices = parser.parse_unresolved_operand()
-        mask = parser.parse_unresolved_operand() if parser.parse_optional_keyword("mask") else None
-        parser.parse_punctuation(":")
-        value_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        base_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        indices_type = parser.parse_type()
-        if not isinstance(indices_type, VectorType):
-            parser.raise_error("low.scatter takes a vector of indices")
-        return cls(
-            parser.resolve_operand(value, value_type),
-            parser.resolve_operand(base, base_type),
-            parser.resolve_operand(indices, indices_type),
-            None if mask is None else parser.resolve_operand(mask, _mask_type(indices_type)),
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.value)
-        printer.print_string(", ")
-        printer.print_ssa_value(self.base)
-        printer.print_string("[")
-        printer.print_ssa_value(self.indices)
-        printer.print_string("]")
-        if self.mask is not None:
-            printer.print_string(" mask ")
-            printer.print_ssa_value(self.mask)
-        printer.print_string(" : ")
-        printer.print_list([self.value.type, self.base.type, self.indices.type], printer.print_attribute)
-
-
-def _mask_type(like: VectorType[Attribute]) -> VectorType[Attribute]:
-    from xdsl.dialects.builtin import i1
-
-    return VectorType(i1, like.get_shape())
 
 
 def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAValue, mask: SSAValue | None) -> None:
@@ -436,8 +397,8 @@ def _verify_lanes(op: Operation, base: SSAValue, indices: SSAValue, lanes: SSAVa
         raise VerifyException(f"{op.name} needs one index a lane, got {index_type} for {lane_type}")
     if lane_type.element_type != base_type.element_type:
         raise VerifyException(f"{op.name} moves {lane_type.element_type}, but the buffer is {base_type}")
-    if mask is not None and mask.type != _mask_type(index_type):
-        raise VerifyException(f"{op.name} mask must be {_mask_type(index_type)}, got {mask.type}")
+    if mask is not None and mask.type != mask_type(index_type):
+        raise VerifyException(f"{op.name} mask must be {mask_type(index_type)}, got {mask.type}")
 
 
 LOW = Dialect(
@@ -448,5 +409,5 @@ LOW = Dialect(
             *(*GPU_OPS, *TILE_OPS, *TENSOR_CORE_OPS, *DOT_OPS, LdexpOp, *LANE_FORMS.values()),
         ]
     ),
-    [AccessAttr, FragmentAttr, KernelAttr, ParamAttr],
+    [AccessAttr, AtomicKindAttr, FragmentAttr, KernelAttr, ParamAttr, ShuffleModeAttr],
 )

@@ -22,8 +22,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
@@ -74,12 +72,13 @@ class AccessPtrOp(IRDLOperation):
     name = "low.access_ptr"
 
     buffer = operand_def(MemRefType)
-    indices = var_operand_def(IndexType)
+    indices = var_operand_def(IndexType())
     sizes = opt_prop_def(DenseArrayBase.constr(i64))
     access = prop_def(AccessAttr)
     pointer = result_def(PtrType())
 
     traits = traits_def(_AccessEffects())
+    assembly_format = "$buffer `[` $indices `]` (`sizes` $sizes^)? $access attr-dict `:` type($buffer)"
 
     def __init__(
         self, buffer: SSAValue, indices: Sequence[SSAValue], access: Access, sizes: Sequence[int] | None = None
@@ -112,30 +111,6 @@ class AccessPtrOp(IRDLOperation):
             raise VerifyException(f"{self.name} takes an index and a size a dimension, the buffer has rank {rank}")
         if sizes is not None and any(size < 1 for size in sizes):
             raise VerifyException(f"{self.name} sizes must be positive, got {list(sizes)}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AccessPtrOp:
-        buffer = parser.parse_unresolved_operand()
-        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
-        sizes = None
-        if parser.parse_optional_keyword("sizes") is not None:
-            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
-        access = parser.parse_str_enum(Access)
-        parser.parse_punctuation(":")
-        return cls(parser.resolve_operand(buffer, parser.parse_type()), indices, access, sizes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.buffer)
-        printer.print_string("[")
-        printer.print_list(self.indices, printer.print_ssa_value)
-        printer.print_string("]")
-        if self.box_sizes is not None:
-            printer.print_string(" sizes [")
-            printer.print_list(self.box_sizes, lambda size: printer.print_string(str(size)))
-            printer.print_string("]")
-        printer.print_string(f" {self.access.data.value} : ")
-        printer.print_attribute(self.buffer.type)
 
 
 @irdl_op_definition
@@ -185,7 +160,7 @@ class PrefetchOp(IRDLOperation):
     name = "low.prefetch"
 
     buffer = operand_def(MemRefType)
-    indices = var_operand_def(IndexType)
+    indices = var_operand_def(IndexType())
     lanes = prop_def(IntegerAttr)
     for_write = opt_prop_def(UnitAttr)
 

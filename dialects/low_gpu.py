@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import auto
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
+    I64,
     AnyFloat,
     IndexType,
     IntegerAttr,
     IntegerType,
     MemRefType,
-    StringAttr,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.utils.enum_attribute import EnumAttribute
+from xdsl.ir import Attribute, Operation, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
+    AnyAttr,
     IRDLOperation,
+    VarConstraint,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -25,8 +28,6 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
@@ -38,28 +39,42 @@ from weft.dialects.low_kernel import SHARED, LaunchOp, ThreadIdOp, verify_in_ker
 class ShuffleMode(StrEnum):
     """Which lane of its group of `width` lanes a thread reads from."""
 
-    DOWN = auto()
+    DOWN = "down"
     """Its own lane plus the offset; its own value where that is outside of the group."""
-    UP = auto()
+    UP = "up"
     """Its own lane less the offset; its own value where that is outside of the group."""
-    XOR = auto()
+    XOR = "xor"
     """Its own lane xor the offset."""
-    IDX = auto()
+    IDX = "idx"
     """The lane that the offset names, modulo the width."""
 
 
 class AtomicKind(StrEnum):
     """How an atomic operation combines what memory holds with its value."""
 
-    ADD = auto()
-    MIN = auto()
+    ADD = "add"
+    MIN = "min"
     """The lesser one; of signed integers, or of floats as `arith.minimumf`."""
-    MAX = auto()
+    MAX = "max"
     """The greater one; of signed integers, or of floats as `arith.maximumf`."""
-    AND = auto()
+    AND = "and"
     """The bits that both integers have."""
-    OR = auto()
+    OR = "or"
     """The bits that one of the integers has."""
+
+
+@irdl_attr_definition
+class ShuffleModeAttr(EnumAttribute[ShuffleMode], SpacedOpaqueSyntaxAttribute):
+    """The mode of a shuffle."""
+
+    name = "low.shuffle_mode"
+
+
+@irdl_attr_definition
+class AtomicKindAttr(EnumAttribute[AtomicKind], SpacedOpaqueSyntaxAttribute):
+    """The kind of an atomic operation."""
+
+    name = "low.atomic_kind"
 
 
 @irdl_op_definition
@@ -89,54 +104,34 @@ class ShuffleOp(IRDLOperation):
 
     name = "low.shuffle"
 
-    value = operand_def()
-    offset = operand_def(IndexType)
-    mode = prop_def(StringAttr)
-    width = prop_def(IntegerAttr)
-    result = result_def()
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
+    offset = operand_def(IndexType())
+    mode = prop_def(ShuffleModeAttr)
+    width = prop_def(IntegerAttr[I64])
+    result = result_def(T)
 
     traits = traits_def(Synchronizes())
+    assembly_format = "$mode $value `,` $offset `width` $width attr-dict `:` type($value)"
 
     def __init__(self, mode: ShuffleMode, value: SSAValue, offset: SSAValue, width: int = 32) -> None:
         super().__init__(
             operands=[value, offset],
-            properties={"mode": StringAttr(str(mode)), "width": IntegerAttr(width, i64)},
+            properties={"mode": ShuffleModeAttr(mode), "width": IntegerAttr(width, i64)},
             result_types=[value.type],
         )
-
-    @property
-    def shuffle_mode(self) -> ShuffleMode:
-        return ShuffleMode(self.mode.data)
 
     @property
     def lanes(self) -> int:
         return self.width.value.data
 
     def verify_(self) -> None:
-        if self.mode.data not in tuple(ShuffleMode):
-            raise VerifyException(f"{self.name} has no mode '{self.mode.data}'")
         if self.lanes not in (1, 2, 4, 8, 16, 32):
             raise VerifyException(f"{self.name} width is a power of two up to 32, got {self.lanes}")
-        if not isinstance(self.value.type, AnyFloat | IntegerType | IndexType) or self.value.type != self.result.type:
-            raise VerifyException(f"{self.name} moves scalars, got {self.value.type} -> {self.result.type}")
+        if not isinstance(self.value.type, AnyFloat | IntegerType | IndexType):
+            raise VerifyException(f"{self.name} moves scalars, got {self.value.type}")
         verify_in_kernel(self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ShuffleOp:
-        mode = parser.parse_str_enum(ShuffleMode)
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        offset = parser.parse_operand(IndexType())
-        parser.parse_keyword("width")
-        width = parser.parse_integer()
-        parser.parse_punctuation(":")
-        return cls(mode, parser.resolve_operand(value, parser.parse_type()), offset, width)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.mode.data} ")
-        printer.print_list(self.operands, printer.print_ssa_value)
-        printer.print_string(f" width {self.lanes} : ")
-        printer.print_attribute(self.value.type)
 
 
 @irdl_op_definition
@@ -149,60 +144,32 @@ class AtomicOp(IRDLOperation):
 
     name = "low.atomic"
 
-    value = operand_def()
+    T: ClassVar = VarConstraint("T", AnyAttr())
+
+    value = operand_def(T)
     buffer = operand_def(MemRefType)
-    indices = var_operand_def(IndexType)
-    kind = prop_def(StringAttr)
-    old = result_def()
+    indices = var_operand_def(IndexType())
+    kind = prop_def(AtomicKindAttr)
+    old = result_def(T)
 
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$kind $value `,` $buffer `[` $indices `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def __init__(self, kind: AtomicKind, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(
             operands=[value, buffer, indices],
-            properties={"kind": StringAttr(str(kind))},
+            properties={"kind": AtomicKindAttr(kind)},
             result_types=[value.type],
         )
 
-    @property
-    def atomic_kind(self) -> AtomicKind:
-        return AtomicKind(self.kind.data)
-
     def verify_(self) -> None:
         type_ = cast("MemRefType[Attribute]", self.buffer.type)
-        if self.kind.data not in tuple(AtomicKind):
-            raise VerifyException(f"{self.name} has no kind '{self.kind.data}'")
         if type_.get_num_dims() != len(self.indices):
             raise VerifyException(f"{self.name} has {len(self.indices)} indices into {type_}")
-        if not self.value.type == type_.element_type == self.old.type:
+        if self.value.type != type_.element_type:
             raise VerifyException(f"{self.name} combines {self.value.type} into elements of {type_}")
-        if self.atomic_kind in (AtomicKind.AND, AtomicKind.OR) and not isinstance(self.value.type, IntegerType):
+        if self.kind.data in (AtomicKind.AND, AtomicKind.OR) and not isinstance(self.value.type, IntegerType):
             raise VerifyException(f"{self.name} {self.kind.data} combines integers, got {self.value.type}")
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AtomicOp:
-        kind = parser.parse_str_enum(AtomicKind)
-        value = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        buffer = parser.parse_unresolved_operand()
-        indices = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType()))
-        parser.parse_punctuation(":")
-        value_type = parser.parse_type()
-        parser.parse_punctuation(",")
-        return cls(
-            kind,
-            parser.resolve_operand(value, value_type),
-            parser.resolve_operand(buffer, parser.parse_type()),
-            indices,
-        )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.kind.data} ")
-        printer.print_list([self.value, self.buffer], printer.print_ssa_value)
-        printer.print_string("[")
-        printer.print_list(self.indices, printer.print_ssa_value)
-        printer.print_string("] : ")
-        printer.print_list([self.value.type, self.buffer.type], printer.print_attribute)
 
 
 class _CopyEffects(MemoryEffect):
@@ -227,12 +194,16 @@ class AsyncCopyOp(IRDLOperation):
     name = "low.async_copy"
 
     source = operand_def(MemRefType)
-    source_index = operand_def(IndexType)
+    source_index = operand_def(IndexType())
     target = operand_def(MemRefType)
-    target_index = operand_def(IndexType)
-    size = prop_def(IntegerAttr)
+    target_index = operand_def(IndexType())
+    size = prop_def(IntegerAttr[I64])
 
     traits = traits_def(_CopyEffects(), Synchronizes())
+    assembly_format = (
+        "$source `[` $source_index `]` `to` $target `[` $target_index `]` `bytes` $size attr-dict "
+        "`:` type($source) `,` type($target)"
+    )
 
     def __init__(
         self, source: SSAValue, source_index: SSAValue, target: SSAValue, target_index: SSAValue, size: int
@@ -260,36 +231,6 @@ class AsyncCopyOp(IRDLOperation):
             raise VerifyException(f"{self.name} copies 4, 8 or 16 bytes, got {self.bytes}")
         verify_in_kernel(self)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> AsyncCopyOp:
-        source = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            source_index = parser.parse_operand(IndexType())
-        parser.parse_keyword("to")
-        target = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            target_index = parser.parse_operand(IndexType())
-        parser.parse_keyword("bytes")
-        size = parser.parse_integer()
-        parser.parse_punctuation(":")
-        source_value = parser.resolve_operand(source, parser.parse_type())
-        parser.parse_punctuation(",")
-        return cls(source_value, source_index, parser.resolve_operand(target, parser.parse_type()), target_index, size)
-
-    def print(self, printer: Printer) -> None:
-        def place(buffer: SSAValue, index: SSAValue) -> None:
-            printer.print_ssa_value(buffer)
-            printer.print_string("[")
-            printer.print_ssa_value(index)
-            printer.print_string("]")
-
-        printer.print_string(" ")
-        place(self.source, self.source_index)
-        printer.print_string(" to ")
-        place(self.target, self.target_index)
-        printer.print_string(f" bytes {self.bytes} : ")
-        printer.print_list([self.source.type, self.target.type], printer.print_attribute)
-
 
 @irdl_op_definition
 class AsyncCommitOp(IRDLOperation):
@@ -311,9 +252,10 @@ class AsyncWaitOp(IRDLOperation):
 
     name = "low.async_wait"
 
-    pending = prop_def(IntegerAttr)
+    pending = prop_def(IntegerAttr[I64])
 
     traits = traits_def(Synchronizes())
+    assembly_format = "$pending attr-dict"
 
     def __init__(self, pending: int) -> None:
         super().__init__(properties={"pending": IntegerAttr(pending, i64)})
@@ -326,13 +268,6 @@ class AsyncWaitOp(IRDLOperation):
         if self.groups < 0:
             raise VerifyException(f"{self.name} leaves a number of groups, got {self.groups}")
         verify_in_kernel(self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AsyncWaitOp:
-        return cls(parser.parse_integer())
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.groups}")
 
 
 GPU_OPS: tuple[type[Operation], ...] = (

@@ -27,6 +27,7 @@ from xdsl.dialects.builtin import (
     I64,
     ArrayAttr,
     DenseArrayBase,
+    FlatSymbolRefAttrConstr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -48,7 +49,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
@@ -173,13 +174,17 @@ class LaunchOp(IRDLOperation):
 
     name = "low.launch"
 
-    grid = var_operand_def(IndexType)
-    block = var_operand_def(IndexType)
+    grid = var_operand_def(IndexType())
+    block = var_operand_def(IndexType())
     arguments = var_operand_def()
-    kernel = prop_def(SymbolRefAttr)
+    kernel = prop_def(FlatSymbolRefAttrConstr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_LaunchSymbol(), MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$kernel `blocks` `(` $grid `)` `threads` `(` $block `)` ` ` `(` $arguments `)` (`:` type($arguments)^)? "
+        "attr-dict"
+    )
 
     def __init__(
         self, kernel: str, grid: Sequence[SSAValue], block: Sequence[SSAValue], arguments: Sequence[SSAValue]
@@ -192,34 +197,6 @@ class LaunchOp(IRDLOperation):
         if len(self.grid) != 3 or len(self.block) != 3:
             raise VerifyException(f"{self.name} takes three extents of blocks and three of threads")
 
-    @classmethod
-    def parse(cls, parser: Parser) -> LaunchOp:
-        kernel = parser.parse_symbol_name()
-
-        def extents(word: str) -> list[SSAValue]:
-            parser.parse_keyword(word)
-            return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType()))
-
-        grid, block = extents("blocks"), extents("threads")
-        at = parser.pos
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        types: list[Attribute] = []
-        if arguments:
-            parser.parse_punctuation(":")
-            types.extend(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
-        return cls(kernel.data, grid, block, parser.resolve_operands(arguments, types, at))
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.kernel.string_value())
-        for word, extents in (("blocks", self.grid), ("threads", self.block), ("", self.arguments)):
-            printer.print_string(f" {word}(")
-            printer.print_list(extents, printer.print_ssa_value)
-            printer.print_string(")")
-        if self.arguments:
-            printer.print_string(" : ")
-            printer.print_list([a.type for a in self.arguments], printer.print_attribute)
-
 
 @irdl_op_definition
 class ThreadIdOp(IRDLOperation):
@@ -231,10 +208,11 @@ class ThreadIdOp(IRDLOperation):
     name = "low.thread_id"
 
     axis = prop_def(StringAttr)
-    extent = opt_prop_def(IntegerAttr)
+    extent = opt_prop_def(IntegerAttr[IndexType])
     result = result_def(IndexType())
 
     traits = traits_def(Pure())
+    assembly_format = "$axis (`extent` $extent^)? attr-dict `:` type($result)"
 
     def __init__(self, axis: str, extent: int | None = None) -> None:
         super().__init__(
@@ -256,18 +234,3 @@ class ThreadIdOp(IRDLOperation):
         if self.static_extent is not None and self.static_extent < 1:
             raise VerifyException(f"{self.name}: an axis has at least one thread, got extent {self.static_extent}")
         verify_in_kernel(self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ThreadIdOp:
-        axis = parser.parse_str_literal()
-        extent = parser.parse_integer() if parser.parse_optional_keyword("extent") is not None else None
-        parser.parse_punctuation(":")
-        parser.parse_type()
-        return cls(axis, extent)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_string_literal(self.axis.data)
-        if self.static_extent is not None:
-            printer.print_string(f" extent {self.static_extent}")
-        printer.print_string(" : index")

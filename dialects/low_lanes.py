@@ -8,7 +8,7 @@ and `math` ops take vectors as they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith
@@ -40,9 +40,6 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.type import get_element_type_or_self
 
-_CMPI = arith.CMPI_COMPARISON_OPERATIONS
-_CMPF = arith.CMPF_COMPARISON_OPERATIONS
-
 
 def mask_type(lanes: Attribute) -> VectorType[Attribute]:
     """The type of a mask for vectors of type `lanes`: one i1 a lane."""
@@ -53,6 +50,8 @@ def mask_type(lanes: Attribute) -> VectorType[Attribute]:
 
 class _LaneCompareOp(IRDLOperation):
     """`low.cmpi slt, %a, %b : vector<8xi32>` gives a `vector<8xi1>`."""
+
+    PREDICATES: ClassVar[Sequence[str]] = ()
 
     lhs = operand_def(VectorType)
     rhs = operand_def(VectorType)
@@ -68,24 +67,20 @@ class _LaneCompareOp(IRDLOperation):
             result_types=[mask_type(lhs.type)],
         )
 
-    @classmethod
-    def predicates(cls) -> list[str]:
-        raise NotImplementedError
-
     def verify_(self) -> None:
         if self.lhs.type != self.rhs.type or self.result.type != mask_type(self.lhs.type):
             raise VerifyException(
                 f"{self.name} compares equal types to a mask, "
                 f"got {self.lhs.type}, {self.rhs.type} -> {self.result.type}"
             )
-        if not 0 <= self.predicate.value.data < len(self.predicates()):
+        if not 0 <= self.predicate.value.data < len(self.PREDICATES):
             raise VerifyException(f"{self.name} has no predicate {self.predicate.value.data}")
 
     @classmethod
     def parse(cls, parser: Parser) -> _LaneCompareOp:
         at = parser.pos
         name = parser.parse_identifier()
-        if name not in cls.predicates():
+        if name not in cls.PREDICATES:
             parser.raise_error(f"unknown predicate '{name}' of {cls.name}", at, parser.pos)
         parser.parse_punctuation(",")
         lhs = parser.parse_unresolved_operand()
@@ -94,7 +89,7 @@ class _LaneCompareOp(IRDLOperation):
         flags = cls.parse_flags(parser)
         parser.parse_punctuation(":")
         type_ = parser.parse_type()
-        op = cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), cls.predicates().index(name))
+        op = cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), cls.PREDICATES.index(name))
         op.properties.update(flags)
         return op
 
@@ -107,7 +102,7 @@ class _LaneCompareOp(IRDLOperation):
         """Print what `parse_flags` reads."""
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f" {self.predicates()[self.predicate.value.data]}, ")
+        printer.print_string(f" {self.PREDICATES[self.predicate.value.data]}, ")
         printer.print_list([self.lhs, self.rhs], printer.print_ssa_value)
         self.print_flags(printer)
         printer.print_string(" : ")
@@ -119,10 +114,7 @@ class CmpiOp(_LaneCompareOp):
     """`arith.cmpi` on every lane, also of index vectors."""
 
     name = "low.cmpi"
-
-    @classmethod
-    def predicates(cls) -> list[str]:
-        return _CMPI
+    PREDICATES: ClassVar = arith.CMPI_COMPARISON_OPERATIONS
 
 
 @irdl_op_definition
@@ -130,12 +122,9 @@ class CmpfOp(_LaneCompareOp):
     """`arith.cmpf` on every lane: `low.cmpf olt, %a, %b fastmath<nnan> : vector<8xf32>`."""
 
     name = "low.cmpf"
+    PREDICATES: ClassVar = arith.CMPF_COMPARISON_OPERATIONS
 
     fastmath = prop_def(arith.FastMathFlagsAttr, default_value=arith.FastMathFlagsAttr("none"))
-
-    @classmethod
-    def predicates(cls) -> list[str]:
-        return _CMPF
 
     @classmethod
     def parse_flags(cls, parser: Parser) -> dict[str, Attribute]:
@@ -199,8 +188,8 @@ class SelectOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-class _LaneCastOp(IRDLOperation):
-    """`low.sitofp %v : vector<8xi32> to vector<8xf32>`."""
+class LaneCastOp(IRDLOperation):
+    """A conversion of `arith` on every lane: `low.sitofp %v : vector<8xi32> to vector<8xf32>`."""
 
     input = operand_def(VectorType)
     result = result_def(VectorType)
@@ -211,7 +200,8 @@ class _LaneCastOp(IRDLOperation):
     def __init__(self, input_: SSAValue, result_type: Attribute) -> None:
         super().__init__(operands=[input_], result_types=[result_type])
 
-    def converts(self, source: Attribute, target: Attribute) -> bool:
+    @staticmethod
+    def converts(source: Attribute, target: Attribute) -> bool:
         """Whether the scalar form converts `source` to `target`."""
         raise NotImplementedError
 
@@ -223,91 +213,43 @@ class _LaneCastOp(IRDLOperation):
             raise VerifyException(f"{self.name} does not convert {source} to {target}")
 
 
-class _IntToFloatOp(_LaneCastOp):
-    def converts(self, source: Attribute, target: Attribute) -> bool:
-        return isinstance(source, IntegerType) and isinstance(target, AnyFloat)
+def _on_lanes(scalar: type[Operation], converts: Callable[[Attribute, Attribute], bool]) -> type[LaneCastOp]:
+    """The form on lanes of a conversion of `arith`."""
+    name = scalar.name.replace("arith.", "low.")
+    fields = {"name": name, "__doc__": f"`{scalar.name}` on every lane.", "__module__": __name__}
+    return irdl_op_definition(type(scalar.__name__, (LaneCastOp,), {**fields, "converts": staticmethod(converts)}))
 
 
-class _FloatToIntOp(_LaneCastOp):
-    def converts(self, source: Attribute, target: Attribute) -> bool:
-        return isinstance(source, AnyFloat) and isinstance(target, IntegerType)
+def _is_to_float(source: Attribute, target: Attribute) -> bool:
+    return isinstance(source, IntegerType) and isinstance(target, AnyFloat)
 
 
-def _widths(source: Attribute, target: Attribute) -> tuple[int, int] | None:
-    if isinstance(source, IntegerType) and isinstance(target, IntegerType):
-        return source.width.data, target.width.data
-    return None
+def _is_to_integer(source: Attribute, target: Attribute) -> bool:
+    return _is_to_float(target, source)
 
 
-class _WidenOp(_LaneCastOp):
-    def converts(self, source: Attribute, target: Attribute) -> bool:
-        widths = _widths(source, target)
-        return widths is not None and widths[0] < widths[1]
+def _is_wider(source: Attribute, target: Attribute) -> bool:
+    if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
+        return False
+    return source.width.data < target.width.data
 
 
-@irdl_op_definition
-class SIToFPOp(_IntToFloatOp):
-    """`arith.sitofp` on every lane."""
-
-    name = "low.sitofp"
+def _is_narrower(source: Attribute, target: Attribute) -> bool:
+    return _is_wider(target, source)
 
 
-@irdl_op_definition
-class UIToFPOp(_IntToFloatOp):
-    """`arith.uitofp` on every lane."""
-
-    name = "low.uitofp"
+def _is_from_or_to_index(source: Attribute, target: Attribute) -> bool:
+    return {type(source), type(target)} == {IndexType, IntegerType}
 
 
-@irdl_op_definition
-class FPToSIOp(_FloatToIntOp):
-    """`arith.fptosi` on every lane."""
-
-    name = "low.fptosi"
-
-
-@irdl_op_definition
-class FPToUIOp(_FloatToIntOp):
-    """`arith.fptoui` on every lane."""
-
-    name = "low.fptoui"
-
-
-@irdl_op_definition
-class ExtSIOp(_WidenOp):
-    """`arith.extsi` on every lane."""
-
-    name = "low.extsi"
-
-
-@irdl_op_definition
-class ExtUIOp(_WidenOp):
-    """`arith.extui` on every lane."""
-
-    name = "low.extui"
-
-
-@irdl_op_definition
-class TruncIOp(_LaneCastOp):
-    """`arith.trunci` on every lane."""
-
-    name = "low.trunci"
-
-    def converts(self, source: Attribute, target: Attribute) -> bool:
-        widths = _widths(source, target)
-        return widths is not None and widths[0] > widths[1]
-
-
-@irdl_op_definition
-class IndexCastOp(_LaneCastOp):
-    """`arith.index_cast` on every lane: between signed integers and index."""
-
-    name = "low.index_cast"
-
-    def converts(self, source: Attribute, target: Attribute) -> bool:
-        return (isinstance(source, IndexType) and isinstance(target, IntegerType)) or (
-            isinstance(source, IntegerType) and isinstance(target, IndexType)
-        )
+SIToFPOp = _on_lanes(arith.SIToFPOp, _is_to_float)
+UIToFPOp = _on_lanes(arith.UIToFPOp, _is_to_float)
+FPToSIOp = _on_lanes(arith.FPToSIOp, _is_to_integer)
+FPToUIOp = _on_lanes(arith.FPToUIOp, _is_to_integer)
+ExtSIOp = _on_lanes(arith.ExtSIOp, _is_wider)
+ExtUIOp = _on_lanes(arith.ExtUIOp, _is_wider)
+TruncIOp = _on_lanes(arith.TruncIOp, _is_narrower)
+IndexCastOp = _on_lanes(arith.IndexCastOp, _is_from_or_to_index)
 
 
 @irdl_op_definition

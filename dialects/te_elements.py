@@ -21,12 +21,10 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import StatesFact
-from weft.dialects.index_map import parse_operand_list
 
 Extent: TypeAlias = "int | SSAValue"
 """The number of values of an axis, static or an index value."""
@@ -96,10 +94,11 @@ class AssumeShapeOp(IRDLOperation):
     name = "te.assume_shape"
 
     tensor = operand_def(TensorType)
-    extents = var_operand_def(IndexType)
+    extents = var_operand_def(IndexType())
     """One value for each dynamic extent of the tensor's type."""
 
     traits = traits_def(StatesFact())
+    assembly_format = "$tensor `[` $extents `]` attr-dict `:` type($tensor)"
 
     def __init__(self, tensor: SSAValue, extents: Sequence[SSAValue]) -> None:
         super().__init__(operands=[tensor, extents])
@@ -110,18 +109,3 @@ class AssumeShapeOp(IRDLOperation):
             raise VerifyException(
                 f"te.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.tensor.type}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AssumeShapeOp:
-        tensor = parser.parse_unresolved_operand()
-        extents = parse_operand_list(parser)
-        parser.parse_punctuation(":")
-        return cls(parser.resolve_operand(tensor, parser.parse_type()), extents)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.tensor)
-        printer.print_string("[")
-        printer.print_list(self.extents, printer.print_ssa_value)
-        printer.print_string("] : ")
-        printer.print_attribute(self.tensor.type)

@@ -14,7 +14,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import StatesFact
-from weft.dialects.index_map import canonical_map, parse_index_map, parse_operand_list, print_index_map
+from weft.dialects.index_map import canonical_map, parse_index_map, print_index_map
 from weft.dialects.strides import dynamic_strides
 
 
@@ -115,10 +115,11 @@ class AssumeShapeOp(IRDLOperation):
     name = "tir.assume_shape"
 
     buffer = operand_def(MemRefType)
-    extents = var_operand_def(IndexType)
+    extents = var_operand_def(IndexType())
     """One value for each dynamic extent of the buffer's type."""
 
     traits = traits_def(StatesFact())
+    assembly_format = "$buffer `[` $extents `]` attr-dict `:` type($buffer)"
 
     def __init__(self, buffer: SSAValue, extents: Sequence[SSAValue]) -> None:
         super().__init__(operands=[buffer, extents])
@@ -129,13 +130,6 @@ class AssumeShapeOp(IRDLOperation):
             raise VerifyException(
                 f"tir.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.buffer.type}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AssumeShapeOp:
-        return cls(*_parse_stated(parser))
-
-    def print(self, printer: Printer) -> None:
-        _print_stated(printer, self.buffer, self.extents)
 
 
 @irdl_op_definition
@@ -151,10 +145,11 @@ class AssumeStridesOp(IRDLOperation):
     name = "tir.assume_strides"
 
     buffer = operand_def(MemRefType)
-    strides = var_operand_def(IndexType)
+    strides = var_operand_def(IndexType())
     """One value for each dynamic stride of the buffer's type."""
 
     traits = traits_def(StatesFact())
+    assembly_format = "$buffer `[` $strides `]` attr-dict `:` type($buffer)"
 
     def __init__(self, buffer: SSAValue, strides: Sequence[SSAValue]) -> None:
         super().__init__(operands=[buffer, strides])
@@ -166,27 +161,3 @@ class AssumeStridesOp(IRDLOperation):
                 f"tir.assume_strides gives {len(self.strides)} values for {dynamic} dynamic strides of "
                 f"{self.buffer.type}"
             )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> AssumeStridesOp:
-        return cls(*_parse_stated(parser))
-
-    def print(self, printer: Printer) -> None:
-        _print_stated(printer, self.buffer, self.strides)
-
-
-def _parse_stated(parser: Parser) -> tuple[SSAValue, Sequence[SSAValue]]:
-    """`%B[%m, %n] : type`."""
-    buffer = parser.parse_unresolved_operand()
-    values = parse_operand_list(parser)
-    parser.parse_punctuation(":")
-    return parser.resolve_operand(buffer, parser.parse_type()), values
-
-
-def _print_stated(printer: Printer, buffer: SSAValue, values: Sequence[SSAValue]) -> None:
-    printer.print_string(" ")
-    printer.print_ssa_value(buffer)
-    printer.print_string("[")
-    printer.print_list(values, printer.print_ssa_value)
-    printer.print_string("] : ")
-    printer.print_attribute(buffer.type)

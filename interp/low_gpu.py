@@ -118,7 +118,7 @@ def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
 def emit_atomic(emitter: Emitter, op: low_gpu.AtomicOp) -> None:
     buffer = emitter.buffer(op.buffer)
     index, value = emitter.element(buffer, op.indices, op), emitter.written(op.value, op)
-    combine = emitter.constant(_combiner(op.atomic_kind, op.value.type), f"atomic_{op.kind.data}")
+    combine = emitter.constant(_combiner(op.kind.data, op.value.type), f"atomic_{op.kind.data}")
     name = emitter.define(op.old)
     with emitter.store():
         emitter.line(f"{name} = {buffer.data}[{index}]", op)
@@ -332,7 +332,7 @@ def _shuffled(op: low_gpu.ShuffleOp, lanes: Sequence[Meeting]) -> list[Any]:
     results: list[Any] = []
     for lane, meeting in enumerate(lanes):
         own, group = lane % width, lane - lane % width
-        match op.shuffle_mode:
+        match op.mode.data:
             case ShuffleMode.DOWN:
                 source = own + meeting.offset
             case ShuffleMode.UP:

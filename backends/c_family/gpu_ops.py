@@ -61,10 +61,10 @@ def emit_shuffle(emitter: FunctionEmitter, op: Operation) -> None:
     value, offset = emitter.exprs(op)
     language = emitter.language
     if language.kind == "cuda":
-        mode = "" if shuffle.mode.data == "idx" else f"_{shuffle.mode.data}"
+        mode = "" if shuffle.mode.data.value == "idx" else f"_{shuffle.mode.data.value}"
         text = f"__shfl{mode}_sync(0xffffffffu, {value.text}, {offset.text}, {shuffle.lanes})"
     else:
-        name = f"weft_shuffle_{shuffle.mode.data}_{element}"
+        name = f"weft_shuffle_{shuffle.mode.data.value}_{element}"
         if name not in language.helpers:
             raise CompileError.at(op, f"{op.name} of {element} has no form in {language.name}")
         helper = emitter.module.helper(name)
@@ -98,7 +98,7 @@ def emit_atomic(emitter: FunctionEmitter, op: Operation) -> None:
     known = ("i32", "f32", "i64", "f64") if emitter.language.kind == "cuda" else ("i32", "f32")
     if element not in known or emitter.language.kind == "c":
         raise CompileError.at(op, f"{op.name} {atomic.kind.data} of {element} has no form in {emitter.language.name}")
-    kind = atomic.kind.data
+    kind = atomic.kind.data.value
     direct = (kind, element) in emitter.language.atomics
     if direct:
         helper = emitter.language.atomics[kind, element]

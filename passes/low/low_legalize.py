@@ -188,7 +188,7 @@ def _widen_shuffle(op: Operation) -> None:
     shuffle = cast("ShuffleOp", op)
     build = _Builder(op)
     wide = build.insert(arith.ExtSIOp(shuffle.value, i32))
-    moved = build.insert(ShuffleOp(shuffle.shuffle_mode, wide, shuffle.offset, shuffle.lanes))
+    moved = build.insert(ShuffleOp(shuffle.mode.data, wide, shuffle.offset, shuffle.lanes))
     build.replace(build.insert(arith.TruncIOp(moved, cast("IntegerType", shuffle.value.type))))
 
 

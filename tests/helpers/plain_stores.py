@@ -11,7 +11,7 @@ from weft.dialects.low_gpu import AtomicKind, AtomicOp
 def with_plain_stores(module: ModuleOp) -> ModuleOp:
     """Load, combine and store, in the place of every atomic addition of `module`."""
     for op in [op for op in module.walk() if isinstance(op, AtomicOp)]:
-        assert op.atomic_kind is AtomicKind.ADD and op.parent is not None
+        assert op.kind.data is AtomicKind.ADD and op.parent is not None
         old = memref.LoadOp.get(op.buffer, op.indices)
         add = arith.AddiOp if isinstance(op.value.type, IntegerType) else arith.AddfOp
         new = add(old.res, op.value)
