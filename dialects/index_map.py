@@ -7,10 +7,10 @@ the same text are then equal attributes, so text round trips are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerType, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -68,6 +68,31 @@ def print_index_map(printer: Printer, exprs: Sequence[AffineExpr], operands: Seq
 def parse_operand_list(parser: Parser) -> list[SSAValue]:
     """Parse `[%m, %n]`, index values."""
     return list(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parser.parse_operand(IndexType())))
+
+
+def parse_extent(parser: Parser) -> int | SSAValue:
+    """Parse a number or an index value."""
+    extent = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
+    return parser.parse_operand(IndexType()) if extent is None else extent
+
+
+def print_extent(printer: Printer, extent: int | SSAValue) -> None:
+    """Print an extent as `parse_extent` reads it."""
+    if isinstance(extent, int):
+        printer.print_string(str(extent))
+    else:
+        printer.print_ssa_value(extent)
+
+
+def static_extents(extents: Sequence[int | SSAValue]) -> DenseArrayBase[IntegerType]:
+    """Extents as a property, DYNAMIC_INDEX in place of values."""
+    return DenseArrayBase.from_list(i64, [extent if isinstance(extent, int) else DYNAMIC_INDEX for extent in extents])
+
+
+def mixed_extents(static: Sequence[int], dynamic: Iterable[SSAValue]) -> tuple[int | SSAValue, ...]:
+    """Extents with the values of `dynamic` in place of each DYNAMIC_INDEX."""
+    values = iter(dynamic)
+    return tuple(next(values) if extent == DYNAMIC_INDEX else extent for extent in static)
 
 
 def negated(expr: AffineExpr) -> AffineExpr | None:

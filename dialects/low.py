@@ -62,12 +62,10 @@ from weft.dialects.effects import INTRINSIC as INTRINSIC
 from weft.dialects.effects import PURE as PURE
 from weft.dialects.low_access import Access, AccessAttr, AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_dots import DOT_OPS
-from weft.dialects.low_fragments import FragmentAttr
 from weft.dialects.low_gpu import GPU_OPS, AtomicKindAttr, ShuffleModeAttr
 from weft.dialects.low_kernel import KernelAttr
 from weft.dialects.low_lanes import LANE_FORMS, LdexpOp, mask_type
-from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS
-from weft.dialects.low_tiles import TILE_OPS
+from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, TILE_OPS, FragmentAttr
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.support.facts import CallFact
 from weft.support.locations import record_places

@@ -1,7 +1,19 @@
-"""What the 32 threads of a warp do together on tensor cores: they load fragments into registers, and multiply them.
+"""Matrix products on tensor cores: fragments, ops on whole tiles, and ops of the threads of a warp.
 
-All threads of the warp come to the op, each with a pointer to registers of its own (a buffer in space "local", as many
-elements as `FragmentAttr.elements_per_thread`). `tir-lower-tiles` makes these ops of those in `low_tiles.py`.
+A fragment is a tile of a matrix as the 32 threads of a warp hold it. At tir level each op (`low.tile_*`) runs once and
+works on whole tiles in memory: a fragment is a box of a buffer in a scope such as `wmma.matrix_a`, with its elements
+where the program puts them. Every tile is a pointer to its first element and the distance of its rows.
+
+```mlir
+%s = low.access_ptr %S[%i, %k] sizes [16, 16] read : memref<64x32xf16, "shared">
+%s_rows = low.stride %S {dimension = 0} : memref<64x32xf16, "shared">
+%f = low.access_ptr %F[%i, %k] sizes [16, 16] write : memref<64x32xf16, "wmma.matrix_a">
+%f_rows = low.stride %F {dimension = 0} : memref<64x32xf16, "wmma.matrix_a">
+low.tile_load <wmma, a, row, [16, 16, 16], f16> %s, %s_rows to %f, %f_rows
+```
+
+In kernels (`tir-lower-tiles`) all threads of the warp execute the op, each with a pointer to its own registers (a
+buffer in space "local" of `FragmentAttr.elements_per_thread` elements).
 
 ```mlir
 low.wmma_load <wmma, a, row, [16, 16, 16], f16> %s, %c40 to %fa
@@ -14,33 +26,371 @@ low.mma_sync %fa by %fb onto %fc {element = f16}
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Sequence
+from enum import auto
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
+    I64,
     BFloat16Type,
     BoolAttr,
+    DenseArrayBase,
     Float16Type,
     Float32Type,
+    FloatAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     StringAttr,
+    f32,
     i64,
 )
 from xdsl.dialects.ptr import PtrType
-from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    param_def,
+    prop_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from weft.dialects.effects import PointerEffects, Synchronizes
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_fragments import Family, FragmentAttr
 from weft.dialects.low_kernel import SHARED, verify_in_kernel
-from weft.dialects.low_tiles import verify_factors
+
+WARP: Final = 32
+"""Threads that hold a fragment together."""
+
+
+class Family(StrEnum):
+    """The instructions that work on a fragment, which decide where its elements are."""
+
+    WMMA = auto()
+    """`wmma.*`: which thread holds which element is up to the architecture."""
+    MMA = auto()
+    """`mma.sync` and `ldmatrix`: the tables of the PTX ISA say it."""
+
+
+class Role(StrEnum):
+    """Which matrix of D = A * B + C a fragment belongs to."""
+
+    A = auto()
+    """m rows, k columns."""
+    B = auto()
+    """k rows, n columns."""
+    C = auto()
+    """m rows, n columns: what is accumulated."""
+
+
+class Order(StrEnum):
+    """How a tile, as a program indexes it, is the matrix."""
+
+    ROW = auto()
+    """Its rows are the rows of the matrix."""
+    COL = auto()
+    """Its rows are the columns of the matrix."""
+
+
+_SCOPES: Final = {
+    f"{family}.{name}": (family, role)
+    for family in Family
+    for role, name in ((Role.A, "matrix_a"), (Role.B, "matrix_b"), (Role.C, "accumulator"))
+}
+SHAPES: Final = {Family.WMMA: ((16, 16, 16), (32, 8, 16), (8, 32, 16)), Family.MMA: ((16, 8, 16), (16, 16, 16))}
+"""Family -> m, n, k. Two instructions m16n8k16 make the 16 columns of the last one."""
+
+
+def fragment_scopes() -> tuple[str, ...]:
+    """The memory scopes whose buffers are fragments: `wmma.matrix_a` and its like."""
+    return tuple(_SCOPES)
+
+
+def is_fragment_scope(space: Attribute) -> bool:
+    """Whether buffers of a memory space are fragments."""
+    return isinstance(space, StringAttr) and space.data in _SCOPES
+
+
+@irdl_attr_definition
+class FragmentAttr(ParametrizedAttribute):
+    """A tile of a matrix as a warp holds it: `#low.fragment<wmma, a, row, [16, 16, 16], f16>`.
+
+    The shape is m, n, k of the product. A and B hold `f16` or `bf16`, C holds `f32`.
+    """
+
+    name = "low.fragment"
+
+    family_name: StringAttr = param_def()
+    role_name: StringAttr = param_def()
+    order_name: StringAttr = param_def()
+    sizes: DenseArrayBase[I64] = param_def()
+    element: Attribute = param_def()
+
+    @staticmethod
+    def of(family: Family, role: Role, order: Order, shape: Sequence[int], element: Attribute) -> FragmentAttr:
+        names = StringAttr(str(family)), StringAttr(str(role)), StringAttr(str(order))
+        return FragmentAttr(*names, DenseArrayBase.from_list(i64, list(shape)), element)
+
+    @property
+    def family(self) -> Family:
+        return Family(self.family_name.data)
+
+    @property
+    def role(self) -> Role:
+        return Role(self.role_name.data)
+
+    @property
+    def order(self) -> Order:
+        return Order(self.order_name.data)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """m, n, k."""
+        m, n, k = self.sizes.get_values()
+        return m, n, k
+
+    @property
+    def matrix(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        m, n, k = self.shape
+        return {Role.A: (m, k), Role.B: (k, n), Role.C: (m, n)}[self.role]
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Rows and columns of the tile, as the program indexes it."""
+        rows, columns = self.matrix
+        return (rows, columns) if self.order is Order.ROW else (columns, rows)
+
+    @property
+    def scope(self) -> str:
+        """The memory scope of buffers of such fragments."""
+        return next(scope for scope, known in _SCOPES.items() if known == (self.family, self.role))
+
+    @property
+    def elements_per_thread(self) -> int:
+        """How many elements each thread holds; `wmma` holds those of A and B of type `f16` twice."""
+        rows, columns = self.matrix
+        if self.family is Family.WMMA and self.role is not Role.C:
+            # PTX ISA, "Matrix Fragments for WMMA".
+            return 16 if isinstance(self.element, Float16Type) else rows * columns // WARP
+        return rows * columns // WARP
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """Of family `mma`: the first row and column of each 8 x 8 part of the matrix, of which a thread holds two
+        neighbours (`place`)."""
+        return tuple((8 * (part % 2), 8 * (part // 2)) for part in range(self.elements_per_thread // 2))
+
+    def place(self, lane: int, number: int) -> tuple[int, int]:
+        """Of family `mma`: the row and column, in the matrix, of an element that a thread of the warp holds.
+
+        PTX ISA, "Matrix Fragments for mma.m16n8k16".
+        """
+        row, column = self.parts[number // 2]
+        across, along = lane // 4, 2 * (lane % 4) + number % 2
+        return (row + along, column + across) if self.role is Role.B else (row + across, column + along)
+
+    def with_role(self, role: Role, order: Order, element: Attribute) -> FragmentAttr:
+        """The fragment of another matrix of the same product."""
+        return FragmentAttr.of(self.family, role, order, self.shape, element)
+
+    def verify(self) -> None:
+        for word, words in ((self.family_name, Family), (self.role_name, Role), (self.order_name, Order)):
+            if word.data not in tuple(words):
+                raise VerifyException(f"{self.name}: '{word.data}' is none of {', '.join(words)}")
+        if self.sizes.get_values() not in SHAPES[self.family]:
+            known = ", ".join(str(list(shape)) for shape in SHAPES[self.family])
+            raise VerifyException(
+                f"{self.name}: {self.family} has the shapes {known}, got {list(self.sizes.get_values())}"
+            )
+        wanted = (Float32Type,) if self.role is Role.C else (Float16Type, BFloat16Type)
+        if not isinstance(self.element, wanted):
+            raise VerifyException(f"{self.name}: {self.role} of {self.family} does not hold {self.element}")
+        if self.order is Order.COL and self.role is Role.C:
+            raise VerifyException(f"{self.name}: what is accumulated has its rows as they are")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            words: list[StringAttr] = []
+            for kind in (Family, Role, Order):
+                words.append(StringAttr(str(parser.parse_str_enum(kind))))
+                parser.parse_punctuation(",")
+            sizes = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+            parser.parse_punctuation(",")
+            return [*words, DenseArrayBase.from_list(i64, sizes), parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.family}, {self.role}, {self.order}, {list(self.shape)}, ")
+            printer.print_attribute(self.element)
+
+
+_LOCAL = StringAttr("local")
+
+
+class TileOp(IRDLOperation):
+    """What the ops of this file share. `fragments` are those that an op takes, each with its pointer."""
+
+    traits = traits_def(PointerEffects())
+
+    def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
+        raise NotImplementedError
+
+    def memory(self) -> SSAValue | None:
+        """The pointer to a tile that is no fragment."""
+        return None
+
+    def verify_(self) -> None:
+        for fragment, pointer in self.fragments():
+            space = _verify_box(self, pointer, fragment)
+            if space is not None and space not in (StringAttr(fragment.scope), _LOCAL):
+                raise VerifyException(f'{self.name}: {fragment} lies in scope "{fragment.scope}", got {space}')
+        other = self.memory()
+        if other is not None:
+            space = _verify_box(self, other, self.fragments()[0][0])
+            if space is not None and (is_fragment_scope(space) or space == _LOCAL):
+                raise VerifyException(f"{self.name} copies to or from memory that threads share, got {space}")
+
+
+def _verify_box(op: Operation, pointer: SSAValue, fragment: FragmentAttr) -> Attribute | None:
+    """The memory space of the buffer that a pointer to a tile points into."""
+    if not isinstance(pointer.owner, AccessPtrOp):
+        raise VerifyException(f"{op.name} takes pointers of low.access_ptr")
+    type_ = cast("MemRefType[Attribute]", pointer.owner.buffer.type)
+    if type_.element_type != fragment.element:
+        raise VerifyException(f"{op.name}: {fragment} is loaded from and stored to elements of its type, got {type_}")
+    sizes = pointer.owner.box_sizes
+    if sizes is not None and (sizes[-2:] != fragment.tile or any(size != 1 for size in sizes[:-2])):
+        raise VerifyException(f"{op.name}: {fragment} is a tile of {list(fragment.tile)}, got {list(sizes)}")
+    return type_.memory_space
+
+
+class _TileCopyOp(TileOp):
+    """A tile from one place to another, each given by a pointer and the distance of its rows."""
+
+    source = operand_def(PtrType())
+    source_rows = operand_def(IndexType())
+    target = operand_def(PtrType())
+    target_rows = operand_def(IndexType())
+    fragment = prop_def(FragmentAttr)
+
+    assembly_format = "$fragment $source `,` $source_rows `to` $target `,` $target_rows attr-dict"
+
+
+@irdl_op_definition
+class TileLoadOp(_TileCopyOp):
+    """A tile of memory that threads share, copied into a fragment."""
+
+    name = "low.tile_load"
+
+    def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
+        return ((self.fragment, self.target),)
+
+    def memory(self) -> SSAValue:
+        return self.source
+
+    def verify_(self) -> None:
+        super().verify_()
+        space = cast("MemRefType[Attribute]", cast("AccessPtrOp", self.source.owner).buffer.type).memory_space
+        if self.fragment.family is Family.MMA and space != SHARED:
+            raise VerifyException(f"{self.name}: fragments of mma are loaded from shared memory, got {space}")
+
+
+@irdl_op_definition
+class TileStoreOp(_TileCopyOp):
+    """A fragment, copied to a tile of memory that threads share."""
+
+    name = "low.tile_store"
+
+    def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
+        return ((self.fragment, self.source),)
+
+    def memory(self) -> SSAValue:
+        return self.target
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.fragment.role is not Role.C:
+            raise VerifyException(f"{self.name} stores what was accumulated, got {self.fragment}")
+
+
+@irdl_op_definition
+class TileFillOp(TileOp):
+    """Every element of a fragment becomes a number."""
+
+    name = "low.tile_fill"
+
+    value = prop_def(FloatAttr)
+    target = operand_def(PtrType())
+    target_rows = operand_def(IndexType())
+    fragment = prop_def(FragmentAttr)
+
+    assembly_format = "$fragment $target `,` $target_rows `with` $value attr-dict"
+
+    def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
+        return ((self.fragment, self.target),)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.fragment.role is not Role.C or not isinstance(self.value.type, Float32Type):
+            raise VerifyException(f"{self.name} fills what is accumulated with numbers of f32, got {self.fragment}")
+
+
+@irdl_op_definition
+class TileMmaOp(TileOp):
+    """C += A * B, the products exact and summed in `f32`, in an order that is not specified.
+
+    `low.tile_mma %a, %a_rows by %b, %b_rows onto %c, %c_rows {a = #low.fragment<...>, b = #low.fragment<...>}`
+    """
+
+    name = "low.tile_mma"
+
+    a = operand_def(PtrType())
+    a_rows = operand_def(IndexType())
+    b = operand_def(PtrType())
+    b_rows = operand_def(IndexType())
+    c = operand_def(PtrType())
+    c_rows = operand_def(IndexType())
+    a_fragment = prop_def(FragmentAttr, prop_name="a")
+    b_fragment = prop_def(FragmentAttr, prop_name="b")
+
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `,` $a_rows `by` $b `,` $b_rows `onto` $c `,` $c_rows attr-dict"
+
+    @property
+    def c_fragment(self) -> FragmentAttr:
+        return self.a_fragment.with_role(Role.C, Order.ROW, f32)
+
+    def fragments(self) -> tuple[tuple[FragmentAttr, SSAValue], ...]:
+        return ((self.c_fragment, self.c), (self.a_fragment, self.a), (self.b_fragment, self.b))
+
+    def verify_(self) -> None:
+        verify_factors(self, self.a_fragment, self.b_fragment)
+        super().verify_()
+
+
+def verify_factors(op: Operation, a: FragmentAttr, b: FragmentAttr) -> None:
+    """Two fragments are the factors of one product."""
+    if (a.role, b.role) != (Role.A, Role.B):
+        raise VerifyException(f"{op.name} multiplies a fragment of a and one of b, got {a} and {b}")
+    if a != b.with_role(Role.A, a.order, b.element):
+        raise VerifyException(f"{op.name} multiplies fragments of one family, shape and type, got {a} and {b}")
+
+
+Copy: TypeAlias = "TileLoadOp | TileStoreOp"
+TILE_OPS: Final[tuple[type[TileOp], ...]] = (TileLoadOp, TileStoreOp, TileFillOp, TileMmaOp)
+
 
 WMMA_ALIGNMENT: Final = 32
 """Bytes that rows of tiles of `wmma` start at multiples of (PTX ISA, "Matrix Storage"; 16 for some of `bf16`)."""
-_LOCAL = StringAttr("local")
 
 
 def _points_to(op: Operation, pointer: SSAValue) -> MemRefType[Attribute]:

@@ -20,7 +20,7 @@ from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from weft.dialects.sched_base import (
+from weft.dialects.sched_parameters import (
     BLOCK,
     INT,
     LOOP,
@@ -30,9 +30,9 @@ from weft.dialects.sched_base import (
     IntType,
     LoopType,
     StepOp,
+    define,
     integers_of,
 )
-from weft.dialects.sched_parameters import define
 from weft.dialects.sched_steps import PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
 from weft.support.locations import record_places
 

@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import sched_parameters as kinds
-from weft.dialects.sched_base import BLOCK, INT, LOOP, StepOp, integers_of, verify_handles
-from weft.dialects.sched_parameters import Parameter, Step
+from weft.dialects.sched_parameters import BLOCK, INT, LOOP, Parameter, Step, StepOp, integers_of, verify_handles
 
 _BLOCK = Parameter("block", kinds.BLOCK_HANDLE)
 _LOOP = Parameter("loop", kinds.LOOP_HANDLE)

@@ -32,59 +32,373 @@ Reads are `tensor.extract`, index arithmetic is `affine.apply`, a guarded read i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from enum import auto
+from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
+    DenseArrayBase,
     IndexType,
+    IntegerType,
     StringAttr,
     TensorType,
+    i64,
 )
-from xdsl.ir import (
-    Attribute,
-    Block,
-    BlockArgument,
-    Dialect,
-    Region,
-    SSAValue,
-)
+from xdsl.dialects.utils.enum_attribute import EnumAttribute
+from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SpacedOpaqueSyntaxAttribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
+    irdl_attr_definition,
     irdl_op_definition,
+    operand_def,
     prop_def,
     region_def,
     traits_def,
     var_operand_def,
+    var_region_def,
     var_result_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
-from weft.dialects.effects import RegionEffects
-from weft.dialects.te_combiners import Combiner, CombinerAttr
-from weft.dialects.te_elements import (
-    AssumeShapeOp,
-    Extent,
-    YieldOp,
-    is_element_type,
-    type_list,
-    verify_region,
-)
-from weft.dialects.te_reduce import ReduceOp
+from weft.dialects.effects import RegionEffects, StatesFact
+from weft.dialects.index_map import mixed_extents, parse_extent, print_extent, static_extents
 from weft.support.locations import record_places
 
-__all__ = [
-    "PARAMETER_ORDER",
-    "TE",
-    "AssumeShapeOp",
-    "Combiner",
-    "ComputeOp",
-    "Extent",
-    "ReduceOp",
-    "YieldOp",
-    "is_element_type",
-]
+
+class Combiner(StrEnum):
+    """How `te.reduce` combines values; each has an identity, the result over no values at all.
+
+    All are associative and commutative, up to the rounding of floats, so that schedules may reorder them.
+    """
+
+    SUM = auto()
+    """Addition, identity 0. Integers wrap."""
+    PROD = auto()
+    """Multiplication, identity 1. Integers wrap."""
+    MIN = auto()
+    """Minimum, identity +inf or the greatest integer. NaN wins."""
+    MAX = auto()
+    """Maximum, identity -inf or the least integer. NaN wins."""
+    ANY = auto()
+    """Logical or, identity false."""
+    ALL = auto()
+    """Logical and, identity true."""
+    ARGMAX = auto()
+    """Pairs (value, index): the pair of the greatest value, of the least index among equals; NaN counts as greatest.
+    Identity: (-inf or the least integer, the greatest integer)."""
+    ARGMIN = auto()
+    """Pairs (value, index): the pair of the least value, of the least index among equals; NaN counts as least.
+    Identity: (+inf or the greatest integer, the greatest integer)."""
+    CUSTOM = auto()
+    """What the regions `combine` and `identity` say, over any number of accumulators."""
+
+
+@irdl_attr_definition
+class CombinerAttr(EnumAttribute[Combiner], SpacedOpaqueSyntaxAttribute):
+    """The combiner of a reduction."""
+
+    name = "te.combiner"
+
+
+Extent: TypeAlias = "int | SSAValue"
+"""The number of values of an axis, static or an index value."""
+
+
+def is_element_type(type: Attribute) -> bool:
+    """Whether tensors of weft may hold elements of this type: i1, i8 to i64, floats."""
+    if isinstance(type, IntegerType):
+        return type.width.data in (1, 8, 16, 32, 64)
+    return isinstance(type, AnyFloat)
+
+
+def type_list(values: Sequence[SSAValue]) -> str:
+    return ", ".join(str(value.type) for value in values) or "nothing"
+
+
+def verify_region(op: Operation, what: str, region: Region, arguments: Sequence[Attribute]) -> YieldOp:
+    """Check that `region` is one block over `arguments` that ends in `te.yield`; returns that."""
+    if len(region.blocks) != 1:
+        raise VerifyException(f"{what} holds exactly one block of operations, got {len(region.blocks)}")
+    block = region.block
+    if [argument.type for argument in block.args] != list(arguments):
+        expected = ", ".join(map(str, arguments)) or "nothing"
+        raise VerifyException(f"{what} takes arguments of types {expected}, got {type_list(block.args)}")
+    last = block.last_op
+    if not isinstance(last, YieldOp):
+        raise VerifyException(f"{what} must end in te.yield, got {'nothing' if last is None else last.name}")
+    return last
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The values of an element, of a reduction's expression, of a combiner or of an identity: `te.yield %a : f32`."""
+
+    name = "te.yield"
+
+    values = var_operand_def()
+
+    traits = traits_def(IsTerminator(), Pure())
+
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
+
+    def __init__(self, *values: SSAValue) -> None:
+        super().__init__(operands=[values])
+
+    def verify_(self) -> None:
+        parent = self.parent_op()
+        if parent is None or parent.name not in ("te.compute", "te.reduce"):
+            raise VerifyException("te.yield stands in a region of te.compute or te.reduce")
+
+
+@irdl_op_definition
+class AssumeShapeOp(IRDLOperation):
+    """States that the dynamic extents of a tensor are the given values; calls check it.
+
+    ```mlir
+    %m = tensor.dim %A, %c0 : tensor<?x128xf32>
+    te.assume_shape %B[%m] : tensor<?x128xf32>
+    ```
+    """
+
+    name = "te.assume_shape"
+
+    tensor = operand_def(TensorType)
+    extents = var_operand_def(IndexType())
+    """One value for each dynamic extent of the tensor's type."""
+
+    traits = traits_def(StatesFact())
+    assembly_format = "$tensor `[` $extents `]` attr-dict `:` type($tensor)"
+
+    def __init__(self, tensor: SSAValue, extents: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[tensor, extents])
+
+    def verify_(self) -> None:
+        dynamic = cast("TensorType[Attribute]", self.tensor.type).get_shape().count(DYNAMIC_INDEX)
+        if dynamic != len(self.extents):
+            raise VerifyException(
+                f"te.assume_shape gives {len(self.extents)} values for {dynamic} dynamic extents of {self.tensor.type}"
+            )
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """The values of an expression over reduce axes, combined into one; stands in an element region, alone or within a
+    larger expression, also within another reduction.
+
+    ```mlir
+    %s = te.reduce sum (%k in 128) : f32 { ... te.yield %p : f32 }
+    %v, %i = te.reduce argmax (%k in %n) : f32, i32 { ... te.yield %x, %at : f32, i32 }
+    %v = te.reduce custom (%a in 3, %b in 3) : f32 {
+      ...
+      te.yield %x : f32
+    } combine (%left, %right) {
+      %m = arith.mulf %left, %right : f32
+      te.yield %m : f32
+    } identity {
+      te.yield %one : f32
+    }
+    ```
+    Axes start at 0. `combine` takes the accumulators, then as many new values.
+    """
+
+    name = "te.reduce"
+
+    extent_operands = var_operand_def(IndexType)
+    """One for each axis of dynamic extent, in order."""
+    combiner = prop_def(CombinerAttr)
+    static_extents = prop_def(DenseArrayBase.constr(i64))
+    values = var_result_def()
+    body = region_def()
+    combiner_regions = var_region_def()
+    """None, or `combine` and `identity`."""
+
+    traits = traits_def(RegionEffects())
+
+    def __init__(
+        self,
+        combiner: Combiner,
+        extents: Sequence[Extent],
+        types: Sequence[Attribute],
+        body: Region,
+        combine: Region | None = None,
+        identity: Region | None = None,
+        annotations: Mapping[str, Attribute] | None = None,
+    ) -> None:
+        super().__init__(
+            operands=[[extent for extent in extents if isinstance(extent, SSAValue)]],
+            result_types=[types],
+            properties={
+                "combiner": CombinerAttr(combiner),
+                "static_extents": static_extents(extents),
+            },
+            attributes=dict(annotations or {}),
+            regions=[body, [region for region in (combine, identity) if region is not None]],
+        )
+
+    @staticmethod
+    def over(
+        combiner: Combiner,
+        extents: Sequence[Extent],
+        types: Sequence[Attribute],
+        axis_hints: Sequence[str | None] = (),
+    ) -> ReduceOp:
+        """A reduction whose body has its axes as arguments and is to be filled up to a `te.yield`."""
+        block = Block(arg_types=[IndexType()] * len(extents))
+        for argument, hint in zip(block.args, axis_hints, strict=False):
+            argument.name_hint = hint
+        return ReduceOp(combiner, extents, types, Region(block))
+
+    @property
+    def kind(self) -> Combiner:
+        return self.combiner.data
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """The extent of each axis, static or a value."""
+        return mixed_extents(self.static_extents.get_values(), self.extent_operands)
+
+    @property
+    def combine(self) -> Region | None:
+        """What `custom` does with the accumulators and as many new values."""
+        return self.combiner_regions[0] if self.combiner_regions else None
+
+    @property
+    def identity(self) -> Region | None:
+        """What `custom` starts from."""
+        return self.combiner_regions[1] if len(self.combiner_regions) > 1 else None
+
+    @property
+    def axes(self) -> Sequence[BlockArgument]:
+        return self.body.block.args
+
+    @property
+    def yielded(self) -> YieldOp:
+        return cast("YieldOp", self.body.block.last_op)
+
+    def verify_(self) -> None:
+        what = f"te.reduce {self.kind.value}"
+        self._verify_place(what)
+        static = self.static_extents.get_values()
+        if not static:
+            raise VerifyException(f"{what} has no axis to reduce over")
+        if static.count(DYNAMIC_INDEX) != len(self.extent_operands):
+            raise VerifyException(f"{what}: dynamic extents and their operands differ in number")
+        types = [result.type for result in self.results]
+        for type in types:
+            if not is_element_type(type) and not isinstance(type, IndexType):
+                raise VerifyException(f"{what} combines numbers, got {type}")
+        self._verify_types(what, types)
+        yielded = verify_region(self, what, self.body, [IndexType()] * len(static))
+        if [value.type for value in yielded.values] != types:
+            raise VerifyException(
+                f"{what} yields {type_list(yielded.values)}, but its results are {type_list(self.results)}"
+            )
+        if self.kind is not Combiner.CUSTOM:
+            if self.combiner_regions:
+                raise VerifyException(f"{what} has its own combiner and identity: only `custom` takes regions")
+            return
+        if self.combine is None or self.identity is None:
+            raise VerifyException(f"{what} needs the regions `combine` and `identity`")
+        for role, region, arguments in (
+            ("combine", self.combine, types + types),
+            ("identity", self.identity, ()),
+        ):
+            yielded = verify_region(self, f"{what}: {role}", region, arguments)
+            if [value.type for value in yielded.values] != types:
+                raise VerifyException(
+                    f"{what}: {role} yields {type_list(yielded.values)}, but the results are {type_list(self.results)}"
+                )
+
+    def _verify_place(self, what: str) -> None:
+        parent = self.parent_op()
+        while parent is not None and parent.name != "te.compute":
+            parent = parent.parent_op()
+        if parent is None:
+            raise VerifyException(f"{what} stands in an element region of te.compute, got none around it")
+
+    def _verify_types(self, what: str, types: Sequence[Attribute]) -> None:
+        """What a built-in combiner asks of the types it combines."""
+        got = type_list(self.results)
+        match self.kind:
+            case Combiner.CUSTOM:
+                if not types:
+                    raise VerifyException(f"{what} has no accumulator")
+            case Combiner.ANY | Combiner.ALL:
+                if list(types) != [IntegerType(1)]:
+                    raise VerifyException(f"{what} combines one truth value (i1), got {got}")
+            case Combiner.ARGMAX | Combiner.ARGMIN:
+                if len(types) != 2 or types[0] == IntegerType(1) or not isinstance(types[1], IntegerType | IndexType):
+                    raise VerifyException(f"{what} combines a number and its integer index, got {got}")
+            case _:
+                if len(types) != 1 or types[0] == IntegerType(1):
+                    raise VerifyException(f"{what} combines one number, got {got}")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ReduceOp:
+        combiner = parser.parse_str_enum(Combiner)
+        axes: list[Parser.Argument] = []
+        extents: list[Extent] = []
+
+        def parse_axis() -> None:
+            axes.append(parser.parse_argument(expect_type=False).resolve(IndexType()))
+            parser.parse_keyword("in")
+            extents.append(parse_extent(parser))
+
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, parse_axis)
+        parser.parse_punctuation(":")
+        types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        annotations = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region(axes)
+        combine = identity = None
+        at = parser.pos
+        if parser.parse_optional_keyword("combine") is not None:
+            at = parser.pos
+            names = parser.parse_comma_separated_list(
+                parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
+            )
+            if len(names) != 2 * len(types):
+                parser.raise_error(
+                    f"combine takes {len(types)} accumulators and as many new values, got {len(names)} arguments",
+                    at,
+                    parser.pos,
+                )
+            combine = parser.parse_region(
+                [name.resolve(type) for name, type in zip(names, [*types, *types], strict=True)]
+            )
+        if parser.parse_optional_keyword("identity") is not None:
+            identity = parser.parse_region()
+        if (combine is None) != (identity is None):
+            parser.raise_error("te.reduce takes both `combine` and `identity`, or neither", at, parser.pos)
+        return cls(combiner, extents, types, body, combine, identity, annotations.data if annotations else None)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.kind.value} (")
+
+        def print_axis(axis: tuple[BlockArgument, Extent]) -> None:
+            printer.print_ssa_value(axis[0])
+            printer.print_string(" in ")
+            print_extent(printer, axis[1])
+
+        printer.print_list(zip(self.axes, self.extents, strict=True), print_axis)
+        printer.print_string(") : ")
+        printer.print_list(self.results, lambda result: printer.print_attribute(result.type))
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        if self.combine is not None:
+            printer.print_string(" combine (")
+            printer.print_list(self.combine.block.args, printer.print_ssa_value)
+            printer.print_string(") ")
+            printer.print_region(self.combine, print_entry_block_args=False, print_empty_block=False)
+        if self.identity is not None:
+            printer.print_string(" identity ")
+            printer.print_region(self.identity, print_empty_block=False)
+
 
 PARAMETER_ORDER = "te.parameter_order"
 """Attribute of a function (`array<i64: ...>`): positions of its inputs, then results, in the order of the buffers that
@@ -166,8 +480,7 @@ class ComputeOp(IRDLOperation):
     @property
     def extents(self) -> tuple[Extent, ...]:
         """The extent of each index, static or a value."""
-        dynamic = iter(self.extent_operands)
-        return tuple(next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in self.shape)
+        return mixed_extents(self.shape, self.extent_operands)
 
     @property
     def indices(self) -> Sequence[BlockArgument]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from xdsl.dialects.builtin import f32
 
 from weft.dialects import low_tensor_cores
-from weft.dialects.low_fragments import WARP, Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
 from weft.interp.errors import InterpreterError
 from weft.interp.low_tiles import Matrix, Pointer, matrix_of, multiplied
 from weft.interp.meetings import Meeting

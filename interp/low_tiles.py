@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from weft.dialects import low_tiles
-from weft.dialects.low_fragments import FragmentAttr, Order
+from weft.dialects import low_tensor_cores
+from weft.dialects.low_tensor_cores import FragmentAttr, Order
 from weft.interp.registry import emits
 from weft.interp.rounding import round_f32
 
@@ -18,8 +18,8 @@ Pointer: TypeAlias = "tuple[list[Any], int]"
 Matrix: TypeAlias = "list[list[Any]]"
 
 
-@emits(low_tiles.TileLoadOp, low_tiles.TileStoreOp)
-def emit_tile_copy(emitter: Emitter, op: low_tiles.Copy) -> None:
+@emits(low_tensor_cores.TileLoadOp, low_tensor_cores.TileStoreOp)
+def emit_tile_copy(emitter: Emitter, op: low_tensor_cores.Copy) -> None:
     rows, columns = op.fragment.tile
     operands = ", ".join(emitter.value(operand) for operand in op.operands)
     with emitter.store():
@@ -34,8 +34,8 @@ def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: i
         written[to : to + columns] = read[at : at + columns]
 
 
-@emits(low_tiles.TileFillOp)
-def emit_tile_fill(emitter: Emitter, op: low_tiles.TileFillOp) -> None:
+@emits(low_tensor_cores.TileFillOp)
+def emit_tile_fill(emitter: Emitter, op: low_tensor_cores.TileFillOp) -> None:
     rows, columns = op.fragment.tile
     target, distance = emitter.value(op.target), emitter.value(op.target_rows)
     value = repr(float(op.value.value.data))
@@ -49,8 +49,8 @@ def fill_tile(target: Pointer, target_rows: int, value: float, rows: int, column
         written[start + row * target_rows : start + row * target_rows + columns] = [value] * columns
 
 
-@emits(low_tiles.TileMmaOp)
-def emit_tile_mma(emitter: Emitter, op: low_tiles.TileMmaOp) -> None:
+@emits(low_tensor_cores.TileMmaOp)
+def emit_tile_mma(emitter: Emitter, op: low_tensor_cores.TileMmaOp) -> None:
     operands = ", ".join(emitter.value(operand) for operand in op.operands)
     fragments = ", ".join(emitter.constant(f, "fragment") for f in (op.a_fragment, op.b_fragment))
     with emitter.store():

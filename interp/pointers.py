@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.low_tiles import TileOp
+from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import strides_of
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.interp.emitter import out_of_bounds

@@ -16,7 +16,7 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType
 
 from weft.dialects import te
-from weft.dialects.te_combiners import Combiner
+from weft.dialects.te import Combiner
 from weft.interp import scalar_functions as functions
 from weft.interp.elementwise import finished_scalar
 from weft.interp.emitter import BufferSource

@@ -29,9 +29,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, TypeAttribute
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def
 
-from weft.dialects import graph_ops
-from weft.dialects.graph import DIALECT, STRUCTURE
-from weft.dialects.graph_ops import GraphOp, Properties
+from weft.dialects import graph
+from weft.dialects.graph import DIALECT, STRUCTURE, GraphOp, Properties
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
@@ -69,11 +68,11 @@ class Operator(GraphOp):
     """The same on arrays, float32 for floats of 16 bits."""
 
     @classmethod
-    def infer(cls, operands: Sequence[graph_ops.Tensor], properties: Properties) -> tuple[graph_ops.Tensor, ...]:
+    def infer(cls, operands: Sequence[graph.Tensor], properties: Properties) -> tuple[graph.Tensor, ...]:
         return _inferred(cls, tuple(operands), frozenset(properties.items()))
 
     @classmethod
-    def on_placeholders(cls, operands: Sequence[graph_ops.Tensor], properties: Properties) -> Application:
+    def on_placeholders(cls, operands: Sequence[graph.Tensor], properties: Properties) -> Application:
         """The operator on placeholders of the given types. Raises `ShapeError` where it does not take them."""
         extents = _Extents([shape_of(type_) for type_ in operands])
         roles = [role for role, _ in cls.get_irdl_definition().operands]
@@ -110,7 +109,7 @@ class Application:
     extents: _Extents
 
     @property
-    def types(self) -> tuple[graph_ops.Tensor, ...]:
+    def types(self) -> tuple[graph.Tensor, ...]:
         """The types of the results."""
         return tuple(
             tensor_type([self.extents.of_te(extent) for extent in result.shape], type_of(result.dtype))
@@ -157,8 +156,8 @@ class _Extents:
 
 @lru_cache(maxsize=4096)
 def _inferred(
-    cls: type[Operator], operands: tuple[graph_ops.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
-) -> tuple[graph_ops.Tensor, ...]:
+    cls: type[Operator], operands: tuple[graph.Tensor, ...], properties: frozenset[tuple[str, Attribute]]
+) -> tuple[graph.Tensor, ...]:
     return cls.on_placeholders(operands, dict(properties)).types
 
 

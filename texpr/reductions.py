@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from weft.dialects.te_combiners import Combiner
+from weft.dialects.te import Combiner
 from weft.support.argument_types import checked, shown
 from weft.support.locations import SourceLocation
 from weft.texpr.dtypes import greatest, is_float, least

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
-    from weft.dialects.low_fragments import FragmentAttr
+    from weft.dialects.low_tensor_cores import FragmentAttr
 
 
 def load_name(fragment: FragmentAttr, space: str) -> str:

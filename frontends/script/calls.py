@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from weft.dialects.tir_intrinsic import OPERAND, IntrinsicOp
+from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.frontends.script import tir
 from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, dtype_of
 from weft.frontends.script.function import Call

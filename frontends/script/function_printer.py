@@ -17,8 +17,7 @@ from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
-from weft.dialects.tir import AssumeOp, BlockOp, ForOp, InitOp
-from weft.dialects.tir_intrinsic import IntrinsicOp
+from weft.dialects.tir import AssumeOp, BlockOp, ForOp, InitOp, IntrinsicOp
 from weft.frontends.script.attributes import attributes_text, to_attributes
 from weft.frontends.script.block_printer import BlockHead, block_head, head_lines, region_lines
 from weft.frontends.script.function import NOALIAS, SYMBOL

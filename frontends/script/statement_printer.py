@@ -14,8 +14,8 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import AllocOp, StoreOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import AssumeOp
-from weft.dialects.tir_intrinsic import OPERAND, IntrinsicOp
 from weft.frontends.script.generic import clone_generic, generic_text
 from weft.frontends.script.head_printer import buffer_options, is_plain_buffer
 from weft.frontends.script.lines import Operand, operand_text

@@ -13,8 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from weft.dialects.graph import DataflowOp, MakeTupleOp, TupleGetOp
-from weft.dialects.graph_ops import GraphOp
+from weft.dialects.graph import DataflowOp, GraphOp, MakeTupleOp, TupleGetOp
 from weft.dialects.graph_shapes import Extent, ShapeError, names_in, shape_of, symbol, tensor_type
 from weft.passes.graph.functions import graph_functions, retype
 from weft.support.errors import CompileError

@@ -12,8 +12,7 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.dialects.graph import CallTirOp
-from weft.dialects.graph_ops import Tensor
+from weft.dialects.graph import CallTirOp, Tensor
 from weft.dialects.graph_shapes import Expression, Extent, names_in, shape_of, substitute, symbol, tensor_type
 from weft.passes.graph.functions import graph_functions
 from weft.passes.module_functions import named_ops

@@ -34,12 +34,12 @@ from weft.dialects.graph import (
     CallTirOp,
     ConstantOp,
     DataflowOp,
+    GraphOp,
     MakeTupleOp,
     TupleGetOp,
     callee_of,
     dense_value,
 )
-from weft.dialects.graph_ops import GraphOp
 from weft.dialects.graph_shapes import Division, Expression, KnownExtent, ShapeError, lone_name, shape_of, show_extent
 from weft.dialects.tir import AssumeShapeOp
 from weft.dialects.tir_kinds import SPATIAL, TIR_FUNCTION

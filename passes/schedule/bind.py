@@ -13,9 +13,8 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of, guards_of
 from weft.analysis.threads import VIRTUAL, kernel_around, loops_of_axis, nested_binding
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
-from weft.dialects.tir import BlockOp, ForOp
+from weft.dialects.tir import AXES, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.tir_loop import AXES
 from weft.passes.schedule.loop_nests import set_guards
 from weft.passes.schedule.parallel import LoopKindPlan, why_bound_together
 from weft.passes.schedule.primitive import Primitive, operation_text

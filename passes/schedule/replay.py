@@ -11,8 +11,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
-from weft.dialects.sched_base import IntType
-from weft.dialects.sched_parameters import ANNOTATION, BLOCK_HANDLE, BUFFER, DECISION, DECISIONS, LOOP_OR_BLOCKS, Kind
+from weft.dialects.sched_parameters import (
+    ANNOTATION,
+    BLOCK_HANDLE,
+    BUFFER,
+    DECISION,
+    DECISIONS,
+    LOOP_OR_BLOCKS,
+    IntType,
+    Kind,
+)
 from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.annotate import note_of

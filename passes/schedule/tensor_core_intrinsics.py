@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute
 
-from weft.dialects.low_fragments import SHAPES, Family, FragmentAttr, Order, Role
+from weft.dialects.low_tensor_cores import SHAPES, Family, FragmentAttr, Order, Role
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,9 +21,9 @@ from weft.analysis.structure import ancestors, buffers_stored_by, guards_of, is_
 from weft.analysis.threads import VIRTUAL_AXES, axis_of, is_cooperative, loops_of_axis
 from weft.dialects.effects import is_opaque, opaque_op, opaque_text, touches_memory
 from weft.dialects.low_access import AccessPtrOp
-from weft.dialects.low_fragments import WARP, is_fragment_scope
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_tensor_cores import WARP, is_fragment_scope
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, SOURCE, VIRTUAL_THREADS, IterKind, LoopKind, LoopKindAttr
 from weft.passes.index_ops import dissolve, index_before, is_defined_inside
@@ -53,7 +53,7 @@ class BindThreadsPass(TirPass):
     around bound ones. Threads run in step as far as they depend on each other: barriers come later. Where loops of one
     axis differ in extent, the axis has the largest one, and blocks of the others get a guard. A block outside of all
     loops of a thread axis runs in the first thread of it, unless it only writes memory that each thread has of its own;
-    so does one that fills shared memory alike in all threads. A block that works on tiles (`low_tiles.py`) stands in no
+    so does one that fills shared memory alike in all threads. A block that works on tiles stands in no
     loop over threadIdx.x: the 32 threads along it are a warp, which runs it together. Virtual threads become unrolled
     loops.
 

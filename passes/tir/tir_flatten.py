@@ -38,10 +38,9 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
-from weft.dialects.low_tiles import TileOp
+from weft.dialects.low_tensor_cores import TileOp
 from weft.dialects.strides import layout_problem, strides_of
-from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp
-from weft.dialects.tir_intrinsic import IntrinsicOp
+from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp, IntrinsicOp
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in

@@ -15,9 +15,22 @@ from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import differs_between_threads
 from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
-from weft.dialects.low_fragments import Family, FragmentAttr, Order, Role
-from weft.dialects.low_tensor_cores import LdmatrixOp, MmaSyncOp, WmmaLoadOp, WmmaMmaOp, WmmaStoreOp
-from weft.dialects.low_tiles import TileFillOp, TileLoadOp, TileMmaOp, TileOp, TileStoreOp
+from weft.dialects.low_tensor_cores import (
+    Family,
+    FragmentAttr,
+    LdmatrixOp,
+    MmaSyncOp,
+    Order,
+    Role,
+    TileFillOp,
+    TileLoadOp,
+    TileMmaOp,
+    TileOp,
+    TileStoreOp,
+    WmmaLoadOp,
+    WmmaMmaOp,
+    WmmaStoreOp,
+)
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import end_of, erase_if_unused, index_before, insert_before, result_before

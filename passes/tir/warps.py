@@ -11,9 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.dialects.low_fragments import WARP, Family, FragmentAttr, Role
 from weft.dialects.low_kernel import THREAD_AXES
-from weft.dialects.low_tiles import TileOp
+from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Role, TileOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.support.errors import CompileError
 

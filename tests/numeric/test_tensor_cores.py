@@ -14,8 +14,16 @@ from xdsl.dialects.func import FuncOp
 import weft
 from weft import te
 from weft.dialects import sched
-from weft.dialects.low_fragments import SHAPES, Family, FragmentAttr, Order, Role
-from weft.dialects.low_tensor_cores import TENSOR_CORE_OPS, LdmatrixOp, WmmaLoadOp
+from weft.dialects.low_tensor_cores import (
+    SHAPES,
+    TENSOR_CORE_OPS,
+    Family,
+    FragmentAttr,
+    LdmatrixOp,
+    Order,
+    Role,
+    WmmaLoadOp,
+)
 from weft.interp.compare import compare_modules
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
