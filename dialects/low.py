@@ -6,7 +6,7 @@ A low function is a `func.func` of `scf`, `arith`, `math`, `memref` and `vector`
 - dynamic extents and strides are the trailing `index` parameters, named by `low.symbols`;
 - temporaries are `memref.alloc` / `memref.dealloc` (heap) or `memref.alloca` (space "local": registers or stack);
 - an `scf.for` with the unit attribute `low.unroll` is unrolled completely when code is emitted;
-- kernels for GPUs stand in `low_kernel.py`, what only they hold in `low_gpu.py`;
+- kernels for GPUs stand in `low_kernel.py`, what only they hold in `kernels.py`;
 - values of vector type are the lanes of a vectorised loop, one-dimensional (`low_lanes.py`: masks and lane-wise casts).
 """
 

@@ -1,30 +1,290 @@
-"""Random arguments for functions of any level."""
+"""Arguments to try functions with: concrete shapes for dynamic extents, random values, and how much work a call is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from xdsl.dialects import affine, arith, memref, scf
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     BFloat16Type,
     Float16Type,
     Float32Type,
     IndexType,
+    IntegerAttr,
     IntegerType,
     MemRefType,
     TensorType,
 )
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Operation, SSAValue
 
-from weft.interp.shapes import EXTENTS, ConcreteShapes
+from weft.dialects.graph import CallTirOp
+from weft.dialects.graph_shapes import evaluate, names_in, shape_of
+from weft.dialects.integer_arith import INTEGER_OPS
+from weft.dialects.low import PARAMS, ParallelForOp, facts_of, symbols_of
+from weft.dialects.low_kernel import LaunchOp
+from weft.dialects.te import ComputeOp, ReduceOp
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_assume import AssumeOp, Relation, assumptions_of
 from weft.interp.signature import declared_parameters
 from weft.interp.values import MAX_ELEMENTS, MAX_RANK, Array, carrier_dtype, narrow
 from weft.support.errors import CompileError
+from weft.support.facts import near_numbers
 
 if TYPE_CHECKING:
-    from xdsl.dialects.func import FuncOp
     from xdsl.ir import Attribute
+
+    from weft.interp.signature import Parameter
+
+
+EXTENTS: Sequence[Sequence[int]] = ((5, 7, 3, 6, 9), (1, 2, 4, 3), (16, 11, 8, 13))
+"""Extents for successive tries: odd ones that no factor divides, the smallest, and ones that some factors divide."""
+
+
+@dataclass
+class ConcreteShapes:
+    """The shapes of a function's parameters, with a number for each dynamic extent; index parameters have a number too.
+
+    `extents` gives the numbers to choose from, in order and then from the start again. Extents that the program ties
+    together (`#graph.dims` names, `low.symbols`, `tir.assume_shape`, `te.assume_shape`) agree.
+    """
+
+    function: FuncOp
+    extents: Sequence[int]
+    shapes: list[list[int] | None] = field(default_factory=list[list[int] | None], init=False)
+    """One for each parameter that callers pass; None for scalars."""
+    numbers: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int], init=False)
+    """Values of index arguments and of index arithmetic on them."""
+
+    def __post_init__(self) -> None:
+        self._next: Iterator[int] = (self.extents[n % len(self.extents)] for n in count())
+        parameters = declared_parameters(self.function)
+        for parameter in parameters:
+            shaped = isinstance(parameter.type, MemRefType | TensorType)
+            self.shapes.append(list(cast("MemRefType[Attribute]", parameter.type).get_shape()) if shaped else None)
+        if PARAMS in self.function.attributes:
+            self._choose_symbols(parameters)
+            return
+        for argument in self.function.body.block.args:
+            if isinstance(argument.type, IndexType):
+                self.numbers[argument] = next(self._next)
+        self._choose_names()
+        self._choose_assumed()
+        for op in self.function.body.block.ops:
+            if op.name in ("tir.assume_shape", "te.assume_shape"):
+                self._tie(op.operands[0], op.operands[1:])
+        for shape in self.shapes:
+            if shape is not None:
+                shape[:] = [next(self._next) if e == DYNAMIC_INDEX else e for e in shape]
+
+    def _choose_symbols(self, parameters: Sequence[Parameter]) -> None:
+        """The extents that low functions name."""
+        names: dict[str, int] = {}
+        for parameter, shape in zip(parameters, self.shapes, strict=True):
+            symbols = iter(parameter.symbols)
+            for extent in shape or ():
+                if extent == DYNAMIC_INDEX and (name := next(symbols, "")):
+                    names.setdefault(name, next(self._next))
+        facts = facts_of(self.function)
+        free = [name for fact in facts if fact.defines is None for name in fact.names if name in names]
+        defined = [fact for fact in facts if fact.defines in names]
+
+        def completed(numbers: Mapping[str, int]) -> dict[str, int]:
+            result = dict(numbers)
+            for fact in defined:
+                result[fact.defines or ""] = fact.defined(result) or 0
+            return result
+
+        def holds(numbers: Mapping[str, int]) -> bool:
+            known = completed(numbers)
+            return all(fact.holds(known) for fact in facts if all(name in known for name in fact.names))
+
+        names = completed(near_numbers(names, list(dict.fromkeys(free)), holds))
+        for parameter, shape in zip(parameters, self.shapes, strict=True):
+            symbols = iter(parameter.symbols)
+            for axis, extent in enumerate(shape or ()):
+                if shape is not None and extent == DYNAMIC_INDEX:
+                    name = next(symbols, "")
+                    shape[axis] = names[name] if name else next(self._next)
+        symbols = symbols_of(self.function)
+        arguments = self.function.body.block.args
+        for name, argument in zip(symbols, arguments[len(arguments) - len(symbols) :], strict=True):
+            self.numbers[argument] = names.get(name, 1)
+
+    def _choose_assumed(self) -> None:
+        """Numbers that meet what the function assumes of its symbols."""
+        assumed = assumptions_of(self.function)
+        symbols = list(dict.fromkeys(leaf for op in assumed for value in op.symbols for leaf in _leaves(value)))
+        if not symbols:
+            return
+        start = {symbol: self.numbers.get(symbol) or next(self._next) for symbol in symbols}
+
+        def holds(numbers: Mapping[SSAValue, int]) -> bool:
+            tried = replace_numbers(self, numbers)
+            return all(_is_true(op, [tried.number(value) for value in op.symbols]) for op in assumed)
+
+        for symbol, number in near_numbers(start, symbols, holds).items():
+            self.numbers[symbol] = number
+            op = symbol.owner
+            if isinstance(op, Operation) and (shape := self._shape(op.operands[0])) is not None:
+                axis = self.number(op.operands[1])
+                if axis is not None and 0 <= axis < len(shape) and shape[axis] == DYNAMIC_INDEX:
+                    shape[axis] = number
+
+    def _choose_names(self) -> None:
+        """The extents that tensor types name."""
+        arguments = self.function.body.block.args
+        types = [a.type for a in arguments if isinstance(a.type, TensorType)]
+        names: dict[str, int] = {}
+        for extent in (e for type_ in types for e in shape_of(type_)):
+            for name in sorted(names_in(extent)):
+                names.setdefault(name, next(self._next))
+        for argument, shape in zip(arguments, self.shapes, strict=True):
+            if shape is not None and isinstance(argument.type, TensorType):
+                for axis, extent in enumerate(shape_of(argument.type)):
+                    if shape[axis] == DYNAMIC_INDEX and extent is not None:
+                        shape[axis] = evaluate(extent, names)
+
+    def _tie(self, buffer: SSAValue, values: Iterable[SSAValue]) -> None:
+        shape = self._shape(buffer)
+        if shape is None:
+            return
+        static = cast("MemRefType[Attribute]", buffer.type).get_shape()
+        for axis, value in zip((a for a, e in enumerate(static) if e == DYNAMIC_INDEX), values, strict=True):
+            number = self.number(value)
+            if shape[axis] == DYNAMIC_INDEX and number is not None:
+                shape[axis] = number
+
+    def _shape(self, buffer: SSAValue) -> list[int] | None:
+        """The shape of a parameter; None for other buffers."""
+        arguments = list(self.function.body.block.args)
+        return self.shapes[arguments.index(buffer)] if buffer in arguments else None  # pyright: ignore[reportArgumentType]
+
+    def number(self, value: SSAValue) -> int | None:
+        """The value of index arithmetic on extents; None when it depends on more than those.
+
+        An extent that is still open is chosen when it is asked for.
+        """
+        if value not in self.numbers:
+            found = self._computed(value)
+            if found is None:
+                return None
+            self.numbers[value] = found
+        return self.numbers[value]
+
+    def _computed(self, value: SSAValue) -> int | None:
+        op = value.owner
+        if not isinstance(op, Operation):
+            return None
+        if isinstance(op, arith.ConstantOp):
+            return op.value.value.data if isinstance(op.value, IntegerAttr) else None
+        if isinstance(op, memref.DimOp) or op.name == "tensor.dim":
+            shape, axis = self._shape(op.operands[0]), self.number(op.operands[1])
+            if shape is None or axis is None or not 0 <= axis < len(shape):
+                return None
+            if shape[axis] == DYNAMIC_INDEX:
+                shape[axis] = next(self._next)
+            return shape[axis]
+        operands = [self.number(operand) for operand in op.operands]
+        known = [n for n in operands if n is not None]
+        if len(known) != len(operands):
+            return None
+        if isinstance(op, affine.ApplyOp):
+            dims = op.map.data.num_dims
+            return op.map.data.eval(known[:dims], known[dims:])[0]
+        combine = INTEGER_OPS.get(type(op))
+        try:
+            return None if combine is None else combine(*known)
+        except ArithmeticError:
+            return None
+
+    def work(self, find: Callable[[str], FuncOp | None], known: dict[FuncOp, int] | None = None) -> int:
+        """About how many scalar operations a call executes; `find` gives the functions that it calls, `known` the work
+        of some.
+
+        Loops whose extent is not known from the shapes count as 8 iterations; operators on whole tensors as nothing,
+        for NumPy runs them, and so do calls of a function in itself.
+        """
+        known = {} if known is None else known
+        known[self.function] = 0
+        known[self.function] = self._work(self.function.body.block.ops, find, known)
+        return known[self.function]
+
+    def _work(self, ops: Iterable[Operation], find: Callable[[str], FuncOp | None], known: dict[FuncOp, int]) -> int:
+        total = 0
+        for op in ops:
+            if isinstance(op, CallOp | CallTirOp | LaunchOp):
+                name = op.kernel if isinstance(op, LaunchOp) else op.callee
+                callee = find(name.string_value())
+                if callee is not None and len(callee.body.blocks) == 1:
+                    if callee not in known:
+                        ConcreteShapes(callee, self.extents).work(find, known)
+                    total += known[callee] * self._iterations(op)
+                continue
+            inner = sum(self._work(block.ops, find, known) for region in op.regions for block in region.blocks)
+            total += 1 + (max(inner, 1) * self._iterations(op) if op.regions else 0)
+        return total
+
+    def _iterations(self, op: Operation) -> int:
+        match op:
+            case ForOp():
+                return self._extent(op.extent)
+            case ParallelForOp():
+                return self._extent(op.extent)
+            case LaunchOp():
+                return math.prod(self._extent(extent) for extent in (*op.grid, *op.block))
+            case ComputeOp() | ReduceOp():
+                return math.prod(self._extent(extent) for extent in op.extents)
+            case scf.ForOp():
+                low, high, step = (self.number(v) for v in (op.lb, op.ub, op.step))
+                if low is None or high is None or not step:
+                    return _UNKNOWN_EXTENT
+                return max(0, -(-(high - low) // step))
+            case _:
+                return 1
+
+    def _extent(self, extent: int | SSAValue) -> int:
+        if isinstance(extent, int):
+            return extent
+        number = self.number(extent)
+        return _UNKNOWN_EXTENT if number is None else max(number, 0)
+
+
+def _leaves(value: SSAValue) -> Iterator[SSAValue]:
+    """The parameters and extents that a value is computed from."""
+    op = value.owner
+    if not isinstance(op, Operation) or isinstance(op, memref.DimOp) or op.name == "tensor.dim":
+        yield value
+        return
+    for operand in op.operands:
+        yield from _leaves(operand)
+
+
+def replace_numbers(shapes: ConcreteShapes, numbers: Mapping[SSAValue, int]) -> ConcreteShapes:
+    """The same with these numbers for symbols, to try them."""
+    tried = copy(shapes)
+    tried.numbers = {**shapes.numbers, **numbers}
+    return tried
+
+
+def _is_true(op: AssumeOp, numbers: Sequence[int | None]) -> bool:
+    known = [number for number in numbers if number is not None]
+    if len(known) != len(numbers):
+        return True
+    left, right = op.left.eval(known, []), op.right.eval(known, [])
+    return {Relation.EQUAL: left == right, Relation.AT_MOST: left <= right, Relation.LESS: left < right}[op.kind]
+
+
+_UNKNOWN_EXTENT = 8
+
 
 _POSITIVE_ONLY = frozenset(
     {

@@ -16,12 +16,11 @@ from weft.dialects.low_kernel import KERNEL
 from weft.dialects.te import ReduceOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
-from weft.interp.arguments import random_arguments
+from weft.interp.arguments import EXTENTS, ConcreteShapes, random_arguments
 from weft.interp.control import FREE_KINDS
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
-from weft.interp.intrinsics import IntrinsicEvent, recorded_calls
-from weft.interp.shapes import EXTENTS, ConcreteShapes
+from weft.interp.registry import IntrinsicEvent, recorded_calls
 from weft.interp.signature import Signature
 from weft.interp.values import Array, array_dtype, widen
 from weft.support.errors import CompileError
@@ -29,6 +28,7 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.ir import Attribute
+
 
 MAX_WORK = 30_000_000
 """Scalar operations that one call may execute to be compared: some seconds."""
@@ -399,3 +399,24 @@ def _describe(signature: Signature, arguments: Sequence[Any]) -> str:
         else:
             texts.append(f"{parameter.name} = {argument}")
     return ", ".join(texts)
+
+
+class Validator:
+    """Runs the functions of `module` now, and those of later forms of it on the same arguments.
+
+    `skipped` tells, for each function that a check could not compare, the reason: show it, for those are not validated.
+    """
+
+    def __init__(self, module: ModuleOp, *, seed: int = 0, tries: int = 2, max_work: int = MAX_WORK) -> None:
+        self._reference = Reference(module, seed=seed, tries=tries, max_work=max_work)
+        self.skipped: dict[str, str] = dict(self._reference.skipped)
+
+    def check(self, pass_name: str, module: ModuleOp) -> None:
+        """Compare `module`, as it is after the pass called `pass_name`. Raises `CompileError` with the difference."""
+        found = self._reference.compare(module)
+        if isinstance(found, Mismatch):
+            location = None if found.error is None else found.error.location
+            raise CompileError(f"pass '{pass_name}' changed the meaning of the program: {found}", location=location)
+        if found is not None:
+            for name, reason in found.reasons:
+                self.skipped.setdefault(name, f"after '{pass_name}': {reason}")

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 
 from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
-from weft.interp.rounding import round_bf16, round_f16, round_f32, wrap
+from weft.interp.scalar_functions import round_bf16, round_f16, round_f32, wrap
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects import graph
 from weft.dialects.graph_shapes import Extent, evaluate, lone_name, names_in, shape_of
-from weft.interp.constants import array_of_dense
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits, evaluates
 from weft.interp.values import (
@@ -19,6 +18,7 @@ from weft.interp.values import (
     Buffer,
     array_dtype,
     array_of,
+    array_of_dense,
     element_count,
     flat_list,
     narrow,

@@ -8,19 +8,199 @@ in place when the call ends; when it fails, all arrays are as before.
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, cast
 
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import LoadOp
+from xdsl.dialects.vector import LoadOp as VectorLoadOp
 
-from weft.interp.compiler import CompiledFunction, Functions, compile_function, run_translated
+from weft.dialects.low_kernel import KERNEL
+from weft.interp.emitter import Emitter, Options
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import meaning_of
 from weft.interp.signature import Binding, Place, Signature, written_parameters
-from weft.interp.source import Options
-from weft.support.errors import CompileError, did_you_mean
+from weft.support.errors import CompileError, InternalError, did_you_mean
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Attribute, Operation, SSAValue
+
+
+_FILE_PREFIX = "<interpreted "
+
+
+@dataclass
+class CompiledFunction:
+    """A function that runs on run-time values (see `registry`) and returns a tuple of them."""
+
+    name: str
+    run: Callable[..., tuple[Any, ...]]
+    source: str
+    """The Python source, for people."""
+    lines: list[Operation | None]
+    """The op of each line of the source."""
+    names: Mapping[SSAValue, str]
+    """The Python expression of each SSA value."""
+
+
+class Functions(dict[str, Callable[..., tuple[Any, ...]]]):
+    """Run-time functions by symbol name, compiled when first called."""
+
+    def __init__(self, compile_: Callable[[str], CompiledFunction]) -> None:
+        super().__init__()
+        self._compile = compile_
+
+    def __missing__(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        run = self._compile(name).run
+        self[name] = run
+        return run
+
+
+def compile_function(function: FuncOp, options: Options, functions: Functions) -> CompiledFunction:
+    """Compile one function. Raises `CompileError` for an op without a meaning, a body of several blocks, or none."""
+    name = function.sym_name.data
+    if function.is_declaration:
+        meaning = meaning_of(function)
+        if meaning is not None:
+            return CompiledFunction(name, meaning, "", [], {})
+        raise CompileError.at(function, f"function @{name} has no body to interpret")
+    if len(function.body.blocks) != 1:
+        raise CompileError.at(function, f"the interpreter runs functions of one block, @{name} has several")
+    emitter = Emitter(options, functions)
+    parameters: list[str] = []
+    extra: list[str] = []
+    if KERNEL in function.attributes:
+        from weft.interp.kernels import begin_kernel
+
+        extra = begin_kernel(emitter, function)
+    for argument in function.body.block.args:
+        if isinstance(argument.type, MemRefType):
+            parameters.append(_bind_buffer_parameter(emitter, argument))
+        else:
+            parameters.append(emitter.define(argument))
+    parameters.extend(extra)
+    emitter.region(function.body.block)
+    header = f"def function({', '.join(parameters)}):"
+    body = emitter.source()
+    source = "\n".join([header, *(text for text, _ in body), ""])
+    lines: list[Operation | None] = [function, *(op for _, op in body)]
+    compiled = CompiledFunction(name, _not_compiled, source, lines, emitter.names)
+    file = f"{_FILE_PREFIX}@{name} {id(compiled):x}>"
+    try:
+        code = compile(source, file, "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        if not isinstance(error, SyntaxError) or "nested" in str(error):  # Python's limits
+            raise CompileError.at(function, f"an expression of @{name} is nested too deeply to interpret") from error
+        raise InternalError(f"the interpreter wrote wrong Python for @{name}: {error}\n{source}") from error
+    environment = emitter.constants
+    environment["_compiled"] = compiled
+    exec(code, environment)
+    compiled.run = environment["function"]
+    return compiled
+
+
+def _not_compiled(*_: object) -> tuple[Any, ...]:
+    raise InternalError("a function was called while it was compiled")
+
+
+def _bind_buffer_parameter(emitter: Emitter, argument: SSAValue) -> str:
+    type_ = cast("MemRefType[Attribute]", argument.type)
+    parameter = emitter.fresh(f"{argument.name_hint or 'argument'}_buffer")
+    data = emitter.fresh(argument.name_hint or "argument")
+    emitter.line(f"{data} = {parameter}.data")
+    extents: list[int | str] = []
+    for dimension, extent in enumerate(type_.get_shape()):
+        if extent >= 0:
+            extents.append(extent)
+        else:
+            name = emitter.fresh(f"{data}_{dimension}")
+            emitter.line(f"{name} = {parameter}.shape[{dimension}]")
+            extents.append(name)
+    emitter.bind_buffer(argument, data, extents)
+    return parameter
+
+
+def run_translated(run: Callable[..., tuple[Any, ...]], arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Call a compiled function; Python's errors in its source become `InterpreterError` about the op of the line."""
+    try:
+        return run(*arguments)
+    except (TypeError, ZeroDivisionError, IndexError, OverflowError, MemoryError, RecursionError) as error:
+        raise _translated(error) from error
+
+
+def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """The last frame of interpreted code in a traceback, with its line."""
+    found: tuple[FrameType, int] | None = None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        # A comprehension is a frame of its own, without the names of its function.
+        if code.co_filename.startswith(_FILE_PREFIX) and not code.co_name.startswith("<"):
+            found = traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
+    return found
+
+
+def _translated(error: Exception) -> Exception:
+    place = _innermost(error.__traceback__)
+    if isinstance(error, MemoryError) and place is None:
+        return CompileError("the interpreter needs more memory than there is")
+    if place is None:
+        return InternalError(f"the interpreter failed outside interpreted code: {error!r}")
+    frame, line = place
+    compiled = frame.f_globals["_compiled"]
+    op = compiled.lines[line - 1] if isinstance(compiled, CompiledFunction) else None
+    if not isinstance(compiled, CompiledFunction) or op is None:
+        return InternalError(f"the interpreter failed in a line of its own: {error!r}")
+    if isinstance(error, TypeError) and (found := _unwritten_read(op, compiled, frame)) is not None:
+        return found
+    if isinstance(error, TypeError) and "NoneType" in str(error):  # read by a function of the interpreter
+        return InterpreterError(op, f"'{op.name}' reads memory that was never written")
+    if isinstance(error, MemoryError) or (isinstance(error, OverflowError) and "index-sized" in str(error)):
+        return InterpreterError(op, f"'{op.name}' needs more memory than there is")
+    if isinstance(error, RecursionError):
+        return InterpreterError(op, f"'{op.name}': calls nest too deeply")
+    if isinstance(error, ZeroDivisionError):
+        return InterpreterError(op, f"'{op.name}' divides by zero")
+    if isinstance(error, IndexError):
+        return InterpreterError(op, f"'{op.name}' accesses a buffer after its memref.dealloc")
+    return InternalError(f"the interpreter failed in '{op.name}': {error!r}\n{compiled.source.splitlines()[line - 1]}")
+
+
+def _unwritten_read(op: Operation, compiled: CompiledFunction, frame: FrameType) -> InterpreterError | None:
+    """The error when an operand of `op` is memory that was never written."""
+    for operand in op.operands:
+        value = _value_in(frame, compiled, operand)
+        if not (value is None or (isinstance(value, list) and None in cast("list[object]", value))):
+            continue
+        load = operand.owner
+        if not isinstance(load, LoadOp | VectorLoadOp):
+            return InterpreterError(op, f"'{op.name}' uses a value read from memory that was never written")
+        base = load.memref if isinstance(load, LoadOp) else load.base
+        index = [i for i in (_value_in(frame, compiled, i) for i in load.indices) if isinstance(i, int)]
+        if isinstance(value, list):
+            index[-1] += cast("list[object]", value).index(None)
+        name = base.name_hint or "a buffer"
+        text = ", ".join(map(str, index))
+        return InterpreterError(load, f"reads {name}[{text}], which was never written", buffer=name, index=index)
+    return None
+
+
+def _value_in(frame: FrameType, compiled: CompiledFunction, value: SSAValue) -> object:
+    """What an SSA value is in a frame; 0 where it is a literal."""
+    name = compiled.names.get(value, "0")
+    return frame.f_locals.get(name, 0) if name.isidentifier() else _literal_of(name)
+
+
+def _literal_of(text: str) -> object:
+    try:
+        return int(text.strip("()"))
+    except ValueError:
+        return 0
 
 
 class Interpreter:

@@ -29,7 +29,7 @@ from weft.interp import scalar_functions as functions
 from weft.interp.elementwise import assign, check_lane_type, elementwise, integer_width, lane_type
 from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
-from weft.interp.rounding import wrap
+from weft.interp.scalar_functions import wrap
 from weft.interp.values import array_of, rounder
 from weft.support.errors import CompileError
 

@@ -17,7 +17,7 @@ from weft.dialects.low_access import Access
 from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
-from weft.interp.rounding import wrap
+from weft.interp.scalar_functions import wrap
 from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
 from weft.support.errors import CompileError, did_you_mean
 

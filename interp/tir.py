@@ -16,7 +16,7 @@ from weft.dialects.tir_kinds import IterKind
 from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp, AssumeStridesOp, ReadsOp, WritesOp
 from weft.interp.control import FREE_KINDS, assign_affine, emit_loop
 from weft.interp.errors import AssumptionError, InterpreterError
-from weft.interp.low_gpu import refuse_threads_in_step
+from weft.interp.kernels import refuse_threads_in_step
 from weft.interp.registry import emits
 
 if TYPE_CHECKING:

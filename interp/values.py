@@ -17,21 +17,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
-)
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
 
-from weft.interp.rounding import round_bf16, round_f16, round_f32
+from weft.interp.scalar_functions import round_bf16, round_f16, round_f32
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
     from xdsl.ir import Attribute
+
 
 Scalar: TypeAlias = float | int | bool
 Array: TypeAlias = NDArray[Any]
@@ -150,3 +145,18 @@ def rounder(element_type: Attribute) -> Callable[[float], float]:
 
 def element_count(shape: Sequence[int]) -> int:
     return math.prod(shape)
+
+
+def array_of_dense(value: DenseIntOrFPElementsAttr) -> Array | None:
+    """The elements as a tensor of the interpreter, in the shape of the type; None when the interpreter has no such."""
+    element_type = value.get_element_type()
+    dtype = carrier_dtype(element_type)
+    if dtype is None:
+        return None
+    data = value.data.data
+    if dtype == np.bool_:
+        elements = np.frombuffer(data, np.uint8) != 0
+    else:
+        stored = np.dtype(np.uint16) if isinstance(element_type, BFloat16Type) else dtype
+        elements = widen(np.frombuffer(data, stored.newbyteorder("<")).astype(stored), element_type)
+    return elements.reshape(value.get_shape())

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
     from xdsl.utils.target import Target
 
-    from weft.interp.validate import Validator
+    from weft.interp.compare import Validator
     from weft.passes.insertion import Step
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
@@ -272,7 +272,7 @@ class WeftOptMain(xDSLOptMain):
 
     def _validator(self, prog: ModuleOp) -> Validator:
         with self.stopwatch.measure("(validate)"):
-            from weft.interp.validate import Validator
+            from weft.interp.compare import Validator
 
             return Validator(prog)
 

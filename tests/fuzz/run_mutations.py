@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from mutations import mutated, sources
 
-from weft.interp.validate import Validator
+from weft.interp.compare import Validator
 from weft.tools.failures import is_users
 from weft.tools.weft_opt import WeftOptMain
 

@@ -10,7 +10,7 @@ from schedule_checks import check_schedule
 from xdsl.context import Context
 
 import weft
-from weft.interp.shapes import EXTENTS, ConcreteShapes
+from weft.interp.arguments import EXTENTS, ConcreteShapes
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.arguments import bind_arguments
 from weft.runtime.signature import ArraySpec, Signature

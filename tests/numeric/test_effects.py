@@ -24,7 +24,7 @@ from weft.dialects.levels import unregister_operation
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.compare import Reference, compare_modules
-from weft.interp.intrinsics import recorded_calls
+from weft.interp.registry import recorded_calls
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.schedule.registry import PRIMITIVES

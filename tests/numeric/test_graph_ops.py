@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.interp.interpreter import Interpreter
-from weft.interp.rounding import round_bf16
+from weft.interp.scalar_functions import round_bf16
 from weft.passes.graph.graph_infer_types import GraphInferTypesPass
 from weft.passes.graph.legalize_graph_to_te import LegalizeGraphToTePass
 from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass

@@ -13,8 +13,7 @@ from xdsl.universe import Universe
 from weft.driver.parsing import parse_text
 from weft.interp.errors import InterpreterError
 from weft.interp.interpreter import Interpreter
-from weft.interp.rounding import round_bf16, round_f16, round_f32
-from weft.interp.scalar_functions import int_to_double
+from weft.interp.scalar_functions import int_to_double, round_bf16, round_f16, round_f32
 from weft.interp.values import narrow, round_array, widen
 
 DTYPES = {

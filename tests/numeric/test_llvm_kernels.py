@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
-from weft.interp.rounding import round_bf16
+from weft.interp.scalar_functions import round_bf16
 from weft.runtime.library import Library
 from weft.runtime.low_module import load_low_module
 from weft.support.target import Target

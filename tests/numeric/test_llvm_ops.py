@@ -16,7 +16,7 @@ from tiers import first_tier
 
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
-from weft.interp.rounding import round_bf16
+from weft.interp.scalar_functions import round_bf16
 from weft.passes.low.low_expand_math import LowExpandMathPass
 from weft.runtime.library import Library
 from weft.runtime.low_module import load_low_module

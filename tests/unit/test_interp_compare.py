@@ -10,11 +10,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.universe import Universe
 
 from weft.driver.parsing import parse_text
-from weft.interp.arguments import random_arguments
-from weft.interp.compare import Mismatch, Reference, Skipped, compare_modules, outputs_equal
+from weft.interp.arguments import ConcreteShapes, random_arguments
+from weft.interp.compare import Mismatch, Reference, Skipped, Validator, compare_modules, outputs_equal
 from weft.interp.errors import InterpreterError
-from weft.interp.shapes import ConcreteShapes
-from weft.interp.validate import Validator
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.support.errors import CompileError
 

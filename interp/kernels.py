@@ -1,0 +1,607 @@
+"""Kernels: a launch runs every block of threads, and the threads of a block synchronise at barriers and ops of warps.
+
+A kernel is compiled to a Python generator, one for each thread. It pauses at barriers, shuffles and ops on tensor cores
+with a `Synchronisation`; in order "interleaved" it also pauses around stores, and all blocks of threads run at once, so
+that races show. In other orders the blocks run one after the other, and so do the threads of a block from one
+synchronisation to the next: forward, reversed or shuffled. A barrier or shuffle that not all threads reach is an error,
+and so is a read of memory that was never written.
+
+Before they are distributed to threads, ops on tiles run once, on whole tiles. Where `wmma` leaves open which thread
+holds which element, thread l holds the elements from l * n on, counted row by row and from the start again, where n is
+how many it holds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    FixedBitwidthType,
+    Float16Type,
+    Float32Type,
+    IndexType,
+    IntegerType,
+    MemRefType,
+    f32,
+)
+from xdsl.dialects.func import FuncOp
+
+from weft.dialects import low_gpu, low_kernel, low_tensor_cores
+from weft.dialects.low_gpu import AtomicKind, ShuffleMode
+from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
+from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
+from weft.dialects.tir_kinds import IN_STEP, LoopKind
+from weft.interp.errors import InterpreterError
+from weft.interp.registry import emits
+from weft.interp.scalar_functions import maximum, minimum, round_bf16, round_f16, round_f32, wrap
+from weft.support.errors import CompileError
+
+if TYPE_CHECKING:
+    from xdsl.dialects.memref import AllocaOp
+    from xdsl.ir import Attribute, Operation
+
+    from weft.dialects.tir import ForOp
+    from weft.interp.emitter import Emitter
+
+
+@dataclass(frozen=True)
+class Synchronisation:
+    """The request that a kernel thread yields: at a barrier without a value, at an op of its warp with its operands."""
+
+    op: Operation
+    value: Any = None
+    offset: int = 0
+
+
+Pointer: TypeAlias = "tuple[list[Any], int]"
+Matrix: TypeAlias = "list[list[Any]]"
+
+
+@emits(low_tensor_cores.TileLoadOp, low_tensor_cores.TileStoreOp)
+def emit_tile_copy(emitter: Emitter, op: low_tensor_cores.Copy) -> None:
+    rows, columns = op.fragment.tile
+    operands = ", ".join(emitter.value(operand) for operand in op.operands)
+    with emitter.store():
+        emitter.line(f"{emitter.helper(copy_tile)}({operands}, {rows}, {columns})", op)
+
+
+def copy_tile(source: Pointer, source_rows: int, target: Pointer, target_rows: int, rows: int, columns: int) -> None:
+    """Copy rows of so many elements."""
+    (read, first), (written, start) = source, target
+    for row in range(rows):
+        at, to = first + row * source_rows, start + row * target_rows
+        written[to : to + columns] = read[at : at + columns]
+
+
+@emits(low_tensor_cores.TileFillOp)
+def emit_tile_fill(emitter: Emitter, op: low_tensor_cores.TileFillOp) -> None:
+    rows, columns = op.fragment.tile
+    target, distance = emitter.value(op.target), emitter.value(op.target_rows)
+    value = repr(float(op.value.value.data))
+    with emitter.store():
+        emitter.line(f"{emitter.helper(fill_tile)}({target}, {distance}, {value}, {rows}, {columns})", op)
+
+
+def fill_tile(target: Pointer, target_rows: int, value: float, rows: int, columns: int) -> None:
+    written, start = target
+    for row in range(rows):
+        written[start + row * target_rows : start + row * target_rows + columns] = [value] * columns
+
+
+@emits(low_tensor_cores.TileMmaOp)
+def emit_tile_mma(emitter: Emitter, op: low_tensor_cores.TileMmaOp) -> None:
+    operands = ", ".join(emitter.value(operand) for operand in op.operands)
+    fragments = ", ".join(emitter.constant(f, "fragment") for f in (op.a_fragment, op.b_fragment))
+    with emitter.store():
+        emitter.line(f"{emitter.helper(multiply_tiles)}({operands}, {fragments})", op)
+
+
+def multiply_tiles(
+    a: Pointer,
+    a_rows: int,
+    b: Pointer,
+    b_rows: int,
+    c: Pointer,
+    c_rows: int,
+    a_fragment: FragmentAttr,
+    b_fragment: FragmentAttr,
+) -> None:
+    left, right = matrix_of(a, a_rows, a_fragment), matrix_of(b, b_rows, b_fragment)
+    memory, start = c
+    m, n, _ = a_fragment.shape
+    sums = [memory[start + row * c_rows : start + row * c_rows + n] for row in range(m)]
+    for row, line in enumerate(multiplied(left, right, sums)):
+        memory[start + row * c_rows : start + row * c_rows + n] = line
+
+
+def matrix_of(tile: Pointer, distance: int, fragment: FragmentAttr) -> Matrix:
+    """The rows of the matrix that a tile holds, whichever way."""
+    memory, start = tile
+    rows, columns = fragment.tile
+    found = [memory[start + row * distance : start + row * distance + columns] for row in range(rows)]
+    return found if fragment.order is Order.ROW else [list(column) for column in zip(*found, strict=True)]
+
+
+def multiplied(a: Matrix, b: Matrix, c: Sequence[Sequence[Any]]) -> Matrix:
+    """A * B + C, rounded once: hardware rounds more often, and in an order that is not specified."""
+    columns = list(zip(*b, strict=True))
+    return [
+        [
+            round_f32(sum((x * y for x, y in zip(row, column, strict=True)), 0.0) + before)
+            for column, before in zip(columns, line, strict=True)
+        ]
+        for row, line in zip(a, c, strict=True)
+    ]
+
+
+Lanes: TypeAlias = "Sequence[Sequence[Any]]"
+"""What each thread of a warp brings to an op: one value per operand."""
+
+
+@emits(*low_tensor_cores.TENSOR_CORE_OPS)
+def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
+    operands = ", ".join(emitter.value(operand) for operand in op.operands)
+    emitter.line(f"yield {emitter.helper(Synchronisation)}({emitter.operation_name(op)}, ({operands},))", op)
+
+
+def run_warp_op(op: Operation, lanes: Lanes) -> None:
+    """What happens when the threads of a warp have come to `op`. Raises `InterpreterError` when some are missing, or
+    do not agree."""
+    if len(lanes) != WARP:
+        raise InterpreterError(op, f"'{op.name}' is for {WARP} threads, and the warp has {len(lanes)}")
+    _MEANINGS[op.name](op, lanes)
+
+
+def _agreed(op: Operation, lanes: Lanes, operand: int) -> Any:
+    """The value of an operand that is the same in all threads."""
+    values = [lane[operand] for lane in lanes]
+    for number, value in enumerate(values):
+        if not _is_same(values[0], value):
+            raise InterpreterError(op, f"'{op.name}': threads 0 and {number} of a warp name different tiles")
+    return values[0]
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether two numbers, or two pointers, are the same."""
+    if not isinstance(first, tuple):
+        return first == second
+    (memory, at), (other, place) = cast("tuple[Pointer, Pointer]", (first, second))
+    return memory is other and at == place
+
+
+def _aligned(op: Operation, place: int, count: int) -> None:
+    if place % count:
+        raise InterpreterError(op, f"'{op.name}': a row starts at element {place}, which is no multiple of {count}")
+
+
+def _bounded(op: Operation, pointer: Pointer, count: int) -> None:
+    memory, at = pointer
+    if not 0 <= at <= len(memory) - count:
+        raise InterpreterError(
+            op, f"access out of bounds: '{op.name}' takes {count} elements from {at} of {len(memory)}"
+        )
+
+
+def _registers(op: Operation, lanes: Lanes, operand: int, count: int) -> list[Pointer]:
+    found = [lane[operand] for lane in lanes]
+    for pointer in found:
+        _bounded(op, pointer, count)
+    return found
+
+
+def _scatter(fragment: FragmentAttr, registers: Sequence[Pointer], tile: Sequence[Any]) -> None:
+    """Give the threads what they hold of a tile, which comes row by row."""
+    count = fragment.elements_per_thread
+    for lane, (memory, at) in enumerate(registers):
+        memory[at : at + count] = [tile[(lane * count + number) % len(tile)] for number in range(count)]
+
+
+def _gathered(fragment: FragmentAttr, registers: Sequence[Pointer]) -> list[Any]:
+    """The tile that threads hold, row by row."""
+    rows, columns = fragment.tile
+    count = fragment.elements_per_thread
+    return [element for memory, at in registers for element in memory[at : at + count]][: rows * columns]
+
+
+def _wmma_load(op: low_tensor_cores.WmmaLoadOp, lanes: Lanes) -> None:
+    fragment = op.fragment
+    (memory, at), distance = _agreed(op, lanes, 0), _agreed(op, lanes, 1)
+    rows, columns = fragment.tile
+    tile: list[Any] = []
+    for row in range(rows):
+        start = at + row * distance
+        _bounded(op, (memory, start), columns)
+        _aligned(op, start, row_alignment(fragment))
+        tile.extend(memory[start : start + columns])
+    _scatter(fragment, _registers(op, lanes, 2, fragment.elements_per_thread), tile)
+
+
+def row_alignment(fragment: FragmentAttr) -> int:
+    """How many elements rows in memory are multiples of: as many as a thread holds (PTX ISA, "Matrix Storage")."""
+    return fragment.elements_per_thread
+
+
+def _wmma_store(op: low_tensor_cores.WmmaStoreOp, lanes: Lanes) -> None:
+    fragment = op.fragment
+    (memory, at), distance = _agreed(op, lanes, 1), _agreed(op, lanes, 2)
+    rows, columns = fragment.tile
+    tile = _gathered(fragment, _registers(op, lanes, 0, fragment.elements_per_thread))
+    for row in range(rows):
+        start = at + row * distance
+        _bounded(op, (memory, start), columns)
+        _aligned(op, start, row_alignment(fragment))
+        memory[start : start + columns] = tile[row * columns : (row + 1) * columns]
+
+
+def _wmma_mma(op: low_tensor_cores.WmmaMmaOp, lanes: Lanes) -> None:
+    c_fragment = op.a_fragment.with_role(Role.C, Order.ROW, f32)
+    tiles = [
+        _gathered(fragment, _registers(op, lanes, operand, fragment.elements_per_thread))
+        for operand, fragment in enumerate((op.a_fragment, op.b_fragment, c_fragment))
+    ]
+    a, b, c = (
+        matrix_of((tile, 0), fragment.tile[1], fragment)
+        for tile, fragment in zip(tiles, (op.a_fragment, op.b_fragment, c_fragment), strict=True)
+    )
+    result = [element for row in _multiplied(op, a, b, c) for element in row]
+    _scatter(c_fragment, [lane[2] for lane in lanes], result)
+
+
+def _multiplied(op: Operation, a: Matrix, b: Matrix, c: Matrix) -> Matrix:
+    if any(None in row for matrix in (a, b, c) for row in matrix):
+        raise InterpreterError(op, f"'{op.name}' uses a fragment that was never written")
+    return multiplied(a, b, c)
+
+
+def _ldmatrix(op: low_tensor_cores.LdmatrixOp, lanes: Lanes) -> None:
+    matrices: list[Matrix] = []
+    for first in range(0, 8 * op.matrices, 8):
+        rows: Matrix = []
+        for lane in range(first, first + 8):
+            memory, at = lanes[lane][0]
+            _bounded(op, (memory, at), 8)
+            _aligned(op, at, 8)
+            rows.append(memory[at : at + 8])
+        matrices.append([list(column) for column in zip(*rows, strict=True)] if op.is_transposed else rows)
+    for lane, (memory, at) in enumerate(_registers(op, lanes, 1, 2 * op.matrices)):
+        for number, matrix in enumerate(matrices):
+            column = 2 * (lane % 4)
+            memory[at + 2 * number : at + 2 * number + 2] = matrix[lane // 4][column : column + 2]
+
+
+def _mma_sync(op: low_tensor_cores.MmaSyncOp, lanes: Lanes) -> None:
+    a = FragmentAttr.of(Family.MMA, Role.A, Order.ROW, (16, 8, 16), op.element)
+    fragments = [a, a.with_role(Role.B, Order.ROW, op.element), a.with_role(Role.C, Order.ROW, f32)]
+    matrices: list[Matrix] = []
+    for operand, fragment in enumerate(fragments):
+        rows, columns = fragment.matrix
+        matrix: Matrix = [[None] * columns for _ in range(rows)]
+        count = fragment.elements_per_thread
+        for lane, (memory, at) in enumerate(_registers(op, lanes, operand, count)):
+            for number in range(count):
+                row, column = fragment.place(lane, number)
+                matrix[row][column] = memory[at + number]
+        matrices.append(matrix)
+    result = _multiplied(op, *matrices)
+    for lane, values in enumerate(lanes):
+        memory, at = values[2]
+        for number in range(4):
+            row, column = fragments[2].place(lane, number)
+            memory[at + number] = result[row][column]
+
+
+_MEANINGS: Final[dict[str, Callable[[Any, Lanes], None]]] = {
+    low_tensor_cores.WmmaLoadOp.name: _wmma_load,
+    low_tensor_cores.WmmaStoreOp.name: _wmma_store,
+    low_tensor_cores.WmmaMmaOp.name: _wmma_mma,
+    low_tensor_cores.LdmatrixOp.name: _ldmatrix,
+    low_tensor_cores.MmaSyncOp.name: _mma_sync,
+}
+
+
+IDS, MEMORY = "_ids", "_memory"
+"""Parameters of a compiled kernel: the place of the thread on all axes, and the shared memory of its block."""
+
+Thread: TypeAlias = "Generator[Synchronisation | None, Any, Any]"
+
+
+def refuse_threads_in_step(loop: ForOp) -> None:
+    """Raise `CompileError` when `loop` is over the threads of a kernel that is being lowered."""
+    if loop.kind.data is not LoopKind.THREAD_BINDING:
+        return
+    parent = loop.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    if parent is not None and IN_STEP in parent.attributes:
+        raise CompileError.at(loop, "kernels are interpreted when they are functions; here their threads run in step")
+
+
+def begin_kernel(emitter: Emitter, function: FuncOp) -> list[str]:
+    """Prepare to write the body of a kernel; gives the parameters besides those of the function."""
+    emitter.in_kernel = True
+    emitter.interleaved = [IDS]
+    emitter.pauses_at_stores = emitter.options.order in INTERLEAVED
+    emitter.line("if False: yield")
+    if any(isinstance(op, low_gpu.AsyncCopyOp) for op in function.walk()):
+        emitter.line(f"_copies = {emitter.helper(AsyncCopies)}()")
+    return [IDS, MEMORY]
+
+
+def emit_shared_alloca(emitter: Emitter, op: AllocaOp, count: str) -> str:
+    """The name of the memory that the threads of a block share."""
+    data = emitter.fresh(op.memref.name_hint or "shared")
+    fill = "None" if emitter.options.check_uninitialised else "0"
+    key = f"{data!r}"
+    emitter.line(f"{data} = {MEMORY}.get({key})")
+    emitter.line(f"if {data} is None: {data} = {MEMORY}[{key}] = [{fill}] * ({count})", op)
+    return data
+
+
+@emits(low_kernel.LaunchOp)
+def emit_launch(emitter: Emitter, op: low_kernel.LaunchOp) -> None:
+    arguments = "".join(f"{emitter.argument(value)}, " for value in op.arguments)
+    grid, block = (", ".join(emitter.written(v, op) for v in values) for values in (op.grid, op.block))
+    order, seed = emitter.options.order, emitter.options.seed
+    emitter.line(
+        f"{emitter.helper(launch)}({emitter.operation_name(op)}, {emitter.callee(op.kernel.string_value())}, "
+        f"({grid}), ({block}), ({arguments}), {order!r}, {seed})",
+        op,
+    )
+
+
+@emits(low_kernel.ThreadIdOp)
+def emit_thread_id(emitter: Emitter, op: low_kernel.ThreadIdOp) -> None:
+    extent = op.static_extent
+    name = emitter.define(op.result, (0, None if extent is None else extent - 1))
+    emitter.line(f"{name} = {IDS}[{(*BLOCK_AXES, *THREAD_AXES).index(op.axis.data)}]", op)
+
+
+@emits(low_gpu.BarrierOp)
+def emit_barrier(emitter: Emitter, op: low_gpu.BarrierOp) -> None:
+    emitter.line(f"yield {emitter.constant(Synchronisation(op), 'barrier')}", op)
+
+
+@emits(low_gpu.ShuffleOp)
+def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
+    value, offset = emitter.value(op.value), emitter.written(op.offset, op)
+    name = emitter.define(op.result, maybe_unwritten=True)
+    emitter.line(
+        f"{name} = yield {emitter.helper(Synchronisation)}({emitter.operation_name(op)}, {value}, {offset})", op
+    )
+
+
+@emits(low_gpu.AtomicOp)
+def emit_atomic(emitter: Emitter, op: low_gpu.AtomicOp) -> None:
+    buffer = emitter.buffer(op.buffer)
+    index, value = emitter.element(buffer, op.indices, op), emitter.written(op.value, op)
+    combine = emitter.constant(_combiner(op.kind.data, op.value.type), f"atomic_{op.kind.data}")
+    name = emitter.define(op.old)
+    with emitter.store():
+        emitter.line(f"{name} = {buffer.data}[{index}]", op)
+        emitter.line(f"{buffer.data}[{index}] = {combine}({name}, {value})", op)
+
+
+def _combiner(kind: AtomicKind, type_: Attribute) -> Callable[[Any, Any], Any]:
+    is_integer = isinstance(type_, IntegerType | IndexType)
+    if kind is AtomicKind.MIN:
+        return min if is_integer else minimum
+    if kind is AtomicKind.MAX:
+        return max if is_integer else maximum
+    if kind is AtomicKind.AND:
+        return lambda a, b: a & b
+    if kind is AtomicKind.OR:
+        return lambda a, b: a | b
+    if isinstance(type_, IntegerType):
+        width = type_.width.data
+        return lambda a, b: wrap(a + b, width)
+    if isinstance(type_, Float32Type):
+        return lambda a, b: round_f32(a + b)
+    if isinstance(type_, Float16Type):
+        return lambda a, b: round_f16(a + b)
+    if isinstance(type_, BFloat16Type):
+        return lambda a, b: round_bf16(a + b)
+    return lambda a, b: a + b
+
+
+class AsyncCopies:
+    """The copies of one thread that have not arrived yet, by group."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[tuple[list[Any], int, list[Any], int, int]]] = [[]]
+
+    def start(self, source: list[Any], at: int, target: list[Any], to: int, count: int) -> None:
+        self.groups[-1].append((source, at, target, to, count))
+
+    def commit(self) -> None:
+        self.groups.append([])
+
+    def wait(self, pending: int) -> None:
+        """Let all groups arrive but the last `pending` committed ones."""
+        while len(self.groups) - 1 > pending:
+            for source, at, target, to, count in self.groups.pop(0):
+                target[to : to + count] = source[at : at + count]
+
+
+@emits(low_gpu.AsyncCopyOp)
+def emit_async_copy(emitter: Emitter, op: low_gpu.AsyncCopyOp) -> None:
+    element = cast("MemRefType[Attribute]", op.source.type).element_type
+    if not isinstance(element, FixedBitwidthType):
+        raise CompileError.at(op, f"'{op.name}' copies elements of a known size, got {element}")
+    count = max(1, op.bytes * 8 // element.bitwidth)
+    source, target = emitter.buffer(op.source), emitter.buffer(op.target)
+    at = emitter.element(source, [op.source_index], op, last_lanes=count)
+    to = emitter.element(target, [op.target_index], op, last_lanes=count)
+    emitter.line(
+        f"if ({at}) % {count} or ({to}) % {count}: {emitter.helper(unaligned)}({emitter.operation_name(op)})", op
+    )
+    emitter.line(f"_copies.start({source.data}, {at}, {target.data}, {to}, {count})", op)
+
+
+def unaligned(op: Operation) -> None:
+    raise InterpreterError(op, f"'{op.name}' copies from or to a place that is not aligned to its size")
+
+
+@emits(low_gpu.AsyncCommitOp)
+def emit_async_commit(emitter: Emitter, op: low_gpu.AsyncCommitOp) -> None:
+    if _has_copies(op):
+        emitter.line("_copies.commit()", op)
+
+
+@emits(low_gpu.AsyncWaitOp)
+def emit_async_wait(emitter: Emitter, op: low_gpu.AsyncWaitOp) -> None:
+    if _has_copies(op):
+        emitter.line(f"_copies.wait({op.groups})", op)
+
+
+def _has_copies(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, FuncOp):
+        parent = parent.parent_op()
+    return parent is not None and any(isinstance(inner, low_gpu.AsyncCopyOp) for inner in parent.walk())
+
+
+def launch(
+    op: Operation,
+    kernel: Callable[..., Thread],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    arguments: tuple[Any, ...],
+    order: str,
+    seed: int,
+) -> None:
+    """Run every block of a grid. The blocks run in the order that the threads run in, too."""
+    if min(block) < 1 or min(grid) < 0:
+        raise InterpreterError(op, f"'{op.name}' starts {grid} blocks of {block} threads")
+    places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
+    threads = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
+    generator = random.Random(seed)
+    if order == "reversed":
+        places.reverse()
+    elif order == "shuffled":
+        generator.shuffle(places)
+    running: list[Iterator[None]] = []
+    for place in places:
+        memory: dict[str, Any] = {}
+        block_of_threads = [kernel(*arguments, (*place, *thread), memory) for thread in threads]
+        running.append(_Block(block_of_threads, order, generator).rounds())
+        if order not in INTERLEAVED:
+            for _ in running.pop():
+                pass
+    while running:
+        running = [one for one in running if next(one, running) is None]
+
+
+INTERLEAVED = ("interleaved", "privatised")
+"""Orders in which threads advance from store to store."""
+
+
+@dataclass
+class _Block:
+    """The threads of one block while they run. `waiting` is where each has stopped, None for one that has ended."""
+
+    threads: list[Thread]
+    order: str
+    generator: random.Random
+    waiting: dict[int, Synchronisation] = field(default_factory=dict[int, Synchronisation])
+    ended: set[int] = field(default_factory=set[int])
+
+    def rounds(self) -> Iterator[None]:
+        """Run the block. Pauses where the threads of other blocks may run."""
+        yield from self._advance(dict.fromkeys(range(len(self.threads))))
+        while self.waiting:
+            yield from self._advance(self._shuffle() or self._pass_barrier())
+
+    def _advance(self, answers: dict[int, Any]) -> Iterator[None]:
+        """Let the threads in `answers` run to where they meet others; each is given what it waited for."""
+        running = list(answers)
+        if self.order == "reversed":
+            running.reverse()
+        elif self.order == "shuffled":
+            self.generator.shuffle(running)
+        if self.order in INTERLEAVED:
+            while running:
+                running = [thread for thread in running if self._step(thread, answers.pop(thread, None))]
+                yield
+            return
+        for thread in running:
+            answer = answers[thread]
+            while self._step(thread, answer):
+                answer = None
+
+    def _step(self, thread: int, answer: Any) -> bool:
+        """Let one thread run to where it pauses; whether it can go on by itself."""
+        try:
+            request = self.threads[thread].send(answer)
+        except StopIteration:
+            self.ended.add(thread)
+            return False
+        if request is None:
+            return True
+        self.waiting[thread] = request
+        return False
+
+    def _shuffle(self) -> dict[int, Any]:
+        """What the threads of the warps that have met at a shuffle get, by thread."""
+        answers: dict[int, Any] = {}
+        for start in range(0, len(self.threads), WARP):
+            lanes = list(range(start, min(start + WARP, len(self.threads))))
+            op = next((self.waiting[t].op for t in lanes if t in self.waiting and _is_of_warp(self.waiting[t])), None)
+            if op is None:
+                continue
+            for lane in lanes:
+                request = self.waiting.get(lane)
+                if request is None or request.op is not op:
+                    raise InterpreterError(
+                        op, f"'{op.name}' is not reached by all threads of a warp: {lane} is missing"
+                    )
+            requests = [self.waiting.pop(lane) for lane in lanes]
+            if isinstance(op, low_gpu.ShuffleOp):
+                answers.update(zip(lanes, _shuffled(op, requests), strict=True))
+            else:
+                run_warp_op(op, [request.value for request in requests])
+                answers.update(dict.fromkeys(lanes))
+        return answers
+
+    def _pass_barrier(self) -> dict[int, Any]:
+        """Check that all threads wait at one barrier, which gives them nothing."""
+        first, request = next(iter(self.waiting.items()))
+        for thread in range(len(self.threads)):
+            other = self.waiting.get(thread)
+            if other is None or other.op is not request.op:
+                where = "has ended" if other is None else "waits at another one"
+                raise InterpreterError(
+                    request.op,
+                    f"'{request.op.name}' is not reached by all threads of a block: thread {first} waits, "
+                    f"thread {thread} {where}",
+                )
+        self.waiting.clear()
+        return dict.fromkeys(range(len(self.threads)))
+
+
+def _is_of_warp(request: Synchronisation) -> bool:
+    return not isinstance(request.op, low_gpu.BarrierOp)
+
+
+def _shuffled(op: low_gpu.ShuffleOp, lanes: Sequence[Synchronisation]) -> list[Any]:
+    """What each lane of a warp gets; None, never written, from a lane that does not exist."""
+    width = op.lanes
+    results: list[Any] = []
+    for lane, request in enumerate(lanes):
+        own, group = lane % width, lane - lane % width
+        match op.mode.data:
+            case ShuffleMode.DOWN:
+                source = own + request.offset
+            case ShuffleMode.UP:
+                source = own - request.offset
+            case ShuffleMode.XOR:
+                source = own ^ request.offset
+            case ShuffleMode.IDX:
+                source = request.offset % width
+        if not 0 <= source < width:
+            source = own
+        results.append(lanes[group + source].value if group + source < len(lanes) else None)
+    return results
