@@ -27,6 +27,13 @@ from weft.texpr.expr import (
 from weft.texpr.operators import BinaryKind, Predicate, as_number
 from weft.texpr.places import error
 
+__all__ = ["abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "call_intrin", "cast"]
+__all__ += ["cbrt", "ceil", "clz", "const", "cos", "cosh", "ctz", "equal", "erf", "exp", "exp2", "expm1"]
+__all__ += ["floor", "floordiv", "floormod", "if_then_else", "infinity", "isfinite", "isinf", "isnan"]
+__all__ += ["log", "log1p", "log2", "log10", "logical_and", "logical_not", "logical_or", "max_value"]
+__all__ += ["min_value", "nearbyint", "not_equal", "popcount", "pow", "power", "round", "rsqrt", "select"]
+__all__ += ["sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "truncdiv", "truncmod"]
+
 
 def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
     def apply(x: ExprLike) -> Expr:
