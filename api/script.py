@@ -17,7 +17,7 @@ print(weft.script.script(Module))
 from weft.frontends.script import ir, tir
 from weft.frontends.script.decorators import ir_module, prim_func
 from weft.frontends.script.parsing import parse
-from weft.frontends.script.printing import print_script
+from weft.frontends.script.printer import print_script
 from weft.frontends.script.show import Script, show
 
 script = print_script

@@ -1,8 +1,12 @@
-"""Annotations and attributes: Python values <-> IR attributes. What Python has no value for is written as MLIR text."""
+"""What scripts spell as MLIR does: attributes and annotations as Python values, and ops by their name.
+
+Attributes that Python has no value for are MLIR text, `T.attr("1 : i8")`; so are ops that the language has no form for,
+`x = T.op("arith.divui", a, b, results=["i32"])`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import cast
 
@@ -19,7 +23,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from weft.dialects.low import LOW
@@ -98,6 +102,11 @@ def to_attributes(values: dict[object, object]) -> dict[str, Attribute]:
     return named
 
 
+def last_line(failure: Exception) -> str:
+    """The message of an error of xDSL, below the text that it quotes."""
+    return str(failure).strip().splitlines()[-1].strip()
+
+
 def parse_attribute(text: str) -> Attribute:
     """The attribute or type that MLIR text spells. Raises CompileError."""
     try:
@@ -106,7 +115,7 @@ def parse_attribute(text: str) -> Attribute:
         if parser.pos < len(text.rstrip()):
             raise CompileError(f"`{text}` has more than one attribute")
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"`{text}` is no attribute: {str(failure).strip().splitlines()[-1].strip()}") from None
+        raise CompileError(f"`{text}` is no attribute: {last_line(failure)}") from None
     return attribute
 
 
@@ -115,7 +124,7 @@ def parse_operations(text: str) -> list[Operation]:
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
-        raise CompileError(f"these are no operations: {str(failure).strip().splitlines()[-1].strip()}") from None
+        raise CompileError(f"these are no operations: {last_line(failure)}") from None
     ops = list(module.ops)
     for op in ops:
         op.detach()
@@ -152,3 +161,60 @@ def attributes_text(attributes: Mapping[str, Attribute]) -> str:
     """The Python dict that reads back as named attributes."""
     items = (f"{string_text(name)}: {attribute_text(value)}" for name, value in attributes.items())
     return f"{{{', '.join(items)}}}"
+
+
+def generic_op(
+    name: str,
+    operands: Sequence[SSAValue],
+    *,
+    results: object = (),
+    properties: object = None,
+    attributes: object = None,
+) -> Operation:
+    """The op called `name`; types of results as MLIR text, properties and attributes as Python values.
+
+    Raises CompileError for unknown ops, for ops with regions or successors, and where the op does not verify.
+    """
+    op_class = context().get_optional_op(name)
+    if op_class is None:
+        raise CompileError(f"there is no operation '{name}' in scripts")
+    if not isinstance(results, list | tuple):
+        raise CompileError(f'results are a list of types, ["f32"], got {results!r}')
+    types: list[Attribute] = []
+    for text in cast("Sequence[object]", results):
+        type = parse_attribute(text) if isinstance(text, str) else None
+        if not isinstance(type, TypeAttribute):
+            raise CompileError(f"the type of a result is the text of a type, got {text!r}")
+        types.append(type)
+    op = op_class.create(
+        operands=operands,
+        result_types=types,
+        properties=_named(properties, "properties"),
+        attributes=_named(attributes, "attributes"),
+    )
+    try:
+        op.verify()
+    except VerifyException as failure:
+        raise CompileError(f"{name}: {last_line(failure)}") from None
+    return op
+
+
+def _named(value: object, what: str) -> dict[str, Attribute]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise CompileError(f"{what} are a dict, got {value!r}")
+    return to_attributes(cast("dict[object, object]", value))
+
+
+def generic_text(op: Operation, operands: Sequence[str]) -> str:
+    """The call that `generic_op` makes into an op equal to `op`, which has no regions."""
+    parts = [string_text(op.name), *operands]
+    if op.results:
+        types = ", ".join(string_text(str(result.type)) for result in op.results)
+        parts.append(f"results=[{types}]")
+    if op.properties:
+        parts.append(f"properties={attributes_text(op.properties)}")
+    if op.attributes:
+        parts.append(f"attributes={attributes_text(op.attributes)}")
+    return f"T.op({', '.join(parts)})"

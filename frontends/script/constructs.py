@@ -5,11 +5,14 @@ They are read from the source, so at run time they are only names; calling one t
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import NoReturn
 
 from weft.dialects.element_types import TYPES
+from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.support.errors import CompileError, did_you_mean
 from weft.texpr.dtypes import checked_dtype
 from weft.texpr.expr import Const, Expr, as_expr, cast_to, number_as
@@ -106,6 +109,13 @@ AXIS = Namespace(
     remap=REMAP_AXES,
 )
 """Axes of TVM that keep their order, `scan` and `opaque`, are spatial ones: dependences say which orders are legal."""
+AXES = {SPATIAL: ("S", SPATIAL_AXIS), REDUCE: ("R", REDUCE_AXIS)}
+"""The letter of a kind of axis in `T.axis.remap`, and its word."""
+BUILTINS: Mapping[str, object] = {
+    name: getattr(builtins, name)
+    for name in ("abs", "bool", "divmod", "float", "int", "len", "list", "max", "min", "pow", "range", "round", "sum")
+} | {"tuple": tuple}
+"""The functions of Python that scripts may use."""
 DTYPES = {name: DType(name) for name in TYPES}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, cast, overload
 
@@ -56,11 +56,11 @@ def ir_module(cls: type) -> ModuleOp:
         raise CompileError(f"@ir_module stands above a class, got {cls!r}")
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     source, node = source_of(frame.f_code.co_filename, frame.f_lineno, cls.__name__, ast.ClassDef)
-    return read_class(source, cast("ast.ClassDef", node), _names(frame))
+    return read_class(source, node, {**frame.f_globals, **frame.f_locals})
 
 
 def _read_function(function: object, frame: FrameType) -> ModuleOp:
-    from weft.frontends.script.parsing import read_function
+    from weft.frontends.script.parsing import read_module
 
     if not isinstance(function, FunctionType):
         raise CompileError(f"@T.prim_func stands above a function, got {function!r}")
@@ -68,10 +68,5 @@ def _read_function(function: object, frame: FrameType) -> ModuleOp:
         return cast("ModuleOp", function)  # in a class: @ir_module reads it
     code = function.__code__
     source, node = source_of(code.co_filename, code.co_firstlineno, function.__name__, ast.FunctionDef)
-    outer = inspect.getclosurevars(function).nonlocals
-    return read_function(source, cast("ast.FunctionDef", node), {**_names(frame), **outer})
-
-
-def _names(frame: FrameType) -> Mapping[str, object]:
-    """What names mean where a definition stands."""
-    return {**frame.f_globals, **frame.f_locals}
+    names = {**frame.f_globals, **frame.f_locals, **inspect.getclosurevars(function).nonlocals}
+    return read_module(source, [node], names)

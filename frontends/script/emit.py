@@ -8,7 +8,7 @@ call, loop or block in between.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects.arith import IndexCastOp
@@ -18,7 +18,6 @@ from xdsl.dialects.memref import AllocOp, DimOp, LoadOp, StoreOp
 from xdsl.dialects.scf import IfOp
 from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineExpr
 
 from weft.dialects.low_access import Access, AccessPtrOp, StrideOp
 from weft.dialects.strides import dynamic_strides, with_strides
@@ -34,8 +33,8 @@ from weft.frontends.script.values import (
     Stride,
     Symbol,
     hint_of,
+    index_key,
     reads,
-    same_index,
     static_extent,
 )
 from weft.support.errors import CompileError
@@ -45,12 +44,6 @@ from weft.texpr.emit import ElementEmitter
 from weft.texpr.expr import Binary, Cast, Const, Expr
 
 _INDEX = IndexType()
-
-
-class _Load(tuple[SSAValue, ...]):
-    """What an element that was read is remembered under: the buffer and the indices."""
-
-    __slots__ = ()
 
 
 def buffer_type(
@@ -70,11 +63,8 @@ class ScriptEmitter(ElementEmitter):
         super().__init__(entry, {}, {})
         self.last: Operation | None = None
         """The op that `effect` appended last."""
-        self._trying = False
-        self._kept = False
-        self._depth = 0
-        self._saved: list[dict[object, SSAValue]] | None = None
-        """What was remembered before a trial, once that forgets some of it."""
+        self._memory = 0
+        """How often the contents of buffers may have changed."""
         self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
         """By identity: an expression, kept alive so that no other gets its identity, and where it was written."""
 
@@ -160,7 +150,7 @@ class ScriptEmitter(ElementEmitter):
     def _load(self, read: BufferLoad) -> SSAValue:
         buffer = read.buffer.value
         indices = [self.index(index) for index in read.indices]
-        key = _Load((buffer, *indices))
+        key = ("load", self._memory, buffer, *indices)
         known = self._known(key)
         if known is not None:
             return known
@@ -169,11 +159,7 @@ class ScriptEmitter(ElementEmitter):
 
     def forget_loads(self) -> None:
         """What was read may have changed."""
-        if self._trying and self._saved is None:
-            self._saved = [dict(scope) for scope in self._written[: self._depth]]
-        for scope in self._written:
-            for key in [key for key in scope if isinstance(key, _Load)]:
-                del scope[key]
+        self._memory += 1
 
     # Statements
 
@@ -195,9 +181,7 @@ class ScriptEmitter(ElementEmitter):
 
     def allocate(self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str) -> SSAValue:
         """A buffer of `type`; `extents` are those that its type leaves open."""
-        sizes = [self.index(extent) for extent in extents]
-        op = AllocOp(sizes, [], type)
-        return self.append(op, hint_of(name))
+        return self.append(AllocOp([self.index(extent) for extent in extents], [], type), hint_of(name))
 
     def assume(self, left: Expr, relation: Relation, right: Expr) -> AssumeOp:
         """State a fact about extents and index parameters."""
@@ -285,15 +269,14 @@ class ScriptEmitter(ElementEmitter):
     ) -> BlockOp:
         """A block over axes (name, kind, extent, binding) that is not yet appended."""
         extents = [extent if isinstance(extent, int) else self.index(extent) for _, _, extent, _ in axes]
-        bound: list[SSAValue] = []
-        bindings = [self._affine(binding, bound) for *_, binding in axes]
-        guarded: list[SSAValue] = []
-        sides = [(self._affine(left, guarded), self._affine(right, guarded)) for left, right in guards]
+        bindings, bound = self.affine_forms([binding for *_, binding in axes])
+        sides, guarded = self.affine_forms([side for guard in guards for side in guard])
+        pairs = list(zip(sides[::2], sides[1::2], strict=True))
         body = Block(arg_types=[_INDEX] * len(axes))
         for argument, (axis, *_) in zip(body.args, axes, strict=True):
             argument.name_hint = hint_of(axis)
         kinds = [kind for _, kind, _, _ in axes]
-        op = BlockOp(name, kinds, extents, bindings, bound, Region(body), sides, guarded, annotations)
+        op = BlockOp(name, kinds, extents, bindings, bound, Region(body), pairs, guarded, annotations)
         op.location = self.location
         return op
 
@@ -301,8 +284,7 @@ class ScriptEmitter(ElementEmitter):
         self, kind: type[AccessRegionOp], buffer: Buffer, corner: Sequence[Expr], sizes: Sequence[int]
     ) -> AccessRegionOp:
         """What a block reads or writes."""
-        operands: list[SSAValue] = []
-        exprs: list[AffineExpr] = [self._affine(index, operands) for index in corner]
+        exprs, operands = self.affine_forms(corner)
         op = kind(buffer.value, exprs, operands, sizes)
         self.finish(op)
         return op
@@ -337,42 +319,34 @@ class ScriptEmitter(ElementEmitter):
             yield
         self.forget_loads()
 
-    # Trials
-
     @contextmanager
-    def trial(self, block: Block) -> Generator[None]:
-        """Write into `block`; nothing of that is remembered, unless `keep` is called at the end."""
-        self._saved = None
-        self._trying = True
-        depth = self._depth = len(self._blocks)
+    def trial(self, block: Block) -> Generator[Callable[[], None]]:
+        """Write into `block`. What that gives makes it part of the function; else nothing of it is remembered."""
+        target, outer, memory = self._blocks[-1], self._written[-1], self._memory
+        depth = len(self._blocks)
+        kept = False
+
+        def keep() -> None:
+            nonlocal kept
+            kept = True
+            outer.update(self._written[depth])
+            for op in list(block.ops):
+                op.detach()
+                target.add_op(op)
+
         self._blocks.append(block)
         self._written.append({})
-        self._kept = False
         try:
-            yield
+            yield keep
         finally:
-            self._trying = False
-            top = self._written[depth]
             del self._blocks[depth:], self._written[depth:]
-            if self._kept:
-                self._written[-1].update(top)
-            elif self._saved is not None:
-                self._written = self._saved
-
-    def keep(self) -> None:
-        """Make what the trial wrote part of the function."""
-        block = self._blocks[-1]
-        target = self._blocks[-2]
-        for op in list(block.ops):
-            op.detach()
-            target.add_op(op)
-        self._kept = True
+            if not kept:
+                self._memory = memory
 
 
 def _is_element(expr: Expr, buffer: Buffer, indices: Sequence[Expr]) -> bool:
     return (
         isinstance(expr, BufferLoad)
         and expr.buffer.value is buffer.value
-        and len(expr.indices) == len(indices)
-        and all(map(same_index, expr.indices, indices))
+        and list(map(index_key, expr.indices)) == list(map(index_key, indices))
     )

@@ -8,45 +8,76 @@ from __future__ import annotations
 
 import ast
 import inspect
+import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import BuiltinFunctionType, ModuleType
 from typing import Any, TypeVar, cast
 
-from weft.frontends.script import tir
-from weft.frontends.script.attributes import AttributeText
-from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, Namespace
-from weft.frontends.script.emit import ScriptEmitter
+from xdsl.ir import Attribute
+
+from weft.frontends.script import ir, tir
+from weft.frontends.script.attributes import AttributeText, to_attributes
+from weft.frontends.script.constructs import BUILTINS, Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.limits import check_arguments, check_operands, check_result, check_terms
-from weft.frontends.script.python_rules import (
-    BUILTINS,
-    COMPARISONS,
-    OF_VALUES,
-    OPERATORS,
-    PYTHON_FAILURES,
-    adapted,
-    both,
-    may_call,
-    shown,
-)
 from weft.frontends.script.source import Positioned, Source
-from weft.frontends.script.values import Buffer, BufferLoad, Symbol
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, index_key, reads, walk
 from weft.support.errors import CompileError, did_you_mean
-from weft.texpr.expr import Const, Expr, as_expr, number_as
+from weft.texpr.dtypes import is_integer
+from weft.texpr.expr import Binary, Const, Expr, as_expr, binary, cast_to
 from weft.texpr.operators import BinaryKind, as_number
 from weft.texpr.shapes import as_index
 
+OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {  # pyright: ignore[reportUnknownVariableType]
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+OF_VALUES: Mapping[object, Callable[..., Expr]] = {
+    max: tir.max,
+    min: tir.min,
+    abs: tir.abs,
+    pow: tir.pow,
+    round: tir.round,
+}
+"""Those that scripts may also use on values of the program."""
+PYTHON_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""How Python refuses values."""
+
 
 class Evaluator:
-    """Evaluates expressions of one function, or of the top of a module when there is no emitter."""
+    """Evaluates the expressions at the top of a module; `FunctionParser` those of a function."""
 
-    def __init__(self, source: Source, names: Mapping[str, object], emitter: ScriptEmitter | None = None) -> None:
+    names_are_sizes = False
+    """Whether a type variable from outside is a symbolic extent."""
+
+    def __init__(self, source: Source, names: Mapping[str, object]) -> None:
         self.source = source
         self._outer = names
-        self._emitter = emitter
         self._scopes: list[dict[str, object]] = [{}]
+
+    def error(self, node: Positioned, message: str) -> CompileError:
+        return self.source.error(node, message)
 
     # Names
 
@@ -79,37 +110,32 @@ class Evaluator:
                 return scope[node.id]
         if node.id in self._outer:
             value = self._outer[node.id]
-            if isinstance(value, TypeVar) and self._emitter is not None:  # a size, as TVM declares them
+            if isinstance(value, TypeVar) and self.names_are_sizes:  # as TVM declares them
                 self._scopes[0][node.id] = Symbol(node.id, place=self.source.place(node))
                 return self._scopes[0][node.id]
             if isinstance(value, Expr) and not isinstance(value, Const):
-                raise self.source.error(
+                raise self.error(
                     node, f"{node.id} is an expression from outside the function: only numbers and tuples are"
                 )
             return value
         if node.id in BUILTINS:
             return BUILTINS[node.id]
         own = {name for scope in self._scopes for name in scope}
-        raise self.source.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, own or self._outer)}")
+        raise self.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, own or self._outer)}")
 
     # Values of a kind
 
     def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
         """The value of `node` as a scalar expression; a number takes `dtype`. Raises CompileError."""
         value = self.scalar(node, self.evaluate(node))
-        number = as_number(value)
-        if number is not None:
-            return self.apply(node, as_expr if dtype is None else number_as, number, *([dtype] if dtype else []))
-        return self.apply(node, as_expr, value)
+        return self.apply(node, as_expr, value, dtype)
 
     def element(self, node: ast.expr, dtype: str, what: str) -> Expr:
         """The value of `node` as an element of `dtype`. Raises CompileError for another dtype."""
         expr = self.expression(node, dtype)
         adapts = expr.is_index and dtype in ("int32", "int64")
         if expr.dtype != dtype and not adapts:
-            raise self.source.error(
-                node, f"{what} is {dtype}, and `{expr}` is {expr.dtype}: cast it, T.Cast({dtype!r}, ...)"
-            )
+            raise self.error(node, f"{what} is {dtype}, and `{expr}` is {expr.dtype}: cast it, T.Cast({dtype!r}, ...)")
         return expr
 
     def index(self, node: ast.expr, what: str) -> Expr:
@@ -128,38 +154,46 @@ class Evaluator:
                 return expr
             number = expr.value
         if isinstance(number, bool) or not isinstance(number, int):
-            raise self.source.error(node, f"{what} must be an integer, got {number!r}")
+            raise self.error(node, f"{what} must be an integer, got {number!r}")
         if not 0 <= number < 1 << 63:
             limit = "must not be negative" if number < 0 else "must fit 64 bits"
-            raise self.source.error(node, f"{what} {limit}, got {number}")
+            raise self.error(node, f"{what} {limit}, got {number}")
         return number
 
     def scalar(self, node: Positioned, value: object) -> object:
         """`value`, unless it is something that can be no number."""
         if isinstance(value, Buffer):
             indices = ", ".join(f"i{d}" for d in range(value.rank))
-            raise self.source.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
+            raise self.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
         if isinstance(value, Expr) or as_number(value) is not None:
             return value
-        raise self.source.error(node, f"expected a number or a value, got {shown(value)}")
+        raise self.error(node, f"expected a number or a value, got {shown(value)}")
 
     def string(self, node: ast.expr, what: str) -> str:
         value = self.evaluate(node)
         if not isinstance(value, str):
-            raise self.source.error(node, f"{what} is a string, got {shown(value)}")
+            raise self.error(node, f"{what} is a string, got {shown(value)}")
         return value
 
+    def attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
+        """The dict `value` as attributes. Raises CompileError with `message` at `node` for what is none."""
+        if not isinstance(value, dict):
+            raise self.error(node, message)
+        return self.apply(node, to_attributes, cast("dict[object, object]", value))
+
     def note(self, node: Positioned, expr: Expr) -> Expr:
-        return expr if self._emitter is None else self._emitter.note(expr, self.source.place(node))
+        """Remember that `expr` is written at `node`."""
+        del node
+        return expr
 
     def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """A function's result; what it raises is an error at `node`."""
         try:
             return function(*args, **kwargs)
         except CompileError as failure:
-            raise self.source.error(node, re.sub(r"\bte\.(?=\w)", "T.", failure.message)) from None
+            raise self.error(node, re.sub(r"\bte\.(?=\w)", "T.", failure.message)) from None
         except PYTHON_FAILURES as failure:
-            raise self.source.error(node, str(failure) or type(failure).__name__) from None
+            raise self.error(node, str(failure) or type(failure).__name__) from None
 
     # Expressions
 
@@ -168,7 +202,7 @@ class Evaluator:
         try:
             value = self._evaluate(node)
         except RecursionError:
-            raise self.source.error(node, "this is nested too deeply: name parts of it") from None
+            raise self.error(node, "this is nested too deeply: name parts of it") from None
         if isinstance(value, Expr):
             return self.note(node, value)
         if not isinstance(node, ast.Constant | ast.Name):
@@ -179,7 +213,7 @@ class Evaluator:
         match node:
             case ast.Constant():
                 if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
-                    raise self.source.error(node, "text has half of a character, a lone surrogate")
+                    raise self.error(node, "text has half of a character, a lone surrogate")
                 return node.value
             case ast.Name():
                 return self._name(node)
@@ -206,13 +240,13 @@ class Evaluator:
             case ast.Call():
                 return self._call(node)
             case _:
-                raise self.source.error(node, f"`{type(node).__name__.lower()}` has no meaning in a script")
+                raise self.error(node, f"`{type(node).__name__.lower()}` has no meaning in a script")
 
     def _dict(self, node: ast.Dict) -> dict[object, object]:
         values: dict[object, object] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                raise self.source.error(value, "`**` has no meaning in a script")
+                raise self.error(value, "`**` has no meaning in a script")
             self.apply(key, values.__setitem__, self.evaluate(key), self.evaluate(value))
         return values
 
@@ -220,7 +254,7 @@ class Evaluator:
         """A Python operator on two values."""
         function = OPERATORS.get(type(kind))
         if function is None:
-            raise self.source.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
+            raise self.error(node, f"the operator {type(kind).__name__} has no meaning in a script")
         if isinstance(left, Expr) or isinstance(right, Expr):
             left, right = adapted([self.scalar(node, left), self.scalar(node, right)])
         elif isinstance(left, Buffer) or isinstance(right, Buffer):
@@ -259,7 +293,7 @@ class Evaluator:
             right = self.evaluate(right_node)
             function = COMPARISONS.get(type(kind))
             if function is None:
-                raise self.source.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
+                raise self.error(node, f"the comparison {type(kind).__name__} has no meaning in a script")
             if isinstance(left, Expr | Buffer) or isinstance(right, Expr | Buffer):
                 left, right = self.scalar(node, left), self.scalar(node, right)
             holds = self.apply(node, function, *adapted([left, right]))
@@ -290,7 +324,7 @@ class Evaluator:
                 if (word := tir.intrinsic(node.attr)) is not None:
                     return word
                 known = [*tir.FUNCTIONS, *tir.WORDS]
-                raise self.source.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
+                raise self.error(node, f"there is no T.{node.attr}{did_you_mean(node.attr, known)}")
             case IntrinsicWord():  # T.ptx_legacy.mma
                 return IntrinsicWord(f"{value.name}.{node.attr}", value.usage)
             case Buffer():
@@ -298,9 +332,9 @@ class Evaluator:
             case Expr() if node.attr in ("dtype", "astype"):
                 return value.dtype if node.attr == "dtype" else value.astype
             case Expr():
-                raise self.source.error(node, f"`{value}` has no '{node.attr}': it has dtype and astype")
+                raise self.error(node, f"`{value}` has no '{node.attr}': it has dtype and astype")
             case _ if node.attr.startswith("__"):
-                raise self.source.error(node, f"{node.attr} has no meaning in a script")
+                raise self.error(node, f"{node.attr} has no meaning in a script")
             case _:
                 return self.apply(node, getattr, value, node.attr)
 
@@ -308,7 +342,7 @@ class Evaluator:
         match node.attr:
             case "shape":
                 if any(extent is None for extent in buffer.extents):
-                    raise self.source.error(node, f"the extents of {buffer.name} are not stated: give them names")
+                    raise self.error(node, f"the extents of {buffer.name} are not stated: give them names")
                 return buffer.extents
             case "dtype":
                 return buffer.dtype
@@ -321,7 +355,7 @@ class Evaluator:
             case "strides":
                 return tuple(buffer.stride(d) for d in range(buffer.rank))
             case _:
-                raise self.source.error(
+                raise self.error(
                     node, f"buffer {buffer.name} has no '{node.attr}': it has shape, strides, dtype, scope and data"
                 )
 
@@ -330,30 +364,24 @@ class Evaluator:
         if isinstance(value, Buffer):
             return BufferLoad(value.stored, self.indices(node, value), value.dtype)
         if isinstance(value, Expr):
-            raise self.source.error(node, f"`{value}` is a number and has no elements")
+            raise self.error(node, f"`{value}` is a number and has no elements")
         if isinstance(node.slice, ast.Slice):
             bounds = (node.slice.lower, node.slice.upper, node.slice.step)
             key: object = slice(*(None if bound is None else self.evaluate(bound) for bound in bounds))
         else:
             key = self.evaluate(node.slice)
         if isinstance(key, Expr):
-            raise self.source.error(
-                node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer"
-            )
+            raise self.error(node, f"`{key}` is not known while the program is read: {shown(value)} is no buffer")
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
         """The indices of an element, in the buffer that has it. Raises CompileError for slices and a wrong number."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(nodes) != buffer.rank:
-            raise self.source.error(
-                node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given"
-            )
+            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given")
         for part in nodes:
             if isinstance(part, ast.Slice | ast.Starred):
-                raise self.source.error(
-                    node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices"
-                )
+                raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
         indices = [self.index(part, f"index {d} of {buffer.name}") for d, part in enumerate(nodes)]
         return self.stored_indices(node, buffer, indices)
 
@@ -361,12 +389,72 @@ class Evaluator:
         """The indices of an element of `buffer` in the buffer that has it."""
         found = self.apply(node, buffer.element, indices)
         if found is None:
-            raise self.source.error(
+            raise self.error(
                 node,
                 f"it cannot be told which element of {buffer.stored.name} this is: `{indices[0]}` is no sum of its "
                 "strides",
             )
         return found
+
+    # Parts of buffers
+
+    def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
+        """The corner and the sizes of a part of `buffer`: an element, slices, or all of it. Raises CompileError."""
+        corner, sizes = self._ranges(node, buffer)
+        for dimension, size in enumerate(sizes):
+            if size is None:
+                raise self.error(
+                    node, f"the region of {buffer.name} in dimension {dimension}: its size is a positive number"
+                )
+        return corner, [cast("int", size) for size in sizes]
+
+    def stored_box(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
+        """`box_of`, in the buffer that stores the elements."""
+        corner, sizes = self.box_of(node, buffer)
+        return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
+
+    def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
+        """A box of the buffer that stores the elements, around a part of `buffer`: what depends on data is taken whole.
+
+        None where the extent of such a dimension is no number.
+        """
+        low, sizes = self._ranges(node, buffer)
+        corner = list(self.stored_indices(node, buffer, low))
+        stored = list(buffer.box([size or 0 for size in sizes]))
+        for dimension, extent in enumerate(buffer.stored.extents):
+            if stored[dimension] < 1 or not _is_affine(corner[dimension]):
+                if not isinstance(extent, int) or extent < 1:
+                    return None
+                corner[dimension], stored[dimension] = as_expr(0), extent
+        return corner, stored
+
+    def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
+        """Where the ranges of a part of `buffer` start, and their sizes, None where they are no numbers."""
+        if not isinstance(node, ast.Subscript):
+            if not all(isinstance(extent, int) for extent in buffer.extents):
+                raise self.error(node, f"the extents of {buffer.name} are not numbers: give a region")
+            return [as_expr(0)] * buffer.rank, [cast("int", extent) for extent in buffer.extents]
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if len(items) != buffer.rank:
+            raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(items)} ranges are given")
+        corner: list[Expr] = []
+        sizes: list[int | None] = []
+        for dimension, item in enumerate(items):
+            what = f"the region of {buffer.name} in dimension {dimension}"
+            size: int | None = 1
+            if not isinstance(item, ast.Slice):
+                low = self.index(item, what)
+            elif item.step is not None:
+                raise self.error(node, f"{what} has a step: regions are boxes")
+            else:
+                low = as_expr(0) if item.lower is None else self.index(item.lower, what)
+                high = buffer.extents[dimension] if item.upper is None else self.index(item.upper, what)
+                size = None if high is None else _difference(as_expr(high), low)
+                if size is not None and size < 1:
+                    raise self.error(node, f"{what}: its size is a positive number, {ast.unparse(item)} has {size}")
+            corner.append(low)
+            sizes.append(size)
+        return corner, sizes
 
     # Calls
 
@@ -377,13 +465,13 @@ class Evaluator:
         if isinstance(function, Construct) and function is tir.Let:
             return self._let(node)
         if isinstance(function, Construct):
-            raise self.source.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
+            raise self.error(node, f"{function} gives no value here; it is used so: `{function.usage}`")
         args, kwargs = self.arguments(node)
         of_values = any(isinstance(value, Expr | Buffer) for value in (*args, *kwargs.values()))
         if of_values and isinstance(function, BuiltinFunctionType) and function in OF_VALUES:
             return self._of_values(node, function, args)
         if not may_call(function, of_values):
-            raise self.source.error(
+            raise self.error(
                 node,
                 f"{shown(function)} is not called from a script: T's functions are, and Python's "
                 f"{', '.join(sorted(BUILTINS))} on numbers",
@@ -394,11 +482,11 @@ class Evaluator:
         """`T.Let(body, where={x: value})`: a name in an expression."""
         where = node.keywords[0].value if len(node.keywords) == 1 and node.keywords[0].arg == "where" else None
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
-            raise self.source.error(node, f"T.Let has an expression and values of names: `{tir.Let.usage}`")
+            raise self.error(node, f"T.Let has an expression and values of names: `{tir.Let.usage}`")
         with self.scope():
             for key, value in zip(where.keys, where.values, strict=True):
                 if not isinstance(key, ast.Name):
-                    raise self.source.error(key or value, "a name stands here")
+                    raise self.error(key or value, "a name stands here")
                 self.bind_checked(key, self.scalar(value, self.evaluate(value)))
             return self.evaluate(node.args[0])
 
@@ -407,7 +495,7 @@ class Evaluator:
         kwargs: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise self.source.error(node, "`**` has no meaning in a script")
+                raise self.error(node, "`**` has no meaning in a script")
             kwargs[keyword.arg] = self.evaluate(keyword.value)
         return [self.evaluate(argument) for argument in node.args], kwargs
 
@@ -419,7 +507,7 @@ class Evaluator:
             try:
                 inspect.signature(function).bind(*args, **kwargs)
             except TypeError as failure:
-                raise self.source.error(node, f"{ast.unparse(node.func)}: {failure}") from None
+                raise self.error(node, f"{ast.unparse(node.func)}: {failure}") from None
         for argument in args:
             if isinstance(argument, Buffer | Construct | Namespace | ModuleType):
                 self.scalar(node, argument)
@@ -435,3 +523,90 @@ class Evaluator:
         for value in values[1:]:
             result = self.apply(node, OF_VALUES[function], result, value)
         return result
+
+
+def adapted(values: Sequence[object]) -> list[object]:
+    """Operands: indices beside a narrower integer of the program have the dtype of that one."""
+    integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
+    dtype = next((value.dtype for value in integers if not value.is_index), None)
+    return [
+        cast_to(v, dtype) if dtype is not None and isinstance(v, Expr) and v.is_index and v.dtype != dtype else v
+        for v in values
+    ]
+
+
+def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
+    """`and`, `or`: a right side that reads buffers is evaluated only where it decides, else a branch costs more."""
+    other = as_expr(right)
+    result = binary(kind, left, other)
+    if not reads(other) or left.dtype != "bool":
+        return result
+    return tir.if_then_else(left, *((other, False) if kind is BinaryKind.AND else (True, other)))
+
+
+def may_call(function: object, of_values: bool) -> bool:
+    """Whether a script may call `function`, on values of the program or on Python's."""
+    if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
+        return True
+    if any(function is known for known in tir.FUNCTIONS.values()):
+        return True
+    if of_values:
+        return False
+    if function is TypeVar:
+        return True
+    name = getattr(function, "__name__", "")
+    return any(function is known for known in BUILTINS.values()) or getattr(math, name, None) is function
+
+
+def shown(value: object) -> str:
+    """What messages call a value that is no number."""
+    match value:
+        case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
+            return str(value)
+        case ModuleType():
+            return "T" if value is tir else "I" if value is ir else f"module {value.__name__}"
+        case _:
+            name = getattr(value, "__name__", None)
+            return name if isinstance(name, str) else f"{value!r} of type {type(value).__name__}"
+
+
+def _is_affine(expr: Expr) -> bool:
+    """Whether an index is made of variables by + and -, and by * // and % with numbers."""
+    return all(_is_affine_part(part) for part in walk(expr))
+
+
+def _is_affine_part(expr: Expr) -> bool:
+    match expr:
+        case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
+            return True
+        case Binary(kind=BinaryKind.MUL):
+            return isinstance(expr.left, Const) or isinstance(expr.right, Const)
+        case Binary(kind=BinaryKind.FLOORDIV | BinaryKind.FLOORMOD):
+            return isinstance(expr.right, Const)
+        case _:
+            return isinstance(expr, Const) or (isinstance(expr, Leaf | Symbol) and expr.is_index)
+
+
+def _difference(left: Expr, right: Expr) -> int | None:
+    """left - right, where it is the same number for all values of variables."""
+    terms: Counter[object] = Counter()
+    _count_terms(left, 1, terms)
+    _count_terms(right, -1, terms)
+    constant = terms.pop(None, 0)
+    return None if any(terms.values()) else constant
+
+
+def _count_terms(expr: Expr, factor: int, terms: Counter[object]) -> None:
+    """Add `expr * factor` to the coefficients of `terms`; that of None is the constant."""
+    match expr:
+        case Const():
+            terms[None] += int(expr.value) * factor
+        case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
+            _count_terms(expr.left, factor, terms)
+            _count_terms(expr.right, factor if expr.kind is BinaryKind.ADD else -factor, terms)
+        case Binary(kind=BinaryKind.MUL, right=Const() as number):
+            _count_terms(expr.left, factor * int(number.value), terms)
+        case Binary(kind=BinaryKind.MUL, left=Const() as number):
+            _count_terms(expr.right, factor * int(number.value), terms)
+        case _:
+            terms[index_key(expr)] += factor

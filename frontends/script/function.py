@@ -1,41 +1,68 @@
 """One function of a script -> a `func.func` of block loops: parameters, declarations and calls.
 
-`statements` reads the statements of the body, `blocks` the blocks among them.
+`statements` reads the body.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FunctionType, IndexType, MemRefType
+from xdsl.dialects.builtin import FunctionType, IndexType, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.ptr import PtrType
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
 from weft.frontends.script import tir
-from weft.frontends.script.attributes import parse_attribute, to_attributes
-from weft.frontends.script.constructs import DType, dtype_of
+from weft.frontends.script.attributes import attribute_text, generic_op, parse_attribute, to_attribute
+from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, dtype_of
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
-from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.python_rules import shown
-from weft.frontends.script.regions import box_of
+from weft.frontends.script.evaluate import Evaluator, shown
 from weft.frontends.script.source import Positioned, Source, free_names
-from weft.frontends.script.values import Buffer, Leaf, Opaque, Symbol, hint_of, is_scalar, static_extent
-from weft.frontends.script.views import FlatView, RegionView, strides_in
-from weft.support.errors import CompileError
+from weft.frontends.script.text import number_text
+from weft.frontends.script.values import (
+    Buffer,
+    FlatView,
+    Leaf,
+    Opaque,
+    Pointer,
+    RegionView,
+    Symbol,
+    hint_of,
+    named_value,
+    static_extent,
+    strides_in,
+)
 from weft.support.locations import SourceLocation
 from weft.texpr.dtypes import type_of
-from weft.texpr.expr import Const, Expr
+from weft.texpr.expr import Const, Expr, as_expr
 from weft.texpr.operators import as_number
 from weft.texpr.shapes import items
 
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
+YES = to_attribute(True)
+_MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
+"""TVM's words and numbers for access; "w" says nothing about reading."""
+_ACCESSES = ("read", "write", "readwrite")
+_NOTHING = ("", "void", "handle")
+_SHAPED = ("scope", "strides", "elem_offset")
+"""Options of buffers whose memory is given; temporaries have the first alone."""
+_NEUTRAL_OPTIONS = {
+    "align": "a number",
+    "offset_factor": "a number",
+    "buffer_type": "only default buffers are known",
+    "data": "views of buffers cannot be declared",
+    "strides": "temporaries are dense, row-major: give no strides",
+    "elem_offset": "buffers start at their first element",
+    "axis_separators": "buffers are flat in memory",
+}
+"""Options of TVM's declarations that are read when they change nothing -> what else would be wrong."""
 
 
 @dataclass
@@ -64,23 +91,27 @@ class Call:
     """Whether that function is said to have no effects but on what its pointers give access to."""
 
 
-@dataclass
-class FunctionParser:
+class FunctionParser(Evaluator):
     """Reads one function. `module` and `siblings` are names of its class and of the functions in it."""
 
-    source: Source
-    node: ast.FunctionDef
-    names: Mapping[str, object]
-    siblings: Sequence[str] = ()
-    module: str | None = None
-    name: str = field(init=False)
-    calls: list[Call] = field(default_factory=list[Call], init=False)
+    names_are_sizes = True
 
-    def __post_init__(self) -> None:
-        self.name = self.node.name
+    def __init__(
+        self,
+        source: Source,
+        node: ast.FunctionDef,
+        names: Mapping[str, object],
+        siblings: Sequence[str] = (),
+        module: str | None = None,
+    ) -> None:
+        super().__init__(source, names)
+        self.node = node
+        self.name = node.name
         self.entry = Block()
         self.emitter = ScriptEmitter(self.entry)
-        self.evaluator = Evaluator(self.source, self.names, self.emitter)
+        self.calls: list[Call] = []
+        self._siblings = siblings
+        self._module = module
         self._attributes: dict[str, Attribute] = {}
         self._positions: list[int] = []
         """The position in the Python function of each argument of the entry block."""
@@ -89,17 +120,28 @@ class FunctionParser:
         self._offsets: list[tuple[Expr, SourceLocation]] = []
         """Offsets of the first elements of buffers, and where they are declared."""
         self._handles: list[Handle] = []
-        self.shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
+        self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
         """By identity: loop variables that do not start at 0, the variables that do, and what is between them."""
-        self.readable: frozenset[SSAValue] | None = None
+        self._readable: frozenset[SSAValue] | None = None
         """The buffers that the block around the current statement says it reads, if it says so."""
 
-    def parse(self, read_body: Callable[[Sequence[ast.stmt]], None]) -> FuncOp:
-        """The function, whose statements `read_body` reads. Raises CompileError at the place of what is no program."""
-        declaration = self._is_declaration()
+    def note(self, node: Positioned, expr: Expr) -> Expr:
+        return self.emitter.note(expr, self.source.place(node))
+
+    def place(self, node: Positioned) -> None:
+        """What is emitted next comes from `node`."""
+        self.emitter.place = self.source.place(node)
+
+    def body(self, statements: Sequence[ast.stmt]) -> None:
+        """Read statements in order."""
+        raise NotImplementedError
+
+    def parse(self) -> FuncOp:
+        """The function. Raises CompileError at the place of what is no program."""
+        declaration = self._is_external()
         self._parameters(declaration)
         try:
-            read_body(self.node.body[:-1] if declaration else self.node.body)
+            self.body(self.node.body[:-1] if declaration else self.node.body)
         except RecursionError:
             raise self.error(self.node, f"{self.name} is nested too deeply: name parts of it") from None
         self.flush()
@@ -108,29 +150,24 @@ class FunctionParser:
                 raise self.error(
                     handle.node, f"{handle.name} has no shape: give it one, X = T.match_buffer({handle.name}, (m, n))"
                 )
-        self.emitter.place = self.source.place(self.node)
+        self.place(self.node)
         type = FunctionType.from_lists([argument.type for argument in self.entry.args], self._results(declaration))
-        if declaration:
-            region = Region()
-        else:
+        if not declaration:
             self.emitter.finish(ReturnOp())
-            region = Region(self.entry)
+        region = Region() if declaration else Region(self.entry)
         function = FuncOp(self.name, type, region, "private" if self._is_private() else None)
         function.attributes.update(self._attributes)
-        function.location = self.emitter.place.attribute()
+        function.location = self.emitter.location
         return function
 
-    def error(self, node: Positioned, message: str) -> CompileError:
-        return self.source.error(node, message)
-
-    def _is_declaration(self) -> bool:
+    def _is_external(self) -> bool:
         """Whether the body is `...`, at most with attributes before: the function is defined elsewhere."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
         for statement in attributes:
             call = statement.value if isinstance(statement, ast.Expr) else None
-            if not isinstance(call, ast.Call) or self.evaluator.evaluate(call.func) is not tir.func_attr:
+            if not isinstance(call, ast.Call) or self.evaluate(call.func) is not tir.func_attr:
                 raise self.error(statement, f"{self.name} is defined elsewhere (`...`): it has T.func_attr alone")
         return True
 
@@ -139,7 +176,7 @@ class FunctionParser:
             if isinstance(decorator, ast.Call):
                 for keyword in decorator.keywords:
                     if keyword.arg == "private":
-                        return bool(self.evaluator.evaluate(keyword.value))
+                        return bool(self.evaluate(keyword.value))
         return False
 
     # Parameters
@@ -149,14 +186,14 @@ class FunctionParser:
         returns = self.node.returns
         if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
             return []
-        value = self.evaluator.evaluate(returns.func if isinstance(returns, ast.Call) else returns)
+        value = self.evaluate(returns.func if isinstance(returns, ast.Call) else returns)
         if not declaration:
             raise self.error(returns, f"{self.name} returns nothing: results are written to parameters")
         if isinstance(value, DType):
             return [type_of(value.name)]
         if value is tir.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
-            text = self.evaluator.string(returns.args[0], "T.type")
-            return [self.evaluator.apply(returns, parse_attribute, text)]
+            text = self.string(returns.args[0], "T.type")
+            return [self.apply(returns, parse_attribute, text)]
         raise self.error(returns, "a result is a scalar, T.int32")
 
     def _parameters(self, declaration: bool) -> None:
@@ -175,7 +212,7 @@ class FunctionParser:
                     f'parameter {parameter.arg} has no type: write {parameter.arg}: T.Buffer((m, n), "float32")',
                 )
             annotation = parameter.annotation
-            self.emitter.place = self.source.place(parameter)
+            self.place(parameter)
             if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
                 annotation = self.source.quoted(annotation, annotation.value) or annotation
             with self.source.placing(parameter):
@@ -186,12 +223,12 @@ class FunctionParser:
                     self._parameter(parameter, annotation, kind, is_bare, position, declaration)
         # Scalars first: a size with the name of a scalar parameter is that parameter, wherever it stands.
         for parameter, annotation, position in buffers:
-            self.emitter.place = self.source.place(parameter)
+            self.place(parameter)
             with self.source.placing(parameter):
                 buffer = self._buffer_parameter(annotation, parameter.arg, position)
-            if self.evaluator.known(parameter.arg) is not None:
+            if self.known(parameter.arg) is not None:
                 raise self.error(parameter, f"{parameter.arg} names a buffer and a size: rename one of them")
-            self.evaluator.bind(parameter.arg, buffer)
+            self.bind(parameter.arg, buffer)
             self._declared.append(buffer)
 
     def _kind(self, annotation: ast.expr) -> tuple[object, bool]:
@@ -199,7 +236,7 @@ class FunctionParser:
         word = annotation
         while isinstance(word, ast.Call | ast.Subscript):
             word = word.func if isinstance(word, ast.Call) else word.value
-        return self.evaluator.evaluate(word), word is annotation
+        return self.evaluate(word), word is annotation
 
     def _parameter(
         self, parameter: ast.arg, annotation: ast.expr, kind: object, is_bare: bool, position: int, declaration: bool
@@ -210,12 +247,13 @@ class FunctionParser:
         elif kind is tir.handle:
             handle = Handle(name, parameter, position)
             self._handles.append(handle)
-            self.evaluator.bind(name, handle)
+            self.bind(name, handle)
         elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
-            self._typed_parameter(annotation, name, position)
+            type = self.apply(annotation, parse_attribute, self.string(annotation.args[0], "T.type"))
+            self.bind(name, named_value(self._argument(type, name, position), name))
         elif isinstance(kind, DType) and is_bare:
             type = IndexType() if kind.name in ("int32", "int64") else type_of(kind.name)
-            self.evaluator.bind(name, Leaf.of(self._argument(type, name, position), name))
+            self.bind(name, Leaf.of(self._argument(type, name, position), name))
         else:
             raise self.error(
                 annotation, f'parameter {name} is a T.Buffer((m, n), "float32"), a T.handle or a scalar, T.int64'
@@ -228,18 +266,6 @@ class FunctionParser:
             inner = annotation.slice
             args, keywords = (inner.elts if isinstance(inner, ast.Tuple) else [inner]), []
         return self._buffer(annotation, args, keywords, name, position)
-
-    def _typed_parameter(self, annotation: ast.Call, name: str, position: int) -> None:
-        text = self.evaluator.string(annotation.args[0], "T.type")
-        type = self.evaluator.apply(annotation, parse_attribute, text)
-        argument = self._argument(type, name, position)
-        if isinstance(type, MemRefType):
-            shape = [None if extent == DYNAMIC_INDEX else extent for extent in type.get_shape()]
-            self.evaluator.bind(name, Buffer(argument, name, tuple(shape)))
-        elif is_scalar(type):
-            self.evaluator.bind(name, Leaf.of(argument, name))
-        else:
-            self.evaluator.bind(name, Opaque(argument, name))
 
     def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
         """The argument for the Python parameter at `position`."""
@@ -258,13 +284,12 @@ class FunctionParser:
         position: int,
     ) -> Buffer:
         """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer."""
-        more = ("scope", "strides", "elem_offset")
-        options = self.options(node, args, keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
+        options = self._options(node, args, keywords, _SHAPED)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
         shape = self._shape(options["shape"], name)
-        dtype = self.dtype(options.get("dtype"))
-        scope = self.scope(options.get("scope"))
+        dtype = self._dtype(options.get("dtype"))
+        scope = self._memory_scope(options.get("scope"))
         names, strides = self._strides(options["strides"], name, shape) if "strides" in options else ({}, None)
         buffer = Buffer(self._argument(buffer_type(shape, dtype, scope, strides), name, position), name, shape)
         buffer.strides.update(names)
@@ -275,7 +300,7 @@ class FunctionParser:
 
     def _offset(self, node: ast.expr, name: str) -> None:
         """`elem_offset=...` of a parameter: calls pass the first element, so what is not a number is 0 there."""
-        value = self.evaluator.evaluate(node)
+        value = self.evaluate(node)
         offset = 0 if value is None else self._size(node, value, f"{name}: elem_offset")
         if isinstance(offset, Expr):
             self._offsets.append((offset, self.source.place(node)))
@@ -289,7 +314,7 @@ class FunctionParser:
 
         A stride of -1 is that of a dense buffer.
         """
-        values = items(self.evaluator.evaluate(node) or ())
+        values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
             raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
         names: dict[int, Expr] = {}
@@ -299,7 +324,7 @@ class FunctionParser:
             value, extent = values[dimension], shape[dimension]
             if as_number(value) == -1 and dense is not None:
                 strides[dimension] = dense
-            elif isinstance(value, str) and value.isidentifier() and self.evaluator.known(value) is None:
+            elif isinstance(value, str) and value.isidentifier() and self.known(value) is None:
                 names[dimension] = Symbol(value)  # TVM prints different strides under one name
             elif value is not None:
                 size = self._size(node, value, f"{name}: stride {dimension}")
@@ -313,7 +338,7 @@ class FunctionParser:
     def _shape(self, node: ast.expr, name: str) -> tuple[int | Expr | None, ...]:
         return tuple(
             None if value is None else self._size(node, value, f"{name}: extent {d}")
-            for d, value in enumerate(items(self.evaluator.evaluate(node)))
+            for d, value in enumerate(items(self.evaluate(node)))
         )
 
     def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
@@ -323,42 +348,37 @@ class FunctionParser:
             if text is None:
                 raise self.error(node, f"{what} is a size as text, got {value!r}")
             for name in free_names(text):
-                if self.evaluator.known(name) is None:
-                    self.evaluator.bind(name, Symbol(name, place=self.source.place(node)))
-            value = self.evaluator.evaluate(text)
-        return self.evaluator.as_extent(node, value, what)
+                if self.known(name) is None:
+                    self.bind(name, Symbol(name, place=self.source.place(node)))
+            value = self.evaluate(text)
+        return self.as_extent(node, value, what)
 
     # What declarations are made of
 
-    def options(
+    def _options(
         self,
         node: ast.Call | ast.Subscript,
         args: Sequence[ast.expr],
         keywords: Sequence[ast.keyword],
-        positional: Sequence[str],
-        ignored: Mapping[str, str],
-        more: Sequence[str] = ("scope",),
+        more: Sequence[str],
     ) -> dict[str, ast.expr]:
-        """The arguments of a declaration by name. `ignored` ones may only have values that change nothing."""
-        if len(args) > len(positional):
-            raise self.error(node, f"too many arguments: {', '.join(positional)} are given by position")
-        options = dict(zip(positional, args, strict=False))
+        """The arguments of a declaration by name: shape, dtype, and those of `more`."""
+        if len(args) > 2:
+            raise self.error(node, "too many arguments: shape, dtype are given by position")
+        options: dict[str, ast.expr] = dict(zip(("shape", "dtype"), args, strict=False))
         for keyword in keywords:
-            if keyword.arg in options:
-                raise self.error(keyword, f"{keyword.arg} is given twice")
-            if keyword.arg is None or keyword.arg not in (*positional, *more, *ignored):
-                raise self.error(keyword, f"there is no option {keyword.arg}")
-            if (
-                keyword.arg in ignored
-                and keyword.arg not in more
-                and not self._changes_nothing(keyword.arg, keyword.value)
-            ):
-                raise self.error(keyword, f"{keyword.arg}: {ignored[keyword.arg]}")
-            options[keyword.arg] = keyword.value
+            name = keyword.arg
+            if name in options:
+                raise self.error(keyword, f"{name} is given twice")
+            if name is None or name not in ("shape", "dtype", *more, *_NEUTRAL_OPTIONS):
+                raise self.error(keyword, f"there is no option {name}")
+            if name in _NEUTRAL_OPTIONS and name not in more and not self._changes_nothing(name, keyword.value):
+                raise self.error(keyword, f"{name}: {_NEUTRAL_OPTIONS[name]}")
+            options[name] = keyword.value
         return options
 
     def _changes_nothing(self, option: str, node: ast.expr) -> bool:
-        value = self.evaluator.evaluate(node)
+        value = self.evaluate(node)
         if isinstance(value, Const):
             value = value.value
         if option in ("align", "offset_factor"):  # buffers start at their beginning, aligned
@@ -368,13 +388,13 @@ class FunctionParser:
         is_empty = isinstance(value, str | list | tuple) and not value
         return value is None or is_empty or (isinstance(value, int) and value == 0)
 
-    def dtype(self, node: ast.expr | None) -> str:
+    def _dtype(self, node: ast.expr | None) -> str:
         if node is None:
             return "float32"
-        return self.evaluator.apply(node, dtype_of, self.evaluator.evaluate(node))
+        return self.apply(node, dtype_of, self.evaluate(node))
 
-    def scope(self, node: ast.expr | None) -> str:
-        return "global" if node is None else self.evaluator.string(node, "scope")
+    def _memory_scope(self, node: ast.expr | None) -> str:
+        return "global" if node is None else self.string(node, "scope")
 
     # Declarations
 
@@ -383,7 +403,7 @@ class FunctionParser:
         if not node.args:
             raise self.error(node, f"T.match_buffer names a parameter: `{tir.match_buffer.usage}`")
         whole = node.args[0].value if isinstance(node.args[0], ast.Subscript) else node.args[0]
-        handle = self.evaluator.evaluate(whole)
+        handle = self.evaluate(whole)
         if isinstance(handle, Buffer):
             return self._region_view(node, handle, name)
         if not isinstance(handle, Handle):
@@ -396,23 +416,22 @@ class FunctionParser:
 
     def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
         """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
-        more = ("scope", "strides", "elem_offset")
-        options = self.options(node, node.args[1:], node.keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
-        corner, sizes = box_of(self.evaluator, node.args[0], whole)
+        options = self._options(node, node.args[1:], node.keywords, _SHAPED)
+        corner, sizes = self.box_of(node.args[0], whole)
         shape = self._shape(options["shape"], name) if "shape" in options else sizes
         first = len(sizes) - len(shape)
         if first < 0 or tuple(sizes[first:]) != tuple(shape) or any(size != 1 for size in sizes[:first]):
             raise self.error(node, f"{name} has the shape of the region of {whole.name}, {sizes}, got {tuple(shape)}")
         for option, found, wanted in (
-            ("dtype", self.dtype(options["dtype"]) if "dtype" in options else whole.dtype, whole.dtype),
-            ("scope", self.scope(options["scope"]) if "scope" in options else whole.scope, whole.scope),
+            ("dtype", self._dtype(options["dtype"]) if "dtype" in options else whole.dtype, whole.dtype),
+            ("scope", self._memory_scope(options["scope"]) if "scope" in options else whole.scope, whole.scope),
         ):
             if found != wanted:
                 raise self.error(options[option], f"{name} is a part of {whole.name}, whose {option} is {wanted}")
         fixed = [self.emitter.fixed(low) for low in corner]  # elements that it depends on are read here
         view = RegionView(whole, name, tuple(fixed), tuple(sizes[first:]))
         if "strides" in options:
-            strides = items(self.evaluator.evaluate(options["strides"]) or ())
+            strides = items(self.evaluate(options["strides"]) or ())
             if strides and len(strides) != view.rank:
                 raise self.error(
                     options["strides"], f"{name} has {view.rank} dimensions, and {len(strides)} strides are given"
@@ -422,7 +441,7 @@ class FunctionParser:
                 what = f"stride {dimension} of {name}"
                 self._same_as(options["strides"], stride, own[dimension], view.stride(dimension), what, whole)
         if "elem_offset" in options:
-            value = self.evaluator.evaluate(options["elem_offset"])
+            value = self.evaluate(options["elem_offset"])
             offset = view.offset
             number = offset.value if isinstance(offset, Const) else offset
             self._same_as(options["elem_offset"], value, number, offset, f"elem_offset of {name}", whole)
@@ -431,8 +450,8 @@ class FunctionParser:
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
         """A stride or offset of a region: a new name for it, or the same number."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
-        if name is not None and name.isidentifier() and not isinstance(self.evaluator.known(name), Leaf):
-            self.evaluator.bind(name, expr)
+        if name is not None and name.isidentifier() and not isinstance(self.known(name), Leaf):
+            self.bind(name, expr)
         elif value is not None and (as_number(value) is None or as_number(value) != known):
             raise self.error(
                 node, f"{what} is that of its region in {whole.name}, which gives it: name it or leave it out"
@@ -440,27 +459,26 @@ class FunctionParser:
 
     def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`Y = T.alloc_buffer((128, 128), "float32")`."""
-        options = self.options(node, node.args, node.keywords, ("shape", "dtype"), MATCH_OPTIONS)
+        options = self._options(node, node.args, node.keywords, ("scope",))
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape: `{tir.alloc_buffer.usage}`")
         shape = self._shape(options["shape"], name)
         if any(extent is None for extent in shape):
             raise self.error(options["shape"], f"{name}: the extents of a temporary are given")
-        type = buffer_type(shape, self.dtype(options.get("dtype")), self.scope(options.get("scope")))
+        type = buffer_type(shape, self._dtype(options.get("dtype")), self._memory_scope(options.get("scope")))
         dynamic = [extent for extent in shape if isinstance(extent, Expr) and static_extent(extent) is None]
         return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
 
     def flat_view(self, node: ast.Call, name: str) -> FlatView:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: the memory of a parameter, element after element."""
-        more = ("data", "scope")
-        options = self.options(node, node.args, node.keywords, ("shape", "dtype"), MATCH_OPTIONS, more)
-        whole = self.evaluator.evaluate(options["data"]) if "data" in options else None
+        options = self._options(node, node.args, node.keywords, ("data", "scope"))
+        whole = self.evaluate(options["data"]) if "data" in options else None
         if not isinstance(whole, Buffer):
             raise self.error(node, f"a buffer that is declared here is another's memory: `{tir.decl_buffer.usage}`")
-        shape = items(self.evaluator.evaluate(options["shape"])) if "shape" in options else ()
+        shape = items(self.evaluate(options["shape"])) if "shape" in options else ()
         if len(shape) != 1:
             raise self.error(node, f"{name} is the memory of {whole.name}: it has one dimension, got {len(shape)}")
-        dtype = self.dtype(options.get("dtype"))
+        dtype = self._dtype(options.get("dtype"))
         if dtype != whole.dtype:
             raise self.error(node, f"{name} is {dtype}, and the memory of {whole.name} is {whole.dtype}")
         return FlatView(whole.stored, name, None)
@@ -470,7 +488,7 @@ class FunctionParser:
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
-                known = self.evaluator.known(stride.name) if isinstance(stride, Symbol) else None
+                known = self.known(stride.name) if isinstance(stride, Symbol) else None
                 if isinstance(known, Symbol | Leaf) and known.is_index:
                     buffer.strides[dimension] = known
         self.emitter.declare(declared)
@@ -485,43 +503,214 @@ class FunctionParser:
 
     def func_attr(self, node: ast.Call) -> None:
         """`T.func_attr({...})`: the name of the function, and attributes; that buffers do not overlap always holds."""
-        value = self.evaluator.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
-        if not isinstance(value, dict):
-            raise self.error(node, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
-        attributes = _plain(cast("dict[object, object]", value))
-        symbol = attributes.pop(SYMBOL, self.name)
-        if not isinstance(symbol, str) or not symbol:
-            raise self.error(node, f"the name of a function is a word, got {symbol!r}")
-        self.name = symbol
-        if not all(attributes.pop(name, True) is True for name in (NOALIAS, "tirx.noalias")):
+        value = self.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
+        attributes = self.attributes(node, value, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
+        symbol = attributes.pop(SYMBOL, StringAttr(self.name))
+        if not isinstance(symbol, StringAttr) or not symbol.data:
+            raise self.error(node, f"the name of a function is a word, got {attribute_text(symbol)}")
+        self.name = symbol.data
+        if not all(attributes.pop(name, YES) == YES for name in (NOALIAS, "tirx.noalias")):
             raise self.error(node, f"{NOALIAS} is True: calls check that buffers do not overlap")
-        self._attributes.update(self.evaluator.apply(node, to_attributes, attributes))
+        self._attributes.update(attributes)
 
     # Calls
 
     def callee(self, node: ast.expr) -> str | None:
         """The function of the module that is called, if `node` names one: `f`, `Module.f` or `cls.f`."""
-        if isinstance(node, ast.Name) and node.id in self.siblings and self.evaluator.known(node.id) is None:
+        if isinstance(node, ast.Name) and node.id in self._siblings and self.known(node.id) is None:
             return node.id
         if not isinstance(node, ast.Attribute) or not isinstance(node.value, ast.Name):
             return None
-        if node.value.id in (self.module, "cls", "self") and node.attr in self.siblings:
+        if node.value.id in (self._module, "cls", "self") and node.attr in self._siblings:
             return node.attr
         return None
 
+    def call_inside(self, node: ast.Call, callee: str) -> None:
+        """`f(A, B, n)`: a function of the module, which is checked when all are read."""
+        if node.keywords:
+            raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
+        arguments = [self._operand(argument) for argument in node.args]
+        self.calls.append(Call(self.emitter.call(callee, arguments), node, callee))
 
-MATCH_OPTIONS = {
-    "align": "a number",
-    "offset_factor": "a number",
-    "buffer_type": "only default buffers are known",
-    "data": "views of buffers cannot be declared",
-    "strides": "temporaries are dense, row-major: give no strides",
-    "elem_offset": "buffers start at their first element",
-    "axis_separators": "buffers are flat in memory",
-}
-"""Options of TVM's declarations that are read when they change nothing -> what else would be wrong."""
+    def call_outside(self, node: ast.Call, *, pure: bool) -> CallOp:
+        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
 
+        Also in TVM's newer order, with the dtype first. A symbolic extent or stride that is declared as T.int32() is
+        passed as such, other indices as 64 bits. The function may have effects, unless it is `T.call_pure_extern`.
+        """
+        name, dtype, arguments = self._outside_parts(node)
+        results: list[Attribute] = []
+        if dtype not in _NOTHING:
+            results.append(self.apply(node, type_of, self.apply(node, dtype_of, dtype)))
+        operands = [self._outside_operand(argument) for argument in arguments]
+        op = self.emitter.call(name, operands, results)
+        self.calls.append(Call(op, node, name, outside=True, pure=pure))
+        return op
 
-def _plain(values: dict[object, object]) -> dict[object, object]:
-    """`T.bool(True)` and its like as Python numbers."""
-    return {key: getattr(value, "value", value) if isinstance(value, Expr) else value for key, value in values.items()}
+    def _outside_parts(self, node: ast.Call) -> tuple[str, object, Sequence[ast.expr]]:
+        """Name, dtype of the result, and arguments."""
+        dtype: object = None
+        for keyword in node.keywords:
+            if keyword.arg != "dtype":
+                raise self.error(keyword, f"T.call_extern has no option {keyword.arg}")
+            dtype = self.evaluate(keyword.value)
+        first = [self.evaluate(argument) for argument in node.args[:1]]
+        arguments = node.args
+        if dtype is None and len(arguments) > 1 and isinstance(arguments[1], ast.Constant):
+            dtype, arguments = first[0], arguments[1:]
+            first = [self.evaluate(arguments[0])]
+        if not first or not isinstance(first[0], str) or dtype is None:
+            raise self.error(node, f"T.call_extern names a function and its dtype: `{tir.call_extern.usage}`")
+        return first[0], dtype, arguments[1:]
+
+    def call_by_name(self, node: ast.Call) -> Operation:
+        """`T.op("arith.divui", a, b, results=["i32"])`: any op without regions."""
+        if not node.args:
+            raise self.error(node, f"T.op names an operation: `{tir.op.usage}`")
+        name = self.string(node.args[0], "the name of an operation")
+        operands = [self._operand(argument) for argument in node.args[1:]]
+        options = {k.arg: self.evaluate(k.value) for k in node.keywords if k.arg is not None}
+        op = self.apply(node, generic_op, name, operands, **options)
+        self.emitter.effect(op)
+        return op
+
+    def call_intrinsic(self, node: ast.Call, result: DType | None) -> Operation:
+        """`T.call_packed("f", A.data, 4)`: a function that has no meaning here, kept with its arguments."""
+        operands: list[SSAValue] = []
+        call = ast.unparse(self._kept(node, operands))
+        op = IntrinsicOp(call, operands, [] if result is None else [type_of(result.name)])
+        self.emitter.effect(op)
+        return op
+
+    def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
+        """An argument of an intrinsic as text: names stand for `operands`, to which values are added."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return node
+        if isinstance(node, ast.Call):
+            word = self.evaluate(node.func) if isinstance(node.func, ast.Attribute) else None
+            if isinstance(word, IntrinsicWord) or word is tir.type_annotation:
+                if node.keywords:
+                    raise self.error(node.keywords[0], f"arguments of {ast.unparse(node.func)} are given by position")
+                args = [self._kept(argument, operands) for argument in node.args]
+                name = word.name if isinstance(word, IntrinsicWord) else "type_annotation"
+                return ast.Call(ast.Attribute(ast.Name("T"), name), args, [])
+        value = self._pointer(node) or self.evaluate(node)
+        number = as_number(value)
+        if isinstance(value, Const):
+            return ast.parse(number_text(value.value, value.dtype), mode="eval").body
+        if number is not None:
+            return ast.Constant(number)
+        if isinstance(value, str):
+            return ast.Constant(value)
+        if isinstance(value, Buffer):
+            operands.append(self.emitter.pointer(self._start_of(value, "readwrite")))
+        else:
+            operands.append(self._operand(node))
+        return ast.Name(f"{OPERAND}{len(operands) - 1}")
+
+    # Arguments
+
+    def _operand(self, node: ast.expr) -> SSAValue:
+        """The value of an argument: a buffer, a pointer, an index, or a scalar in its dtype."""
+        pointer = self._pointer(node)
+        if pointer is not None:
+            return self.emitter.pointer(pointer)
+        value = self.evaluate(node)
+        if isinstance(value, Buffer | Opaque):
+            return value.value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self.emitter.constant(value, IndexType())
+        return self.emitter.argument(self.expression(node))
+
+    def _outside_operand(self, node: ast.expr) -> SSAValue:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            buffer = self.evaluate(node)
+            if isinstance(buffer, Buffer):
+                return self.emitter.pointer(self._start_of(buffer, "readwrite"))
+        if isinstance(node, ast.Name):
+            value = self.evaluate(node)
+            if isinstance(value, Symbol) and value.dtype == "int32":
+                return self.emitter.value(value)
+            if isinstance(value, Buffer):
+                raise self.error(node, f'a function outside takes pointers: {value.name}.access_ptr("r")')
+        return self._operand(node)
+
+    def _pointer(self, node: ast.expr) -> Pointer | None:
+        """`A.access_ptr("r")`, `T.address_of(A[i, j])` or `T.access_ptr(A[i, 0:4], "read")`."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            return None
+        if node.func.attr == "access_ptr" and isinstance(node.func.value, ast.Name):
+            buffer = self.evaluate(node.func.value)
+            if isinstance(buffer, Buffer):
+                return self._whole(node, buffer)
+        word = self.evaluate(node.func) if isinstance(node.func.value, ast.Name) else None
+        if isinstance(word, Construct) and word is tir.tvm_access_ptr:
+            return self._flat(node)
+        if not isinstance(word, Construct) or word not in (tir.address_of, tir.access_ptr):
+            return None
+        if not node.args or not isinstance(node.args[0], ast.Subscript):
+            raise self.error(node, f"a pointer points to an element of a buffer: `{word.usage}`")
+        return self._into(node, node.args[0], word)
+
+    def _whole(self, node: ast.Call, buffer: Buffer) -> Pointer:
+        """A pointer to the start of a buffer."""
+        mask = self.evaluate(node.args[0]) if len(node.args) == 1 else None
+        for keyword in node.keywords:
+            raise self.error(keyword, "pointers start at the first element: T.address_of(A[i, j]) is one to another")
+        access = _MASKS.get(mask) if isinstance(mask, str | int) else None
+        if access is None:
+            raise self.error(node, f'access is "r", "w" or "rw": {buffer.name}.access_ptr("r")')
+        return self._start_of(buffer, access)
+
+    def _start_of(self, buffer: Buffer, access: str) -> Pointer:
+        """A pointer to the first element, which gives access to all."""
+        corner = buffer.element([as_expr(0)] * buffer.rank) or ()
+        sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
+        is_box = len(sizes) == buffer.rank and buffer.rank and not isinstance(buffer, FlatView)
+        return self._decided(Pointer(buffer.stored, corner, buffer.box(sizes) if is_box else None, access))
+
+    def _flat(self, node: ast.Call) -> Pointer:
+        """`T.tvm_access_ptr(T.type_annotation("float32"), A.data, offset, extent, mask)`: offset in elements."""
+        if len(node.args) != 5 or node.keywords:
+            raise self.error(
+                node, f"it has a dtype, a buffer, an offset, an extent and a mask: `{tir.tvm_access_ptr.usage}`"
+            )
+        dtype, buffer, mask = (self.evaluate(node.args[position]) for position in (0, 1, 4))
+        if not isinstance(buffer, Buffer):
+            raise self.error(node.args[1], "a pointer points into a buffer, A.data")
+        if not isinstance(dtype, DType) or dtype.name != buffer.dtype:
+            raise self.error(node.args[0], f"{buffer.name} has elements of {buffer.dtype}, got {shown(dtype)}")
+        access = _MASKS.get(mask) if isinstance(mask, int) else None
+        if access is None:
+            raise self.error(node.args[4], f"a mask is 1 for reading, 2 for writing, or 3, got {shown(mask)}")
+        offset = self.index(node.args[2], "an offset")
+        if isinstance(offset, Const) and offset.value == 0:
+            extent = as_number(self.evaluate(node.args[3]))
+            start = self._start_of(buffer, access)
+            whole = start.sizes is not None and math.prod(start.sizes) == extent
+            return start if whole else replace(start, sizes=None)
+        place = self.stored_indices(node.args[2], FlatView(buffer, buffer.name, None), [offset])
+        return self._decided(Pointer(buffer, place, None, access))
+
+    def _into(self, node: ast.Call, element: ast.Subscript, word: Construct) -> Pointer:
+        buffer = self.evaluate(element.value)
+        if not isinstance(buffer, Buffer):
+            raise self.error(element, f"a pointer points to an element of a buffer: `{word.usage}`")
+        items = element.slice.elts if isinstance(element.slice, ast.Tuple) else [element.slice]
+        access = "readwrite"
+        if word is tir.access_ptr:
+            access = self.string(node.args[1], "access") if len(node.args) == 2 else ""
+            if access not in _ACCESSES:
+                raise self.error(node, f"access is one of {', '.join(_ACCESSES)}: `{word.usage}`")
+        if not any(isinstance(item, ast.Slice) for item in items):
+            return Pointer(buffer.stored, self.indices(element, buffer), None, access)
+        corner, sizes = self.stored_box(element, buffer)
+        return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
+
+    def _decided(self, pointer: Pointer) -> Pointer:
+        """What is written may be read before, unless the block says what it reads."""
+        if pointer.access != "w":
+            return pointer
+        readable = self._readable
+        reads = readable is None or pointer.buffer.value in readable
+        return replace(pointer, access="readwrite" if reads else "write")

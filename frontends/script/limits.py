@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import cast
 
+from weft.frontends.script.values import walk
 from weft.texpr.expr import Expr
 
 MOST_BITS = 4096
@@ -89,15 +91,10 @@ def size_of(value: object) -> int:
 
 def check_terms(expr: Expr) -> None:
     """Raises ValueError for an expression that is too long when it is written out."""
-    count = 0
-    pending = [expr]
-    while pending:
-        count += 1
-        pending += pending.pop().parts
-        if count > MOST_TERMS:
-            raise ValueError(
-                f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."
-            )
+    if next(islice(walk(expr), MOST_TERMS, None), None) is not None:
+        raise ValueError(
+            f"this expression has more than {MOST_TERMS} terms: compute a part of it once, part: T.int64 = ..."
+        )
 
 
 def _check_power(base: object, exponent: object) -> None:

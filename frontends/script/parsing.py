@@ -13,9 +13,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.effects import PURE
 from weft.frontends.script import ir, tir
-from weft.frontends.script.attributes import parse_operations, to_attributes
+from weft.frontends.script.attributes import last_line, parse_operations
 from weft.frontends.script.evaluate import Evaluator
-from weft.frontends.script.function import Call, FunctionParser
+from weft.frontends.script.function import Call
 from weft.frontends.script.source import Source
 from weft.frontends.script.statements import StatementParser
 from weft.passes.verify_level import verify_level
@@ -52,12 +52,7 @@ def parse(text: str, name: str = "<script>") -> ModuleOp:
         raise source.error(functions[0], "a script has one class, or functions")
     if module is None and not functions:
         raise CompileError(f"{name} has neither a class under @ir_module nor a function under @T.prim_func")
-    return module if module is not None else _module(source, functions, names, None)
-
-
-def read_function(source: Source, node: ast.FunctionDef, names: Mapping[str, object]) -> ModuleOp:
-    """The module of one function."""
-    return _module(source, [node], names, None)
+    return module if module is not None else read_module(source, functions, names)
 
 
 def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) -> ModuleOp:
@@ -73,31 +68,21 @@ def read_class(source: Source, node: ast.ClassDef, names: Mapping[str, object]) 
             members.append(statement)
         elif not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
             _constant(source, evaluator, statement, inner)
-        elif _last_name(statement.value) == "mlir":
-            members += _other_ops(evaluator, source, statement.value)
         else:
-            attributes.update(_module_attributes(evaluator, source, statement.value))
-    module = _module(source, members, inner, node.name)
+            call = statement.value
+            word = _last_name(call)
+            if word not in ("mlir", "module_attrs") or (word == "module_attrs" and len(call.args) != 1):
+                raise source.error(call, "a module holds functions, constants, I.module_attrs({...}) and I.mlir(...)")
+            value = evaluator.evaluate(call.args[0]) if len(call.args) == 1 else None
+            if word == "module_attrs":
+                attributes.update(evaluator.attributes(call, value, "I.module_attrs takes a dict"))
+            elif isinstance(value, str):
+                members += evaluator.apply(call, parse_operations, value)
+            else:
+                raise source.error(call, "I.mlir takes the text of operations")
+    module = read_module(source, members, inner, node.name)
     module.attributes.update(attributes)
     return module
-
-
-def _module_attributes(evaluator: Evaluator, source: Source, node: ast.Call) -> dict[str, Attribute]:
-    """`I.module_attrs({...})`."""
-    if _last_name(node.func) != "module_attrs" or len(node.args) != 1:
-        raise source.error(node, "a module holds functions, constants, I.module_attrs({...}) and I.mlir(...)")
-    value = evaluator.evaluate(node.args[0])
-    if not isinstance(value, dict):
-        raise source.error(node, "I.module_attrs takes a dict")
-    return evaluator.apply(node, to_attributes, cast("dict[object, object]", value))
-
-
-def _other_ops(evaluator: Evaluator, source: Source, node: ast.Call) -> list[Operation]:
-    """`I.mlir(...)`: what a module holds beside functions of block loops, such as schedules and constants."""
-    text = evaluator.evaluate(node.args[0]) if len(node.args) == 1 else None
-    if not isinstance(text, str):
-        raise source.error(node, "I.mlir takes the text of operations")
-    return evaluator.apply(node, parse_operations, text)
 
 
 def _last_name(node: ast.expr) -> str | None:
@@ -136,12 +121,13 @@ def _constant(source: Source, evaluator: Evaluator, node: ast.stmt, names: dict[
         names[item.id] = part
 
 
-def _module(
+def read_module(
     source: Source,
     members: Sequence[ast.FunctionDef | Operation],
     names: Mapping[str, object],
-    module: str | None,
+    module: str | None = None,
 ) -> ModuleOp:
+    """The module of functions and other ops, which `module` names in the script."""
     nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]
@@ -153,8 +139,8 @@ def _module(
     symbols: dict[str, FuncOp] = {}
     calls: list[Call] = []
     for node in nodes:
-        parser = FunctionParser(source, node, names, siblings, module)
-        function = parser.parse(StatementParser(parser).body)
+        parser = StatementParser(source, node, names, siblings, module)
+        function = parser.parse()
         symbol = function.sym_name.data
         if symbol in symbols or node.name in functions:
             raise source.error(node, f"two functions are called '{symbol}'")
@@ -166,7 +152,12 @@ def _module(
         _resolve(source, call, symbols[call.callee] if call.outside else functions[call.callee])
     written = [functions[member.name] if isinstance(member, ast.FunctionDef) else member for member in members]
     op = ModuleOp([*written, *(f for f in symbols.values() if f not in written)])
-    _verify(op)
+    for inner in op.walk():
+        try:
+            inner.verify(verify_nested_ops=False)
+        except VerifyException as failure:
+            raise CompileError.at(inner, last_line(failure)) from None
+    verify_level(op, "tir")
     return op
 
 
@@ -199,17 +190,3 @@ def _resolve(source: Source, call: Call, function: FuncOp) -> None:
         shown = ["nothing" if not types else str(types[0]) for types in (wanted, given)]
         raise source.error(call.node, f"{call.callee} gives {shown[0]}, and the call expects {shown[1]}")
     call.op.properties["callee"] = SymbolRefAttr(function.sym_name.data)
-
-
-def _verify(module: ModuleOp) -> None:
-    """What holds of every module of block loops: sound ops, values in scope, domains covered, accesses in bounds."""
-    for op in module.walk():
-        _verify_op(op)
-    verify_level(module, "tir")
-
-
-def _verify_op(op: Operation) -> None:
-    try:
-        op.verify(verify_nested_ops=False)
-    except VerifyException as failure:
-        raise CompileError.at(op, str(failure).strip().splitlines()[-1].strip()) from None

@@ -21,7 +21,7 @@ class Schedule(Recorded):
 
     def script(self) -> Script:
         """The scheduled module as Python script: text that notebooks show with colours."""
-        from weft.frontends.script.printing import print_script
+        from weft.frontends.script.printer import print_script
         from weft.frontends.script.show import Script
 
         return Script(print_script(self.mod))

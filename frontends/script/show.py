@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum, auto
 from typing import TYPE_CHECKING
 
-from weft.frontends.script.printing import print_script
+from weft.frontends.script.printer import print_script
 
 if TYPE_CHECKING:
     from typing import TextIO

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from weft.support.errors import CompileError
 from weft.support.locations import SourceLocation, remember_text
 
-Definition: TypeAlias = ast.FunctionDef | ast.ClassDef
+Definition = TypeVar("Definition", ast.FunctionDef, ast.ClassDef)
 Positioned: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
 
 

@@ -1,43 +1,73 @@
-"""The statements of a script -> ops: loops, conditions, stores, local variables."""
+"""The statements of a script -> ops: stores, local variables, loops, conditions and blocks."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.scf import YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.dialects.tir_regions import AccessRegionOp, ReadsOp
 from weft.frontends.script import tir
-from weft.frontends.script.attributes import to_attributes
-from weft.frontends.script.blocks import BlockParser
-from weft.frontends.script.calls import CallParser
-from weft.frontends.script.conditions import ConditionParser
-from weft.frontends.script.constructs import Construct, DType, IntrinsicWord
+from weft.frontends.script.constructs import (
+    AXES,
+    REMAP_AXES,
+    Construct,
+    DType,
+    IntrinsicWord,
+)
+from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.loops import LoopParser
-from weft.frontends.script.python_rules import shown
-from weft.frontends.script.source import Positioned
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, is_scalar
-from weft.support.errors import CompileError
-from weft.texpr.expr import Compare, Const, Expr
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, named_value, walk
+from weft.texpr.expr import Binary, Compare, Const, Expr, as_expr, binary, default_number
 from weft.texpr.facts import RELATIONS, TURNED
-from weft.texpr.operators import as_number
+from weft.texpr.operators import BinaryKind, Predicate, as_number
+from weft.texpr.shapes import as_index
+
+_LOOPS: Mapping[object, LoopKind] = {range: LoopKind.SERIAL, **{word: kind for kind, word in tir.LOOPS.items()}}
+_AXES = {word: kind for kind, (_, word) in AXES.items()}
+_AXIS_LETTERS = {letter: kind for kind, (letter, _) in AXES.items()}
+_REGIONS = {word: op for op, word in tir.REGIONS.items()}
+_HEAD = (*_REGIONS, tir.where, tir.block_attr, *_AXES, REMAP_AXES)
 
 
-class StatementParser:
-    """Reads statements into the current region of a function."""
+@dataclass(frozen=True)
+class _Range:
+    """A loop variable, which is start + step * i for i below extent."""
 
-    def __init__(self, function: FunctionParser) -> None:
-        self.function = function
-        self.source = function.source
-        self.evaluator = function.evaluator
-        self.emitter = function.emitter
-        self._blocks = BlockParser(function, self.body)
-        self._calls_of = CallParser(function)
-        self._loops = LoopParser(function, self.body)
-        self._conditions = ConditionParser(function, self.body)
+    name: str
+    start: Expr | int
+    step: int
+    extent: Expr | int
+
+
+_Axis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
+
+
+@dataclass
+class _Head:
+    """What a block declares before it computes: axes (name, kind, extent, binding) and the rest."""
+
+    axes: list[_Axis] = field(default_factory=list[_Axis])
+    starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
+    """Where axes start that do not start at 0."""
+    conditions: list[Expr] = field(default_factory=list[Expr])
+    """What instances need to run, beside the guards."""
+    guards: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
+    annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
+    regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
+        default_factory=list[tuple[type[AccessRegionOp], ast.Call]]
+    )
+    views: list[ast.stmt] = field(default_factory=list[ast.stmt])
+    init: ast.With | None = None
+
+
+class StatementParser(FunctionParser):
+    """Reads the statements of a function."""
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         """Statements in order."""
@@ -49,16 +79,10 @@ class StatementParser:
             with self.source.placing(statement):
                 self.statement(statement)
 
-    def place(self, node: ast.stmt) -> None:
-        self.emitter.place = self.source.place(node)
-
-    def error(self, node: Positioned, message: str) -> CompileError:
-        return self.source.error(node, message)
-
     def statement(self, node: ast.stmt) -> None:
         self.place(node)
         if not self._is_declaration(node):
-            self.function.flush()
+            self.flush()
         match node:
             case ast.Pass():
                 pass
@@ -71,11 +95,11 @@ class StatementParser:
             case ast.AugAssign():
                 self._update(node)
             case ast.For() if not node.orelse:
-                self._loops.parse(node)
+                self._for(node)
             case ast.With() if len(node.items) == 1:
                 self._with(node)
             case ast.If():
-                self._conditions.parse(node)
+                self._if(node)
             case _:
                 word = type(node).__name__.lower()
                 raise self.error(
@@ -97,9 +121,9 @@ class StatementParser:
         """What the function of a call is, if it is a name or below one."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
-        if self.function.callee(node.func) is not None:
+        if self.callee(node.func) is not None:
             return None
-        return self.evaluator.evaluate(node.func)
+        return self.evaluate(node.func)
 
     def _calls(self, node: ast.expr, word: Construct) -> bool:
         found = self._word(node)
@@ -116,28 +140,28 @@ class StatementParser:
             return
         if not isinstance(node, ast.Call):
             raise self.error(node, "the value of this expression is not used: store it in a buffer")
-        callee = self.function.callee(node.func)
+        callee = self.callee(node.func)
         if callee is not None:
-            self._calls_of.inside(node, callee)
+            self.call_inside(node, callee)
             return
         word = self._word(node)
         if word is tir.evaluate and len(node.args) == 1 and not node.keywords:
             if isinstance(node.args[0], ast.Call) and isinstance(self._word(node.args[0]), Construct | None):
                 self._expression(node.args[0])
             else:
-                self.evaluator.expression(node.args[0])
+                self.expression(node.args[0])
         elif word is tir.assume:
             self._assume(node)
         elif word is tir.func_attr:
-            self.function.func_attr(node)
+            self.func_attr(node)
         elif word is tir.attr and len(node.args) == 1 and not node.keywords:
             self._pragma(node)
         elif word is tir.op:
-            self._calls_of.by_name(node)
+            self.call_by_name(node)
         elif word in (tir.call_extern, tir.call_pure_extern):
-            self._calls_of.outside(node, pure=word is tir.call_pure_extern)
+            self.call_outside(node, pure=word is tir.call_pure_extern)
         elif isinstance(word, IntrinsicWord):
-            self._calls_of.intrinsic(node, None)
+            self.call_intrinsic(node, None)
         elif isinstance(word, Construct):
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
         else:
@@ -145,41 +169,37 @@ class StatementParser:
 
     def _pragma(self, node: ast.Call) -> None:
         """`T.attr({"pragma_unroll": 4})`: annotations of the loop or block around."""
-        value = self.evaluator.evaluate(node.args[0])
-        if not isinstance(value, dict):
-            raise self.error(node, "T.attr takes a dict of annotations here")
+        annotations = self.attributes(node, self.evaluate(node.args[0]), "T.attr takes a dict of annotations here")
         op = self.emitter.around
         if op is None:
             raise self.error(node, "T.attr stands in a loop or a block: annotate a function by T.func_attr")
-        op.attributes.update(self.evaluator.apply(node, to_attributes, cast("dict[object, object]", value)))
+        op.attributes.update(annotations)
 
     # Assignments
 
     def _assign(self, target: ast.expr, value: ast.expr, annotation: ast.expr | None = None) -> None:
         if isinstance(target, ast.Subscript):
-            buffer = self._buffer(target)
-            indices = self.evaluator.indices(target, buffer)
-            self.store(buffer.stored, indices, self.evaluator.element(value, buffer.dtype, f"buffer {buffer.name}"))
+            buffer = self._target(target)
+            indices = self.indices(target, buffer)
+            self.emitter.store(buffer.stored, indices, self.element(value, buffer.dtype, f"buffer {buffer.name}"))
             return
         word = self._word(value)
         if isinstance(word, Construct) and word not in (tir.attr, tir.Let):
             if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
-                op = self._calls_of.intrinsic(
-                    cast("ast.Call", value), self._result_of(cast("ast.Call", value), annotation)
-                )
+                op = self.call_intrinsic(cast("ast.Call", value), self._result_of(cast("ast.Call", value), annotation))
                 self._bind_result(target.id, op.results[0])
                 return
             if isinstance(target, ast.Name):
                 self._declare(target.id, cast("ast.Call", value), word)
                 return
             if word is tir.op and isinstance(target, ast.Tuple):
-                self._bind_results(target, self._calls_of.by_name(cast("ast.Call", value)))
+                self._bind_results(target, self.call_by_name(cast("ast.Call", value)))
                 return
         if isinstance(target, ast.Tuple | ast.List):
             self._unpack(target, value)
         elif isinstance(target, ast.Name):
             dtype = None if annotation is None else self._declared_dtype(annotation)
-            self.bind(target, self._evaluate(target, value), dtype)
+            self._bind_name(target, self._value_of(target, value), dtype)
         else:
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
@@ -188,7 +208,7 @@ class StatementParser:
         if annotation is not None:
             dtype: object = self._declared_dtype(annotation)
         else:
-            first = self.evaluator.evaluate(call.args[0]) if call.args else None
+            first = self.evaluate(call.args[0]) if call.args else None
             dtype = tir.WORDS.get(first) if isinstance(first, str) else None
         if not isinstance(dtype, DType):
             raise self.error(call, "the dtype of this value is not known: x: T.float32 = ...")
@@ -196,20 +216,20 @@ class StatementParser:
 
     def _declared_dtype(self, annotation: ast.expr) -> DType | None:
         """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""
-        found = self.evaluator.evaluate(annotation)
+        found = self.evaluate(annotation)
         if isinstance(found, Construct) and found is tir.let and isinstance(annotation, ast.Subscript):
-            found = self.evaluator.evaluate(annotation.slice)
+            found = self.evaluate(annotation.slice)
         return found if isinstance(found, DType) else None
 
-    def _evaluate(self, target: ast.expr, value: ast.expr) -> object:
+    def _value_of(self, target: ast.expr, value: ast.expr) -> object:
         if self._is_symbol(value) and isinstance(target, ast.Name):
-            known = self.evaluator.known(target.id)
+            known = self.known(target.id)
             if known is None:
                 return self._symbol(value, target.id)
             if not isinstance(known, Symbol | Leaf) or not known.is_index:
                 raise self.error(target, f"{target.id} is {shown(known)} already: a size has a name of its own")
             return known
-        return self.evaluator.evaluate(value)
+        return self.evaluate(value)
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
         """`T.int64()`: an extent."""
@@ -221,28 +241,28 @@ class StatementParser:
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr) -> None:
         names = [self._plain_name(item) for item in target.elts]
         if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(names):
-            values = [self._evaluate(name, item) for name, item in zip(names, value.elts, strict=True)]
+            values = [self._value_of(name, item) for name, item in zip(names, value.elts, strict=True)]
         else:
-            found = self.evaluator.evaluate(value)
+            found = self.evaluate(value)
             if not isinstance(found, tuple | list):
                 raise self.error(value, f"{len(names)} names, and one value")
             values = list(cast("Sequence[object]", found))
             if len(values) != len(names):
                 raise self.error(value, f"{len(names)} names, and {len(values)} values")
         for name, item in zip(names, values, strict=True):
-            self.bind(name, item)
+            self._bind_name(name, item)
 
-    def _plain_name(self, node: ast.expr) -> ast.Name:
+    def _plain_name(self, node: ast.expr, message: str = "a name stands here") -> ast.Name:
         if not isinstance(node, ast.Name):
-            raise self.error(node, "a name stands here")
+            raise self.error(node, message)
         return node
 
-    def bind(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
+    def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
         """Give `value` a name. An element is computed now; an index expression only where `dtype` says so."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
-            value = self.evaluator.apply(target, dtype, number)
+            value = self.apply(target, dtype, number)
         if isinstance(value, Expr) and not isinstance(value, Const | Leaf | Symbol):
             if dtype is not None and dtype.name != value.dtype and not (value.is_index and dtype.name == "int32"):
                 raise self.error(target, f"{name} is {dtype.name}, and `{value}` is {value.dtype}: cast it")
@@ -250,7 +270,7 @@ class StatementParser:
                 value = self._named(self.emitter.value(value), name)
             elif dtype is not None:
                 value = self._named(self.emitter.index(value), name)
-        self.evaluator.bind_checked(target, value)
+        self.bind_checked(target, value)
 
     def _named(self, value: SSAValue, name: str) -> Leaf:
         value.name_hint = hint_of(name)
@@ -259,14 +279,14 @@ class StatementParser:
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
         """`name = T.alloc_buffer(...)` and other words that give a name something to mean."""
         if word is tir.match_buffer:
-            self.evaluator.bind(name, self.function.match_buffer(node, name))
+            self.bind(name, self.match_buffer(node, name))
         elif word is tir.alloc_buffer:
-            self.evaluator.bind(name, self.function.alloc_buffer(node, name))
+            self.bind(name, self.alloc_buffer(node, name))
         elif word in (tir.Buffer, tir.decl_buffer):
-            self.evaluator.bind(name, self.function.flat_view(node, name))
+            self.bind(name, self.flat_view(node, name))
         elif word in (tir.op, tir.call_extern, tir.call_pure_extern):
             pure = word is tir.call_pure_extern
-            op = self._calls_of.by_name(node) if word is tir.op else self._calls_of.outside(node, pure=pure)
+            op = self.call_by_name(node) if word is tir.op else self.call_outside(node, pure=pure)
             if len(op.results) != 1:
                 raise self.error(node, f"{op.name} gives {len(op.results)} values")
             self._bind_result(name, op.results[0])
@@ -281,20 +301,14 @@ class StatementParser:
 
     def _bind_result(self, name: str, value: SSAValue) -> None:
         value.name_hint = hint_of(name)
-        if isinstance(value.type, MemRefType):
-            extents = tuple(None if extent < 0 else extent for extent in value.type.get_shape())
-            self.evaluator.bind(name, Buffer(value, name, extents))
-        elif is_scalar(value.type):
-            self.evaluator.bind(name, Leaf.of(value, name))
-        else:
-            self.evaluator.bind(name, Opaque(value, name))
+        self.bind(name, named_value(value, name))
 
     def _assume(self, node: ast.Call) -> None:
         """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
         if not node.args or node.keywords:
             raise self.error(node, f"T.assume takes comparisons of extents: `{tir.assume.usage}`")
         for argument in node.args:
-            fact = self.evaluator.evaluate(argument)
+            fact = self.evaluate(argument)
             if not isinstance(fact, Compare) or fact.predicate not in RELATIONS:
                 raise self.error(
                     argument, f"T.assume takes comparisons of extents by ==, <=, <, >= or >: `{tir.assume.usage}`"
@@ -307,30 +321,27 @@ class StatementParser:
 
     # Stores
 
-    def _buffer(self, node: ast.Subscript) -> Buffer:
-        found = self.evaluator.evaluate(node.value)
+    def _target(self, node: ast.Subscript) -> Buffer:
+        found = self.evaluate(node.value)
         if not isinstance(found, Buffer):
             raise self.error(node, f"elements of buffers are assigned to, {ast.unparse(node.value)} is none")
         return found
-
-    def store(self, buffer: Buffer, indices: Sequence[Expr], value: Expr) -> None:
-        self.emitter.store(buffer, indices, value)
 
     def _update(self, node: ast.AugAssign) -> None:
         """`A[i] += x` is `A[i] = A[i] + x`."""
         if not isinstance(node.target, ast.Subscript):
             raise self.error(node, "only elements of buffers are updated; give a new value a new name")
-        buffer = self._buffer(node.target)
-        indices = self.evaluator.indices(node.target, buffer)
-        old = self.evaluator.note(node.target, BufferLoad(buffer.stored, indices, buffer.dtype))
-        new = self.evaluator.operate(node, node.op, old, self.evaluator.evaluate(node.value))
-        value = self.evaluator.scalar(node, new)
-        expr = value if isinstance(value, Expr) else self.evaluator.expression(node.value)
+        buffer = self._target(node.target)
+        indices = self.indices(node.target, buffer)
+        old = self.note(node.target, BufferLoad(buffer.stored, indices, buffer.dtype))
+        new = self.operate(node, node.op, old, self.evaluate(node.value))
+        value = self.scalar(node, new)
+        expr = value if isinstance(value, Expr) else self.expression(node.value)
         if expr.dtype != buffer.dtype:
             raise self.error(
                 node, f"buffer {buffer.name} is {buffer.dtype}, and the new value is {expr.dtype}: cast it"
             )
-        self.store(buffer.stored, indices, self.evaluator.note(node, expr))
+        self.emitter.store(buffer.stored, indices, self.note(node, expr))
 
     # Threads, blocks and conditions
 
@@ -341,19 +352,462 @@ class StatementParser:
 
     def _launched(self, node: ast.stmt, call: ast.Call, statements: Sequence[ast.stmt]) -> None:
         """All that follows `T.launch_thread` runs in the loop over its threads."""
-        self.function.flush()
+        self.flush()
         target = node.targets[0] if isinstance(node, ast.Assign) else call
-        self._loops.over_threads(node, call, self._plain_name(target).id, statements)
+        self._over_threads(node, call, self._plain_name(target).id, statements)
 
     def _with(self, node: ast.With) -> None:
         item = node.items[0]
         call = item.context_expr
         word = self._word(call)
         if word is tir.block and item.optional_vars is None:
-            self._blocks.parse(node, cast("ast.Call", call))
+            self._block(node, cast("ast.Call", call))
         elif word is tir.launch_thread and isinstance(item.optional_vars, ast.Name):
-            self._loops.over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
+            self._over_threads(node, cast("ast.Call", call), item.optional_vars.id, node.body)
         elif word is tir.init:
             raise self.error(node, "T.init() stands in a block, before what is computed")
         else:
             raise self.error(call, f"`with` opens a block: `{tir.block.usage}`")
+
+    # Loops
+
+    def _for(self, node: ast.For) -> None:
+        """The loops of a `for` statement. Raises CompileError."""
+        targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
+        names = [self._plain_name(target, "a loop variable is a name").id for target in targets]
+        call = node.iter
+        word = self.evaluate(call.func) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or not (word is range or isinstance(word, Construct)):
+            raise self.error(call, "a loop runs over range(n), T.grid(m, n), T.serial(n), T.parallel(n), ...")
+        if word is tir.grid:
+            extents = self._grid(call, names)
+            loops = [_Range(name, 0, 1, extent) for name, extent in zip(names, extents, strict=True)]
+            self._around(loops, LoopKind.SERIAL, None, {}, node, node.body)
+            return
+        kind = _LOOPS.get(word)
+        if kind is None:
+            raise self.error(call, f"{word} does not make a loop; it is used so: `{cast('Construct', word).usage}`")
+        if len(names) != 1:
+            raise self.error(node.target, f"one loop has one variable, got {len(names)}")
+        thread, annotations = self._loop_options(call, kind)
+        self._around([self._range(call, names[0])], kind, thread, annotations, node, node.body)
+
+    def _grid(self, call: ast.Call, names: Sequence[str]) -> list[Expr | int]:
+        """The extents of `T.grid(m, n)`, `T.grid(*shape)`."""
+        given: list[tuple[ast.expr, object]] = []
+        for argument in call.args:
+            if isinstance(argument, ast.Starred):
+                items = self.evaluate(argument.value)
+                if not isinstance(items, tuple | list):
+                    raise self.error(argument, f"`*` stands before a tuple, {ast.unparse(argument.value)} is none")
+                given += [(argument, item) for item in cast("Sequence[object]", items)]
+            else:
+                given.append((argument, self.evaluate(argument)))
+        if call.keywords or len(given) != len(names):
+            raise self.error(call, f"{len(names)} loop variables, and T.grid of {len(given)} extents")
+        return [
+            self.as_extent(node, value, f"the extent of {name}")
+            for (node, value), name in zip(given, names, strict=True)
+        ]
+
+    def _loop_options(self, call: ast.Call, kind: LoopKind) -> tuple[str | None, dict[str, Attribute]]:
+        thread: str | None = None
+        annotations: dict[str, Attribute] = {}
+        for keyword in call.keywords:
+            if keyword.arg == "thread" and kind is LoopKind.THREAD_BINDING:
+                thread = self.string(keyword.value, "thread")
+            elif keyword.arg == "annotations" and ast.unparse(call.func) != "range":
+                value = self.evaluate(keyword.value)
+                annotations = self.attributes(keyword, {} if value is None else value, "annotations are a dict")
+            elif keyword.arg != "step" or ast.unparse(call.func) == "range":
+                raise self.error(keyword, f"loops have no option {keyword.arg}")
+        if kind is LoopKind.THREAD_BINDING and thread is None:
+            raise self.error(call, f"the thread axis is missing: `{tir.thread_binding.usage}`")
+        return thread, annotations
+
+    def _range(self, call: ast.Call, name: str) -> _Range:
+        """`range(stop)`, `range(start, stop)`, `range(start, stop, step)`."""
+        steps = [k.value for k in call.keywords if k.arg == "step"] + call.args[2:]
+        if not 1 <= len(call.args) <= 3 or len(steps) > 1:
+            raise self.error(call, "a loop has a stop, or a start and a stop, and a step")
+        step = self.extent(steps[0], f"the step of {name}") if steps else 1
+        if not isinstance(step, int) or step < 1:
+            raise self.error(call, f"the step of {name} is a positive number, got {step}")
+        what = f"the extent of {name}"
+        if len(call.args) == 1 and step == 1:
+            return _Range(name, 0, 1, self.extent(call.args[0], what))
+        start = self.index(call.args[0], f"the start of {name}") if len(call.args) > 1 else as_expr(0)
+        stop = self.index(call.args[min(1, len(call.args) - 1)], f"the stop of {name}")
+        first = int(start.value) if isinstance(start, Const) else start
+        if isinstance(first, int) and isinstance(stop, Const):
+            number = Const(max(0, -((first - int(stop.value)) // step)), "int64")
+            return _Range(name, first, step, self.as_extent(call, number, what))
+        size = stop if isinstance(first, int) and first == 0 else self.apply(call, lambda: stop - start)
+        return _Range(name, first, step, size if step == 1 else (size + (step - 1)) // step)
+
+    def _around(
+        self,
+        variables: Sequence[_Range],
+        kind: LoopKind,
+        thread: str | None,
+        annotations: Mapping[str, Attribute],
+        node: ast.stmt,
+        statements: Sequence[ast.stmt],
+    ) -> None:
+        """Nested loops over variables around statements. All extents are evaluated first."""
+        if not variables:
+            self.body(statements)
+            return
+        for variable in variables:
+            if isinstance(variable.extent, Expr):
+                self.emitter.index(variable.extent)
+        first, *rest = variables
+        op = self.emitter.loop(first.extent, first.name, kind, thread, annotations)
+        value: Expr = Leaf.of(op.induction_variable, first.name, first.extent)
+        if first.step != 1:
+            value = self.apply(node, binary, BinaryKind.MUL, value, first.step)
+        if isinstance(first.start, Expr) or first.start != 0:
+            leaf, value = value, self.apply(node, binary, BinaryKind.ADD, value, first.start)
+            if isinstance(leaf, Leaf):
+                self._shifted[id(value)] = value, leaf, as_expr(first.start)
+        with self.emitter.body(op.body.block), self.scope({first.name: value}):
+            self._around(rest, kind, thread, annotations, node, statements)
+        self.place(node)
+        self.emitter.effect(op)
+
+    def _over_threads(self, node: ast.stmt, call: ast.Call, name: str, statements: Sequence[ast.stmt]) -> None:
+        """A loop over the threads of `T.launch_thread`."""
+        if len(call.args) != 2 or call.keywords:
+            raise self.error(call, f"T.launch_thread takes a thread axis and an extent: `{tir.launch_thread.usage}`")
+        thread = self.string(call.args[0], "the thread axis")
+        extent = self.extent(call.args[1], f"the extent of {name}")
+        self._around([_Range(name, 0, 1, extent)], LoopKind.THREAD_BINDING, thread, {}, node, statements)
+
+    # Conditions
+
+    def _if(self, node: ast.If) -> None:
+        """A condition that is known while the script is read chooses one branch.
+
+        A name that both branches give a value, and that is used after the condition, is a result of it:
+
+        ```python
+        if vi < 4:
+            x = A[vi]
+        else:
+            x = T.float32(0)
+        B[vi] = x
+        ```
+        """
+        test = self.evaluate(node.test)
+        if not isinstance(test, Expr):
+            if isinstance(test, Buffer):
+                self.scalar(node.test, test)
+            self.body(node.body if test else node.orelse)
+            return
+        if test.dtype != "bool":
+            raise self.error(node.test, f"a condition is a bool, `{test}` is {test.dtype}: compare it")
+        condition = self.emitter.value(test)
+        then, chosen = self._branch(node.body)
+        otherwise, other = self._branch(node.orelse) if node.orelse else (None, {})
+        names = self._joined(node, chosen, other)
+        if otherwise is not None and names:
+            self._yield(node, then, otherwise, names, chosen, other)
+        self.place(node)
+        op = self.emitter.conditional(condition, then, otherwise, len(names))
+        self.emitter.effect(op)
+        for name, result in zip(names, op.results, strict=True):
+            result.name_hint = hint_of(name)
+            self.bind(name, Leaf.of(result, name))
+
+    def _branch(self, statements: Sequence[ast.stmt]) -> tuple[Block, dict[str, object]]:
+        """The ops of a branch, and the names that it binds."""
+        block = Block()
+        with self.emitter.body(block), self.scope() as names:
+            self.body(statements)
+            return block, names
+
+    def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
+        """The names that both branches give an element or index to, and that are used after the condition."""
+        end = node.end_lineno or node.lineno
+        later = {
+            use.id
+            for use in ast.walk(self.node)
+            if isinstance(use, ast.Name) and isinstance(use.ctx, ast.Load) and use.lineno > end
+        }
+        return [name for name in chosen if name in other and name in later]
+
+    def _yield(
+        self,
+        node: ast.If,
+        then: Block,
+        otherwise: Block,
+        names: Sequence[str],
+        chosen: Mapping[str, object],
+        other: Mapping[str, object],
+    ) -> None:
+        pairs = [self._unified(node, name, chosen[name], other[name]) for name in names]
+        are_indices = [all(_is_index(side[name]) for side in (chosen, other)) for name in names]
+        for side, block in enumerate((then, otherwise)):
+            with self.emitter.inside(block):
+                values = [
+                    self.emitter.index(pair[side]) if is_index else self.emitter.value(pair[side], pair[0].dtype)
+                    for pair, is_index in zip(pairs, are_indices, strict=True)
+                ]
+                self.emitter.finish(YieldOp(*values))
+
+    def _unified(self, node: ast.If, name: str, left: object, right: object) -> tuple[Expr, Expr]:
+        """What the two branches give `name`, of one dtype."""
+        a, b = as_number(left), as_number(right)
+        if a is not None and b is not None:
+            return default_number(a), default_number(b)
+        pair = [self.scalar(node, side) for side in (left, right)]
+        x, y = (side.dtype if isinstance(side, Expr) else None for side in pair)
+        one, two = (side if isinstance(side, Expr) else self.apply(node, tir.Cast, x or y, side) for side in pair)
+        if one.dtype != two.dtype and not (one.is_index and two.is_index):
+            raise self.error(node, f"{name} is {one.dtype} in one branch and {two.dtype} in the other: cast one")
+        return one, two
+
+    # Blocks
+
+    def _block(self, node: ast.With, call: ast.Call) -> None:
+        """The block that `node` opens. Raises CompileError."""
+        if len(call.args) > 1 or call.keywords:
+            raise self.error(call, f"a block has a name: `{tir.block.usage}`")
+        name = self.string(call.args[0], "the name of a block") if call.args else ""
+        head, body = self._head(node.body)
+        self.place(node)
+        if not head.conditions:
+            self._block_op(node, name, head, body)
+            return
+        condition = head.conditions[0]
+        for other in head.conditions[1:]:
+            condition = self.apply(call, both, BinaryKind.AND, condition, other)
+        value = self.emitter.value(condition)
+        then = Block()
+        with self.emitter.body(then):
+            self._block_op(node, name, head, body)
+        self.place(node)
+        self.emitter.effect(self.emitter.conditional(value, then, None, 0))
+
+    def _block_op(self, node: ast.With, name: str, head: _Head, body: Sequence[ast.stmt]) -> None:
+        op = self.emitter.block(name, head.axes, head.guards, head.annotations)
+        leaves: dict[str, object] = {}
+        for (axis, *_), argument in zip(head.axes, op.iter_vars, strict=True):
+            leaf = Leaf.of(argument, axis)
+            start = head.starts.get(axis)
+            leaves[axis] = leaf if start is None else self.apply(node, binary, BinaryKind.ADD, leaf, start)
+        outer = self._readable
+        self._readable = None
+        with self.emitter.body(op.body.block), self.scope(leaves):
+            self.body(head.views)
+            for kind, regions in head.regions:
+                self._regions(kind, regions)
+            if head.init is not None:
+                self._init(head.init)
+            self.body(body)
+        self._readable = outer
+        self.place(node)
+        self.emitter.effect(op)
+
+    def _init(self, node: ast.With) -> None:
+        self.place(node)
+        op = self.emitter.init()
+        with self.emitter.body(op.body.block), self.scope():
+            self.body(node.body)
+        self.place(node)
+        self.emitter.effect(op)
+
+    # Declarations
+
+    def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
+        """The declarations that stand first, and the rest; temporaries may stand before the init."""
+        head = _Head()
+        rest: list[ast.stmt] = []
+        declaring = True
+        for node in statements:
+            word = self._opening_word(node)
+            if isinstance(node, ast.With) and word is tir.init:
+                if head.init is not None or any(self._opening_word(s) is not tir.alloc_buffer for s in rest):
+                    raise self.error(node, "T.init() stands in a block once, before what is computed")
+                head.init = node
+            elif (
+                word is tir.match_buffer
+                and head.init is None
+                and all(self._opening_word(s) is tir.alloc_buffer for s in rest)
+            ):
+                head.views.append(node)
+                continue
+            elif isinstance(word, Construct) and word in _HEAD:
+                if not declaring:
+                    raise self.error(node, f"{word} stands first in a block, before what is computed")
+                self._declaration(head, node, word)
+                continue
+            elif not isinstance(node, ast.Pass):
+                rest.append(node)
+            declaring = declaring and (isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and word is None))
+        return head, rest
+
+    def _opening_word(self, node: ast.stmt) -> object:
+        """The word that a statement opens or calls, if it is a name below names."""
+        call: ast.expr | None = None
+        if isinstance(node, ast.With) and len(node.items) == 1:
+            call = node.items[0].context_expr
+        elif isinstance(node, ast.Expr | ast.Assign):
+            call = node.value
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            return None
+        name = call.func.value
+        while isinstance(name, ast.Attribute):
+            name = name.value
+        return self._word(call) if isinstance(name, ast.Name) else None
+
+    def _declaration(self, head: _Head, node: ast.stmt, word: Construct) -> None:
+        call = cast("ast.Call", cast("ast.Expr | ast.Assign", node).value)
+        self.place(node)
+        if word in _REGIONS:
+            head.regions.append((_REGIONS[word], call))
+        elif word is tir.where:
+            self._no_axes(head, call)
+            for argument in call.args:
+                self._guards(head, argument, self.evaluate(argument))
+        elif word is tir.block_attr:
+            values = self.evaluate(call.args[0]) if len(call.args) == 1 else None
+            message = f"T.block_attr takes a dict: `{tir.block_attr.usage}`"
+            head.annotations.update(self.attributes(call, values, message))
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            self._axes(head, node.targets[0], call, word)
+        else:
+            raise self.error(node, f"an axis has a name: `{word.usage}`")
+
+    def _no_axes(self, head: _Head, call: ast.Call) -> None:
+        names = {name for name, *_ in head.axes}
+        for node in ast.walk(call):
+            if isinstance(node, ast.Name) and node.id in names:
+                raise self.error(
+                    node, f"{node.id} is an axis of the block: loops are what T.where and axes are made of"
+                )
+
+    def _axes(self, head: _Head, target: ast.expr, call: ast.Call, word: Construct) -> None:
+        self._no_axes(head, call)
+        targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        names: list[str] = []
+        for item in targets:
+            if not isinstance(item, ast.Name):
+                raise self.error(item, "an axis has a name")
+            if item.id in names or any(item.id == name for name, *_ in head.axes):
+                raise self.error(item, f"{item.id} is an axis already")
+            names.append(item.id)
+        if len(call.args) != 2 or call.keywords:
+            raise self.error(call, f"an axis has a kind, an extent and a binding: `{word.usage}`")
+        if word is REMAP_AXES:
+            self._remap(head, names, call)
+            return
+        if len(names) != 1:
+            raise self.error(target, f"one axis, and {len(names)} names")
+        (name,) = names
+        start, extent = self._domain(call.args[0], name)
+        binding = self.index(call.args[1], f"the binding of {name}")
+        self._start(head, call, name, start)
+        if name in head.starts:  # in IR the axis counts from 0, and its name means start + it
+            binding = self.apply(call, binary, BinaryKind.SUB, binding, start)
+        head.axes.append((name, _AXES[word], extent, binding))
+
+    def _start(self, head: _Head, node: ast.expr, name: str, start: Expr) -> None:
+        """Let axis `name` start at `start`."""
+        if any(isinstance(p, BufferLoad) or (isinstance(p, Leaf) and p.extent is not None) for p in walk(start)):
+            raise self.error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
+        if not _is_zero(start):
+            head.starts[name] = start
+
+    def _domain(self, node: ast.expr, name: str) -> tuple[Expr, int | Expr]:
+        """Start and extent of an axis: the extent alone, or (start, stop)."""
+        value = self.evaluate(node)
+        bounds = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+        if len(bounds) == 2:
+            low, high = (self.apply(node, as_index, self.scalar(node, bound), f"a bound of {name}") for bound in bounds)
+            if isinstance(low, Const) and isinstance(high, Const):
+                size: Expr = Const(high.value - low.value, "int64")
+            else:
+                size = high if _is_zero(low) else self.apply(node, binary, BinaryKind.SUB, high, low)
+            return low, self.as_extent(node, size, f"the extent of {name}")
+        return as_expr(0), self.as_extent(node, cast("object", value), f"the extent of {name}")
+
+    def _remap(self, head: _Head, names: Sequence[str], call: ast.Call) -> None:
+        kinds = self.string(call.args[0], "the kinds of axes")
+        loops = self.evaluate(call.args[1])
+        if not isinstance(loops, list | tuple):
+            raise self.error(call.args[1], f"T.axis.remap takes a list of loop variables: `{REMAP_AXES.usage}`")
+        variables = list(cast("Sequence[object]", loops))
+        if not len(kinds) == len(variables) == len(names):
+            raise self.error(
+                call, f"{len(names)} axes, {len(kinds)} kinds and {len(variables)} loop variables: one each"
+            )
+        for name, kind, variable in zip(names, kinds, variables, strict=True):
+            if kind not in _AXIS_LETTERS:
+                raise self.error(call.args[0], f'the kind of an axis is "S" or "R", got "{kind}"')
+            _, leaf, start = self._shifted.get(id(variable), (variable, variable, as_expr(0)))
+            if not isinstance(leaf, Leaf) or leaf.extent is None:
+                raise self.error(
+                    call.args[1], f"{name}: T.axis.remap takes loop variables; write T.axis.spatial(extent, binding)"
+                )
+            self._start(head, call.args[1], name, start)
+            head.axes.append((name, _AXIS_LETTERS[kind], leaf.extent, leaf))
+
+    def _guards(self, head: _Head, node: ast.expr, condition: object) -> None:
+        """Comparisons of indices are guards left < right, other conditions stand around the block."""
+        if condition is True:
+            return
+        if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
+            self._guards(head, node, condition.left)
+            self._guards(head, node, condition.right)
+            return
+        if not isinstance(condition, Expr) or condition.dtype != "bool":
+            raise self.error(node, f"T.where takes conditions, got {shown(condition)}")
+        is_guard = isinstance(condition, Compare) and condition.left.is_index and condition.right.is_index
+        if not isinstance(condition, Compare) or not is_guard or condition.predicate is Predicate.NE:
+            head.conditions.append(condition)
+            return
+        left, right = condition.left, condition.right
+        match condition.predicate:
+            case Predicate.LT:
+                head.guards.append((left, right))
+            case Predicate.GT:
+                head.guards.append((right, left))
+            case Predicate.LE:
+                head.guards.append((left, right + 1))
+            case Predicate.GE:
+                head.guards.append((right, left + 1))
+            case Predicate.EQ:
+                head.guards += [(left, right + 1), (right, left + 1)]
+
+    # Regions
+
+    def _regions(self, kind: type[AccessRegionOp], call: ast.Call) -> None:
+        if call.keywords:
+            raise self.error(call, f"regions are elements or slices of buffers: `{tir.reads.usage}`")
+        nodes = [item for a in call.args for item in (a.elts if isinstance(a, ast.List | ast.Tuple) else [a])]
+        buffers: list[Buffer] = []
+        for node in nodes:
+            buffer = self.evaluate(node.value if isinstance(node, ast.Subscript) else node)
+            if not isinstance(buffer, Buffer):
+                raise self.error(node, f"a region is an element or a slice of a buffer: `{tir.reads.usage}`")
+            buffers.append(buffer)
+        if kind is ReadsOp:
+            self._readable = frozenset({b.value for b in buffers} | (self._readable or frozenset()))
+        boxes = [self.region_of(node, buffer) for node, buffer in zip(nodes, buffers, strict=True)]
+        if any(box is None for box in boxes):
+            return  # without statements regions are inferred
+        for node, buffer, box in zip(nodes, buffers, boxes, strict=True):
+            self.place(node)
+            self.emitter.region(kind, buffer.stored, *cast("tuple[list[Expr], list[int]]", box))
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _is_index(value: object) -> bool:
+    """Whether a branch gives an index: an integer, or an expression of indices."""
+    if isinstance(value, Expr):
+        return value.is_index and not isinstance(value, Const)
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,14 +1,94 @@
-"""Expressions -> the Python text that evaluates to them again."""
+"""The texts of printed scripts: names, expressions, and the heads of functions, loops and blocks."""
 
 from __future__ import annotations
 
+import keyword
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import TypeAlias
 
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Pointer, Stride, Symbol, reads
+from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, StringAttr
+from xdsl.ir import Attribute
+
+from weft.dialects.strides import strides_of, with_strides
+from weft.dialects.tir import ForOp
+from weft.dialects.tir_kinds import IterKindAttr, LoopKind
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import attributes_text
+from weft.frontends.script.constructs import AXES, BUILTINS
+from weft.frontends.script.values import (
+    Buffer,
+    BufferLoad,
+    Leaf,
+    Opaque,
+    Pointer,
+    Stride,
+    Symbol,
+    is_scalar,
+    reads,
+    static_extent,
+)
 from weft.support.errors import InternalError
-from weft.texpr.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary
-from weft.texpr.operators import SYMBOLS, BinaryKind
+from weft.support.names import string_text
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary, compare
+from weft.texpr.operators import SYMBOLS, BinaryKind, Predicate
+
+_RESERVED = frozenset({"T", "I", "cls", "self", *BUILTINS, *keyword.kwlist, *keyword.softkwlist})
+
+
+def identifier(name: str | None, default: str) -> str:
+    """`name` as a Python identifier."""
+    word = re.sub(r"\W", "_", name or "", flags=re.ASCII)
+    if not word or word[0].isdigit():
+        word = f"{default}{word}"
+    return f"{word}_" if word in _RESERVED else word
+
+
+class Names:
+    """The names that are taken in a function."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._scopes = [set(taken)]
+
+    def new(self, name: str | None, default: str) -> str:
+        """A free name like `name`, taken until its scope ends.
+
+        Numbers are appended bare: after an underscore they mean nothing in IR and would get lost.
+        """
+        word = candidate = identifier(name, default)
+        number = 0
+        while any(candidate in scope for scope in self._scopes):
+            number += 1
+            candidate = word.rstrip("_") + str(number)
+        self._scopes[-1].add(candidate)
+        return candidate
+
+    def keep(self, name: str | None, default: str) -> str:
+        """A free name like `name`, taken to the end of the function."""
+        word = self.new(name, default)
+        self._scopes[0].add(word)
+        return word
+
+    def release(self, name: str) -> None:
+        """Make a name free again that was taken for what could not be printed so."""
+        for scope in self._scopes:
+            scope.discard(name)
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Names taken inside are free again after it."""
+        self._scopes.append(set())
+        try:
+            yield
+        finally:
+            self._scopes.pop()
+
+
+# Expressions
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
 """How tightly Python's operators bind, from loose to tight."""
@@ -65,7 +145,7 @@ def pointer_text(pointer: Pointer) -> str:
 
 def shape_text(extents: Sequence[int | Expr | None]) -> str:
     """A shape as a tuple."""
-    parts = [index_text(extent) if isinstance(extent, Expr) else str(extent) for extent in extents]
+    parts = [extent_text(extent) for extent in extents]
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
@@ -135,3 +215,137 @@ def _binary(expr: Binary) -> tuple[str, int]:
 def index_text(expr: Expr) -> str:
     """An index: integers are plain."""
     return _side(expr, True)[0]
+
+
+def extent_text(extent: int | Expr | None) -> str:
+    """An extent or a stride."""
+    return index_text(extent) if isinstance(extent, Expr) else str(extent)
+
+
+Operand: TypeAlias = Expr | Buffer | Pointer | Opaque
+"""An argument of a call."""
+
+
+def operand_text(operand: Operand, type: Attribute) -> str:
+    """An argument of a call."""
+    if isinstance(operand, Buffer | Opaque):
+        return operand.name
+    if isinstance(operand, Pointer):
+        return pointer_text(operand)
+    return index_text(operand) if isinstance(type, IndexType) else expr_text(operand)
+
+
+# Heads
+
+WIDTH = 100
+"""Longer signatures are one parameter a line."""
+
+
+def signature(name: str, parameters: Sequence[str], result: str = "") -> list[str]:
+    """The line with `def`, or several where it is long."""
+    line = f"def {name}({', '.join(parameters)}){result}:"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"def {name}(", *(f"    {parameter}," for parameter in parameters), f"){result}:"]
+
+
+def is_plain_buffer(type: Attribute) -> bool:
+    """Whether a buffer type is a shape, an element type and a scope."""
+    return is_declarable_buffer(type) and strides_of(type) is None
+
+
+def is_declarable_buffer(type: Attribute) -> bool:
+    """Whether a buffer type is a shape, an element type, a scope, and strides."""
+    strides = strides_of(type)
+    return (
+        isinstance(type, MemRefType)
+        and is_scalar(type.element_type)
+        and not isinstance(type.element_type, IndexType)
+        and (type == with_strides(type, strides) if strides is not None else isinstance(type.layout, NoneAttr))
+        and isinstance(type.memory_space, NoneAttr | StringAttr)
+    )
+
+
+def buffer_options(type: MemRefType[Attribute]) -> str:
+    """The dtype, scope and strides of a buffer, after its shape."""
+    scope = f", scope={string_text(type.memory_space.data)}" if isinstance(type.memory_space, StringAttr) else ""
+    stated = strides_of(type)
+    strides = "" if stated is None else f", strides={shape_text(stated)}"
+    return f', "{name_of(type.element_type)}"{scope}{strides}'
+
+
+def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
+    """The type of what is no buffer; parameters that are T.int64 or T.int32 are indices."""
+    if is_parameter and isinstance(type, IndexType):
+        return "T.int64"
+    if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):
+        return f"T.{name_of(type)}"
+    return f"T.type({string_text(str(type))})"
+
+
+def is_bare(op: ForOp) -> bool:
+    """Whether a loop is just a range."""
+    return op.kind.data is LoopKind.SERIAL and not op.attributes
+
+
+def loop_text(op: ForOp, names: Sequence[str], extents: Sequence[Expr | int]) -> str:
+    """The head of a loop, or of a nest of bare ones."""
+    texts = [extent_text(extent) for extent in extents]
+    if len(names) > 1:
+        return f"for {', '.join(names)} in T.grid({', '.join(texts)}):"
+    if is_bare(op):
+        return f"for {names[0]} in range({texts[0]}):"
+    thread = "" if op.thread_axis is None else f", thread={string_text(op.thread_axis.data)}"
+    annotations = f", annotations={attributes_text(op.attributes)}" if op.attributes else ""
+    return f"for {names[0]} in {tir.LOOPS[op.kind.data]}({texts[0]}{thread}{annotations}):"
+
+
+Axis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
+"""Name, kind, extent and binding."""
+Guard: TypeAlias = tuple[Expr, Expr]
+"""left < right."""
+
+
+def block_head(axes: Sequence[Axis], guards: Sequence[Guard], attributes: Mapping[str, Attribute]) -> list[str]:
+    """Axes, guards and annotations as statements."""
+    lines = _axis_lines(axes)
+    if guards:
+        lines.append(f"T.where({' and '.join(_guard_text(left, right) for left, right in guards)})")
+    if attributes:
+        lines.append(f"T.block_attr({attributes_text(attributes)})")
+    return lines
+
+
+def _guard_text(left: Expr, right: Expr) -> str:
+    if isinstance(left, Const) and isinstance(right, Const):  # plain numbers would be compared by Python
+        return f"{expr_text(left)} < {expr_text(right)}"
+    return expr_text(compare(Predicate.LT, left, right))
+
+
+def _axis_lines(axes: Sequence[Axis]) -> list[str]:
+    """Runs of axes that are loop variables are one statement."""
+    lines: list[str] = []
+    for is_run, found in groupby(axes, lambda axis: _is_loop(axis[2], axis[3])):
+        run = list(found)
+        if is_run and len(run) > 1:
+            names = ", ".join(name for name, *_ in run)
+            kinds = "".join(AXES[kind][0] for _, kind, *_ in run)
+            loops = ", ".join(expr_text(binding) for *_, binding in run)
+            lines.append(f'{names} = T.axis.remap("{kinds}", [{loops}])')
+        else:
+            lines += [
+                f"{name} = {AXES[kind][1]}({extent_text(extent)}, {index_text(binding)})"
+                for name, kind, extent, binding in run
+            ]
+    return lines
+
+
+def _is_loop(extent: int | Expr, binding: Expr) -> bool:
+    """Whether an axis runs over the values of a loop variable."""
+    if not isinstance(binding, Leaf) or binding.extent is None:
+        return False
+    ours, theirs = static_extent(extent), static_extent(binding.extent)
+    if ours is not None or theirs is not None:
+        return ours == theirs
+    values = [e.value if isinstance(e, Leaf | Symbol) else None for e in (extent, binding.extent)]
+    return values[0] is not None and values[0] is values[1]

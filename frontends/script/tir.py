@@ -6,9 +6,15 @@ reads. What TVM's newer versions call `sblock` is a block here too.
 
 from __future__ import annotations
 
+import builtins as _builtins
 import re
 from collections.abc import Callable, Mapping
+from types import FunctionType
 
+from weft.dialects.tir_kinds import LoopKind as _LoopKind
+from weft.dialects.tir_regions import AccessRegionOp as _AccessRegionOp
+from weft.dialects.tir_regions import ReadsOp as _ReadsOp
+from weft.dialects.tir_regions import WritesOp as _WritesOp
 from weft.frontends.script import constructs as _constructs
 from weft.frontends.script.constructs import (
     DTYPES,
@@ -22,52 +28,7 @@ from weft.frontends.script.constructs import (
 from weft.frontends.script.decorators import prim_func
 from weft.texpr import math as _math
 from weft.texpr.expr import Expr, ExprLike, as_expr, binary, compare
-from weft.texpr.math import (
-    abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cbrt,
-    ceil,
-    clz,
-    cos,
-    cosh,
-    ctz,
-    erf,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    floordiv,
-    floormod,
-    if_then_else,
-    isfinite,
-    isinf,
-    isnan,
-    log,
-    log1p,
-    log2,
-    log10,
-    nearbyint,
-    popcount,
-    pow,
-    power,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    trunc,
-    truncdiv,
-    truncmod,
-)
+from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast takes T.float32 too)
 from weft.texpr.operators import BinaryKind, Predicate
 
 # Types of parameters, and dtypes
@@ -97,6 +58,13 @@ vectorized = Construct("vectorized", "for i in T.vectorized(8):")
 unroll = Construct("unroll", "for i in T.unroll(4):")
 thread_binding = Construct("thread_binding", 'for i in T.thread_binding(64, thread="threadIdx.x"):')
 launch_thread = Construct("launch_thread", 'i = T.launch_thread("threadIdx.x", 64)')
+LOOPS = {
+    _LoopKind.SERIAL: serial,
+    _LoopKind.PARALLEL: parallel,
+    _LoopKind.VECTORIZED: vectorized,
+    _LoopKind.UNROLLED: unroll,
+    _LoopKind.THREAD_BINDING: thread_binding,
+}
 
 # Blocks
 
@@ -105,6 +73,7 @@ sblock = block
 init = Construct("init", "with T.init():")
 reads = Construct("reads", "T.reads(A[vi, 0:4])")
 writes = Construct("writes", "T.writes(C[vi, vj])")
+REGIONS: Mapping[_builtins.type[_AccessRegionOp], Construct] = {_ReadsOp: reads, _WritesOp: writes}
 where = Construct("where", "T.where(i * 4 + j < 126)")
 block_attr = Construct("block_attr", 'T.block_attr({"key": 1})')
 sblock_attr = block_attr
@@ -121,20 +90,6 @@ access_ptr = Construct("access_ptr", 'T.access_ptr(A[vi, 0:4], "read")')
 tvm_access_ptr = Construct("tvm_access_ptr", 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, 0, 16, 1)')
 address_of = Construct("address_of", "T.address_of(A[vi, vj])")
 attr = Construct("attr", 'T.attr("1 : i8")')
-
-
-_INTRINSICS = re.compile(
-    r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
-    r"|cuda|metal|webgpu|nvshmem|ptx|ptx_legacy"
-)
-
-
-def intrinsic(name: str) -> IntrinsicWord | None:
-    """A function of TVM that is called for its effects, `call_packed`, and has no meaning here."""
-    if _INTRINSICS.fullmatch(name) is None:
-        return None
-    return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')
-
 
 # Values
 
@@ -246,42 +201,15 @@ def infinity(dtype: object = "float32") -> Expr:
     return _math.infinity(dtype_of(dtype))
 
 
-_CLASSES = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
+_PRINTED = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
 """What TVM prints where an operator would be evaluated by Python, or does not exist in Python."""
-
-FUNCTIONS: Mapping[str, Callable[..., object]] = (
-    {
-        function.__name__: function
-        for function in (
-            *(
-                abs,
-                acos,
-                acosh,
-                asin,
-                asinh,
-                atan,
-                atan2,
-                atanh,
-                cbrt,
-                ceil,
-                clz,
-                cos,
-                cosh,
-                ctz,
-                erf,
-                exp,
-                exp2,
-                expm1,
-            ),
-            *(floor, floordiv, floormod, if_then_else, isfinite, isinf, isnan, log, log1p, log2, log10, popcount, pow),
-            *(round, rsqrt, sigmoid, sin, sinh, sqrt, tan, tanh, trunc, truncdiv, truncmod),
-            *(Cast, cast, max, min, ceildiv, likely, And, Or, Not, bitwise_and, bitwise_or, bitwise_xor),
-            *(shift_left, shift_right, eq, Div, type_annotation, min_value, max_value, infinity),
-        )
-    }
-    | {"Select": Select, "fabs": fabs, "nearbyint": nearbyint, "power": power, "truncate": truncate}
-    | _CLASSES
-)
+_OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logical_or", "not_equal", "select")
+"""The functions of values that scripts write otherwise."""
+FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
+    name: value
+    for name, value in globals().items()
+    if isinstance(value, FunctionType) and value.__module__ in (__name__, _math.__name__) and name not in _OF_TE
+}
 """The functions of values, by the name they have in scripts."""
 
 WORDS: dict[str, object] = {
@@ -289,3 +217,15 @@ WORDS: dict[str, object] = {
 }
 WORDS["prim_func"] = prim_func
 """The other names of the language."""
+
+_INTRINSICS = re.compile(
+    r"(tvm|ptx|mma|simdgroup|cooperative_tensor)_\w+|call_(c?packed|intrin|llvm_intrin|llvm_pure_intrin)"
+    r"|cuda|metal|webgpu|nvshmem|ptx|ptx_legacy"
+)
+
+
+def intrinsic(name: str) -> IntrinsicWord | None:
+    """A function of TVM that is called for its effects, `call_packed`, and has no meaning here."""
+    if _INTRINSICS.fullmatch(name) is None:
+        return None
+    return IntrinsicWord(name, f'T.{name}("name", A.data, 4)')

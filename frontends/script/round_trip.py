@@ -1,29 +1,44 @@
-"""SSA values -> the expressions of a script that compute them.
+"""Ops -> the expressions of a script that compute them, checked by emitting these again.
 
 Ops become parts of an expression as far as that is allowed; whether the expression computes the same ops in the same
-order is not decided here: the printer emits it and compares.
+order is decided by the round-trip check: what is printed is emitted as the parser would emit it, and compared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType, MemRefType
 from xdsl.dialects.math import AbsFOp, AbsIOp
 from xdsl.dialects.memref import LoadOp
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
-from weft.analysis.structural_equality import scalar_constant
+from weft.analysis.structural_equality import Difference, compare_headers, compare_ops, scalar_constant
 from weft.dialects.index_map import negated
 from weft.dialects.low_access import AccessPtrOp, StrideOp
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Pointer, Stride, Symbol, is_scalar
+from weft.frontends.script.emit import ScriptEmitter
+from weft.frontends.script.text import Operand
+from weft.frontends.script.values import (
+    Buffer,
+    BufferLoad,
+    Leaf,
+    Opaque,
+    Pointer,
+    Stride,
+    Symbol,
+    is_scalar,
+    named_value,
+)
 from weft.support.errors import CompileError
+from weft.texpr import math
 from weft.texpr.dtypes import name_of
-from weft.texpr.expr import Cast, Const, Expr, Select, binary, cast_to, compare, unary, unified
+from weft.texpr.expr import Cast, Const, Expr, binary, cast_to, compare, unary
 from weft.texpr.operators import BinaryKind, Predicate
 from weft.texpr.scalar_ops import (
     FLOAT_BINARY,
@@ -33,6 +48,7 @@ from weft.texpr.scalar_ops import (
     INTEGER_PREDICATES,
 )
 
+_Result = TypeVar("_Result")
 _BINARY = {op: kind for kinds in (INTEGER_BINARY, FLOAT_BINARY) for kind, op in kinds.items()}
 _UNARY = {op: name for name, op in FUNCTIONS.items()} | {AbsFOp: "abs", AbsIOp: "abs"}
 _INTEGER_PREDICATE = {name: predicate for predicate, name in INTEGER_PREDICATES.items()}
@@ -55,8 +71,6 @@ _AFFINE = {
     AffineBinaryOpKind.FloorDiv: BinaryKind.FLOORDIV,
     AffineBinaryOpKind.Mod: BinaryKind.FLOORMOD,
 }
-
-
 _DEEPEST = 24
 """People do not read expressions that are nested more deeply, nor does Python's parser for ever."""
 
@@ -66,39 +80,52 @@ class NotRaised(Exception):
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
-        self.needed = needed
+        self.needed = frozenset(needed)
+
+
+class Restart(Exception):
+    """The function must be printed again: with names for what `named` ops give, or with `plain` declarations."""
+
+    def __init__(self, named: frozenset[Operation] = frozenset(), plain: bool = False) -> None:
+        super().__init__()
+        self.named = named
+        self.plain = plain
 
 
 class Raiser:
     """Makes the expressions of one statement.
 
     `names` are the values that have names already. Ops in `window`, those just before the statement, become parts of
-    expressions and are collected in `taken`; `named` ones never do. Ops from before the window may be computed again
-    where the emitter remembers them; these are collected in `repeated`.
+    expressions; `named` ones never do. Ops from before the window may be computed again where the emitter remembers
+    them; these are collected in `repeated`.
     """
 
     def __init__(
         self,
         names: Mapping[SSAValue, Leaf | Symbol | Buffer | Opaque],
-        window: set[Operation],
+        window: Sequence[Operation],
         named: frozenset[Operation],
     ) -> None:
         self._names = names
-        self._window = window
+        self._window = set(window)
         self._named = named
         self._open: list[Block] = []
         self._depth = 0
         self._memo: MutableMapping[SSAValue, Expr] = {}
-        self.taken: set[Operation] = set()
         self.repeated: set[Operation] = set()
+        self.header: Operation | None = None
+        """An op that the statement makes and that is appended later, with its regions."""
 
     def buffer(self, value: SSAValue) -> Buffer:
         """The buffer that a value is."""
         found = self._names.get(value)
         if isinstance(found, Buffer):
             return found
+        raise self._not_raised(value)
+
+    def _not_raised(self, value: SSAValue) -> NotRaised:
         owner = value.owner
-        raise NotRaised(*([] if isinstance(owner, Block) or owner in self._window else [owner]))
+        return NotRaised(*([] if isinstance(owner, Block) or owner in self._window else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
         """A pointer that is taken where it is used, or a value that is neither a scalar nor a buffer."""
@@ -107,8 +134,7 @@ class Raiser:
             return found
         op = value.owner
         if not isinstance(op, AccessPtrOp) or op not in self._window or not value.has_one_use() or op in self._named:
-            raise NotRaised(*([] if isinstance(op, Block) or op in self._window else [op]))
-        self.taken.add(op)
+            raise self._not_raised(value)
         indices = tuple(self.value(index) for index in op.indices)
         return Pointer(self.buffer(op.buffer), indices, op.box_sizes, str(op.access.data))
 
@@ -117,9 +143,19 @@ class Raiser:
         op = value.owner
         named = value in self._names or op in self._named
         if isinstance(op, arith.IndexCastOp) and op in self._window and not named and value.type != IndexType():
-            self.taken.add(op)
             return Cast(self.value(op.input), _dtype(value.type))
         return self.value(value)
+
+    def operand(self, value: SSAValue) -> Operand:
+        """An argument of a call."""
+        if isinstance(value.type, MemRefType):
+            return self.buffer(value)
+        if not is_scalar(value.type):
+            return self.pointer(value)
+        expr = self.argument(value)
+        if expr.is_index and not isinstance(expr, Const) and not isinstance(value.type, IndexType):
+            raise NotRaised
+        return expr
 
     def value(self, value: SSAValue) -> Expr:
         """The expression of a scalar. Raises NotRaised."""
@@ -139,9 +175,7 @@ class Raiser:
         ours = op in self._window or op.parent_block() in self._open
         if op in self._named or not (op.results[0].has_one_use() or shared):
             raise NotRaised(*([] if ours else [op]))
-        if op in self._window:
-            self.taken.add(op)
-        elif not ours:
+        if not ours:
             if not shared:
                 raise NotRaised(op)
             self.repeated.add(op)
@@ -184,8 +218,7 @@ class Raiser:
             case arith.CmpfOp():
                 return self._float_compare(op)
             case arith.SelectOp():
-                values = [self.value(operand) for operand in op.operands]
-                return self._select(values[0], values[1], values[2], lazy=False)
+                return math.select(*(self.value(operand) for operand in op.operands))
             case IfOp():
                 return self._lazy(op)
             case _:
@@ -214,11 +247,6 @@ class Raiser:
             return unary("isnan", self.value(op.lhs))
         return self._compare(_FLOAT_PREDICATE.get(name), op)
 
-    def _select(self, condition: Expr, if_true: Expr, if_false: Expr, *, lazy: bool) -> Expr:
-        a, b = unified("select", if_true, if_false)
-        dtype = a.dtype if a.dtype == b.dtype else "int64"
-        return Select(condition, a, b, lazy, dtype, a.is_index and b.is_index)
-
     def _lazy(self, op: IfOp) -> Expr:
         """`T.if_then_else`, for a condition whose branches only compute a value."""
         condition = self.value(op.cond)
@@ -231,7 +259,7 @@ class Raiser:
             self._open.append(block)
             branches.append(self.value(last.operands[0]))
             self._open.pop()
-        return self._select(condition, branches[0], branches[1], lazy=True)
+        return math.if_then_else(condition, *branches)
 
     def affine(self, expr: AffineExpr, operands: Sequence[SSAValue]) -> Expr:
         """An affine expression over SSA values, `operands[d]` for dimension d."""
@@ -281,3 +309,83 @@ def _dtype(type: Attribute) -> str:
     if not is_scalar(type) or isinstance(type, IndexType):
         raise NotRaised
     return name_of(type)
+
+
+class RoundTrip:
+    """A function of the parser's making that follows the one that is printed. `named` ops give values with names."""
+
+    def __init__(self, entry: Block, named: frozenset[Operation]) -> None:
+        self.emitter = ScriptEmitter(entry)
+        self.names: dict[SSAValue, Leaf | Symbol | Buffer | Opaque] = {}
+        """What the printed values are called; the values in it are those of this function."""
+        self.named = named
+        self._values: dict[SSAValue, SSAValue] = {}
+        """Values of this function -> the printed ones."""
+
+    def bind(self, printed: SSAValue, mine: SSAValue, name: str, extent: int | Expr | None = None) -> None:
+        """Give a value its name; `extent` is that of a loop variable."""
+        self.names[printed] = named_value(mine, name) if extent is None else Leaf.of(mine, name, extent)
+        self._values[mine] = printed
+
+    def raiser(self, window: Sequence[Operation]) -> Raiser:
+        return Raiser(self.names, window, self.named)
+
+    def operand(self, operand: Operand, type: Attribute) -> SSAValue:
+        """Emit an argument of a call."""
+        if isinstance(operand, Buffer | Opaque):
+            return operand.value
+        if isinstance(operand, Pointer):
+            return self.emitter.pointer(operand)
+        return self.emitter.index(operand) if isinstance(type, IndexType) else self.emitter.argument(operand)
+
+    def attempt(
+        self, window: Sequence[Operation], emit: Callable[[Raiser], _Result], header: Operation | None = None
+    ) -> _Result | None:
+        """What `emit` gives, if the ops that it emits equal those of `window`; else None, and nothing is left of them.
+
+        With `header`, the op that `emit` leaves in `raiser.header` must equal that one but for its regions.
+        Raises Restart where values from before the window need names.
+        """
+        raiser = self.raiser(window)
+        block = Block()
+        with self.emitter.trial(block) as keep:
+            try:
+                result = emit(raiser)
+                if self._equal(list(block.ops), window, raiser.header, header):
+                    keep()
+                    return result
+            except NotRaised as failure:
+                if failure.needed:
+                    raise Restart(failure.needed) from None
+                raiser.repeated.clear()
+            except CompileError:  # the emitter refuses what it cannot write
+                pass
+        if raiser.header is not None:
+            raiser.header.erase()
+        for op in reversed(list(block.ops)):
+            op.detach()
+            op.erase()
+        if raiser.repeated:
+            raise Restart(frozenset(raiser.repeated))
+        return None
+
+    def _equal(
+        self,
+        emitted: Sequence[Operation],
+        window: Sequence[Operation],
+        made: Operation | None,
+        header: Operation | None,
+    ) -> bool:
+        if len(emitted) != len(window):
+            return False
+        values: dict[SSAValue, SSAValue] = {}
+        overlay = ChainMap(values, self._values)
+        try:
+            for mine, other in zip(emitted, window, strict=True):
+                compare_ops(mine, other, overlay)
+            if made is not None and header is not None:
+                compare_headers(made, header, overlay)
+        except Difference:
+            return False
+        self._values.update(values)
+        return True

@@ -1,0 +1,744 @@
+"""Modules of block loops -> scripts that read back equal.
+
+The statements of a region are printed from its ops in order. The next effect (a store, a loop, a block, a call) and the
+ops before it become one statement if the statement would be read as just those ops; else the longest run of ops that a
+local variable stands for becomes an assignment, and the rest is tried again.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.memref import AllocOp, DimOp, StoreOp
+from xdsl.dialects.ptr import PtrType
+from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from weft.analysis.structural_equality import scalar_constant
+from weft.dialects.tir import OPERAND, AssumeOp, BlockOp, ForOp, InitOp, IntrinsicOp
+from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
+from weft.dialects.tir_regions import AccessRegionOp, AssumeShapeOp
+from weft.frontends.script import tir
+from weft.frontends.script.attributes import attributes_text, generic_text, operations_text, to_attributes
+from weft.frontends.script.function import NOALIAS, SYMBOL
+from weft.frontends.script.round_trip import Raiser, Restart, RoundTrip
+from weft.frontends.script.text import (
+    Axis,
+    Guard,
+    Names,
+    block_head,
+    buffer_options,
+    element_text,
+    expr_text,
+    identifier,
+    index_text,
+    is_bare,
+    is_declarable_buffer,
+    is_plain_buffer,
+    loop_text,
+    operand_text,
+    range_text,
+    shape_text,
+    signature,
+    type_annotation,
+)
+from weft.frontends.script.values import Buffer, Leaf, Symbol, is_scalar, static_shape
+from weft.support.errors import CompileError, InternalError
+from weft.support.names import string_text
+from weft.texpr.dtypes import name_of
+from weft.texpr.expr import Const, Expr
+
+_IMPORTS = "from weft.script import ir as I, tir as T"
+_ROUNDS = 1000
+
+
+def print_script(module: ModuleOp) -> str:
+    """The Python script of a module's functions of block loops; `weft.script.parse` reads it back structurally equal.
+
+    Every op has a form: expressions and statements where they compute the same ops in the same order, local variables
+    where they would not, and `T.op("arith.divui", ...)` for what the language has no words for. What else the module
+    holds (schedules, constants) is text of MLIR. Raises CompileError for functions that return values and for ops
+    with regions that are no loops, blocks or conditions.
+
+    ```python
+    from weft.script import ir as I, tir as T
+
+
+    @I.ir_module
+    class Module:
+        @T.prim_func
+        def relu(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+            T.func_attr({"global_symbol": "relu", "tir.noalias": True})
+            for i in range(128):
+                with T.block("B"):
+                    vi = T.axis.spatial(128, i)
+                    B[vi] = T.max(A[vi], T.float32(0))
+    ```
+    """
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+    words = _words(list(functions))
+    lines = [_IMPORTS, "", "", "@I.ir_module", "class Module:"]
+    if module.attributes:
+        lines.append(f"    I.module_attrs({attributes_text(module.attributes)})")
+    for position, op in enumerate(module.body.block.ops):
+        if position:
+            lines.append("")
+        if isinstance(op, FuncOp):
+            lines += [f"    {line}" if line else "" for line in _function_lines(op, functions, words)]
+        else:
+            lines += [f"    {line}" for line in operations_text(op)]
+    if not functions:
+        lines.append("    pass")
+    return "\n".join(lines) + "\n"
+
+
+def _words(symbols: list[str]) -> dict[str, str]:
+    """A Python name for each function."""
+    words: dict[str, str] = {}
+    for symbol in symbols:
+        word = identifier(symbol, "f")
+        while word in words.values():
+            word += "_"
+        words[symbol] = word
+    return words
+
+
+def _function_lines(function: FuncOp, functions: dict[str, FuncOp], words: dict[str, str]) -> list[str]:
+    """The lines of a function: printed again as long as values turn out to need names."""
+    restart = Restart()
+    for _ in range(_ROUNDS):
+        try:
+            return FunctionPrinter(function, functions, words, restart).lines()
+        except Restart as wanted:
+            if wanted.named <= restart.named and wanted.plain == restart.plain:
+                raise InternalError(f"@{function.sym_name.data} has no script: {wanted.named}") from None
+            restart = Restart(restart.named | wanted.named, restart.plain or wanted.plain)
+    raise InternalError(f"@{function.sym_name.data} has no script after {_ROUNDS} rounds")
+
+
+_LONGEST = 64
+"""How many ops an assignment may take, so that the search for the longest one stays short."""
+
+
+@dataclass
+class _Dynamic:
+    """A parameter with extents that its type leaves open."""
+
+    argument: BlockArgument
+    handle: str
+    name: str
+    dims: dict[int, DimOp] = field(default_factory=dict[int, DimOp])
+    """The ops that read extents of this buffer, by dimension."""
+    assumed: AssumeShapeOp | None = None
+
+
+class FunctionPrinter:
+    """Prints one of the functions of a module; `words` are their Python names."""
+
+    def __init__(
+        self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
+    ) -> None:
+        self._function = function
+        self._functions = functions
+        self._words = words
+        self._plain = restart.plain
+        self._entry = Block(arg_types=function.function_type.inputs)
+        self._names = Names({"Module", *words.values()})
+        self._trip = RoundTrip(self._entry, restart.named)
+        self._emitter = self._trip.emitter
+        self._dynamic: dict[SSAValue, _Dynamic] = {}
+        self._lines: list[str] = []
+        self._depth = 1
+
+    def lines(self) -> list[str]:
+        """The lines, decorator included. Raises Restart, and CompileError for what has no script."""
+        function = self._function
+        symbol = function.sym_name.data
+        self._check()
+        private = function.sym_visibility is not None and function.sym_visibility.data == "private"
+        decorator = "@T.prim_func(private=True)" if private else "@T.prim_func"
+        block = Block(arg_types=function.function_type.inputs) if function.is_declaration else function.body.block
+        parameters = [self._parameter(*pair) for pair in zip(block.args, self._entry.args, strict=True)]
+        outputs = function.function_type.outputs.data
+        result = f" -> {type_annotation(outputs[0])}" if outputs else ""
+        self._lines += [decorator, *signature(self._words[symbol], parameters, result)]
+        if function.is_declaration:
+            if function.attributes:
+                self._write(f"T.func_attr({attributes_text(function.attributes)})")
+            self._write("...")
+            return self._lines
+        attributes = to_attributes({SYMBOL: symbol, NOALIAS: True})
+        self._write(f"T.func_attr({attributes_text({**attributes, **function.attributes})})")
+        ops = statements(block)
+        self._declare_unstated(ops)
+        self._body(ops)
+        return self._lines
+
+    def _check(self) -> None:
+        function = self._function
+        outputs = function.function_type.outputs.data
+        if outputs and not function.is_declaration:
+            raise CompileError.at(function, f"@{function.sym_name.data} returns values: scripts have none that do")
+        if function.arg_attrs is not None or function.res_attrs is not None:
+            raise CompileError.at(function, f"@{function.sym_name.data}: attributes of arguments have no script")
+        if len(function.body.blocks) > 1:
+            raise CompileError.at(function, f"@{function.sym_name.data}: branches between blocks have no script")
+        if len(outputs) > 1:
+            raise CompileError.at(function, f"@{function.sym_name.data} gives more than one value")
+
+    def _write(self, line: str) -> None:
+        self._lines.append(f"{'    ' * self._depth}{line}")
+
+    @contextmanager
+    def _indented(self) -> Generator[None]:
+        self._depth += 1
+        with self._names.scope():
+            yield
+        self._depth -= 1
+
+    # Parameters, and what is known about their extents
+
+    def _parameter(self, argument: BlockArgument, mine: BlockArgument) -> str:
+        """A parameter as Python writes it."""
+        type = argument.type
+        declared = self._function.is_declaration
+        name = self._names.new(argument.name_hint, "arg")
+        self._trip.bind(argument, mine, name)
+        if not isinstance(type, MemRefType):
+            is_handle = declared and isinstance(type, PtrType)
+            return f"{name}: {'T.handle' if is_handle else type_annotation(type, is_parameter=True)}"
+        if not is_declarable_buffer(type):
+            return f"{name}: T.type({string_text(str(type))})"
+        if DYNAMIC_INDEX in type.get_shape() and not declared:
+            handle = self._names.new(f"var_{name}", "var")
+            self._dynamic[argument] = _Dynamic(argument, handle, name)
+            return f"{handle}: T.handle"
+        return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type)})"
+
+    def _declare_unstated(self, ops: Sequence[Operation]) -> None:
+        """Declare the parameters that no op is about; all, where declarations must be plain."""
+        if not self._plain:
+            for op in ops:
+                if isinstance(op, DimOp) and op.source in self._dynamic:
+                    dimension = _dimension(op)
+                    if dimension is not None:
+                        self._dynamic[op.source].dims.setdefault(dimension, op)
+                elif isinstance(op, AssumeShapeOp) and op.buffer in self._dynamic:
+                    self._dynamic[op.buffer].assumed = self._dynamic[op.buffer].assumed or op
+        for entry in [entry for entry in self._dynamic.values() if not entry.dims and entry.assumed is None]:
+            self._match_buffer(entry, cast("Buffer", self._trip.names[entry.argument]))
+
+    def _match_buffer(self, entry: _Dynamic, buffer: Buffer) -> None:
+        """Declare a parameter with the extents of `buffer`."""
+        del self._dynamic[entry.argument]
+        self._trip.names[entry.argument] = buffer
+        shape = shape_text(buffer.extents)
+        self._write(f"{entry.name} = T.match_buffer({entry.handle}, {shape}{buffer_options(buffer.type)})")
+
+    def _declarations(self, ops: Sequence[Operation], start: int) -> int:
+        """Print declarations for the ops from `start` on that are about extents; where the rest starts.
+
+        Raises Restart where the ops are not those that declarations make.
+        """
+        end = self._end(ops, start)
+        entries = self._entries(ops[start:end])
+        if not entries:
+            return start
+        symbols: list[str] = []
+        for op in ops[start:end]:
+            if isinstance(op, DimOp):
+                symbols.append(self._names.new(op.result.name_hint, "n"))
+                self._trip.names[op.result] = Symbol(symbols[-1])
+        if symbols:
+            self._write(f"{', '.join(symbols)} = {', '.join(['T.int64()'] * len(symbols))}")
+
+        def emit(raiser: Raiser) -> list[Buffer]:
+            buffers = [self._buffer(entry, raiser) for entry in entries]
+            self._emitter.declare(buffers)
+            return buffers
+
+        buffers = self._trip.attempt(ops[start:end], emit)
+        if buffers is None:
+            raise Restart(plain=True)
+        for entry, buffer in zip(entries, buffers, strict=True):
+            self._match_buffer(entry, buffer)
+        return end
+
+    def _end(self, ops: Sequence[Operation], start: int) -> int:
+        """The end of the run of ops about extents; what computes them may stand between."""
+        end = position = start
+        while position < len(ops):
+            op = ops[position]
+            if self._is_about_extents(op):
+                end = position + 1
+            elif op.regions or not op.results or any(isinstance(r.type, MemRefType) for r in op.results):
+                break
+            position += 1
+        return end
+
+    def _is_about_extents(self, op: Operation) -> bool:
+        if isinstance(op, DimOp) and op.source in self._dynamic:
+            return self._dynamic[op.source].dims.get(_dimension(op) or 0) is op
+        return isinstance(op, AssumeShapeOp) and any(entry.assumed is op for entry in self._dynamic.values())
+
+    def _entries(self, ops: Sequence[Operation]) -> list[_Dynamic]:
+        """The parameters that are declared by `ops`, in their order: with its assumption, else with its extents."""
+        found: dict[SSAValue, _Dynamic] = {}
+        for op in ops:
+            if isinstance(op, DimOp) and op.source in self._dynamic:
+                found.setdefault(op.source, self._dynamic[op.source])
+            elif isinstance(op, AssumeShapeOp) and op.buffer in self._dynamic:
+                found.setdefault(op.buffer, self._dynamic[op.buffer])
+        return list(found.values())
+
+    def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
+        """The buffer with the extents that its ops give it."""
+        old = cast("Buffer", self._trip.names[entry.argument])
+        stated: dict[int, SSAValue] = {}
+        dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
+        if entry.assumed is not None:
+            stated.update(zip(dynamic, entry.assumed.extents, strict=True))
+        stated.update({d: op.result for d, op in entry.dims.items()})
+        extents: list[int | Expr | None] = list(old.extents)
+        for dimension, value in stated.items():
+            extents[dimension] = raiser.value(value)
+        return Buffer(old.value, entry.name, tuple(extents))
+
+    # Regions
+
+    def _body(self, ops: Sequence[Operation]) -> None:
+        """The statements for `ops`; a region without any is `pass`."""
+        count = len(self._lines)
+        position = 0
+        while position < len(ops):
+            position = self._next(ops, position)
+        if len(self._lines) == count:
+            self._write("pass")
+
+    def _next(self, ops: Sequence[Operation], start: int) -> int:
+        """Print the next statement; where the rest starts."""
+        if self._dynamic and isinstance(ops[start].parent_op(), FuncOp):
+            end = self._declarations(ops, start)
+            if end > start:
+                return end
+        end = start
+        while end < len(ops) and not _is_statement(ops[end]):
+            end += 1
+        if end < len(ops) and self._statement(ops[start : end + 1]):
+            return end + 1
+        for last in range(min(end, len(ops) - 1, start + _LONGEST), start - 1, -1):
+            if not _is_statement(ops[last]) and self._assignment(ops[start : last + 1]):
+                return last + 1
+        first = ops[start]
+        if not isinstance(first, IfOp) or not self._if([first], first):
+            self._other(first)
+        return start + 1
+
+    def _statement(self, ops: Sequence[Operation]) -> bool:
+        """Print the last of `ops`, with those before it as its expressions, if that reads back as they are."""
+        op = ops[-1]
+        match op:
+            case StoreOp():
+                return self._store(ops, op)
+            case ForOp():
+                return self._loops(ops, op)
+            case BlockOp():
+                return self._block(ops, op)
+            case InitOp() if len(ops) == 1:
+                self._init(op)
+                return True
+            case IfOp():
+                return self._if(ops, op)
+            case AllocOp():
+                return self._allocation(ops, op)
+            case AssumeOp():
+                return self._assumption(ops, op)
+            case CallOp():
+                return self._call(ops, op)
+            case IntrinsicOp():
+                return self._intrinsic(ops, op)
+            case _:
+                return False
+
+    # Loops, blocks and conditions
+
+    def _loops(self, ops: Sequence[Operation], op: ForOp) -> bool:
+        nest = _nest_of(op, self._trip.names)
+
+        def emit(raiser: Raiser) -> tuple[list[Expr | int], ForOp]:
+            extents = [loop.extent if isinstance(loop.extent, int) else raiser.value(loop.extent) for loop in nest]
+            for extent in extents:
+                if isinstance(extent, Expr):
+                    self._emitter.index(extent)
+            raiser.header = mine = self._loop(op, extents[0])
+            return extents, mine
+
+        found = self._trip.attempt(ops[:-1], emit, op)
+        if found is None:
+            return False
+        extents, mine = found
+        with self._names.scope():
+            names = [self._names.new(loop.induction_variable.name_hint, "i") for loop in nest]
+            self._write(loop_text(op, names, extents))
+            self._inside_loops(nest, names, extents, mine)
+        return True
+
+    def _loop(self, op: ForOp, extent: Expr | int) -> ForOp:
+        thread = None if op.thread_axis is None else op.thread_axis.data
+        return self._emitter.loop(extent, "i", op.kind.data, thread, op.attributes)
+
+    def _inside_loops(
+        self, nest: Sequence[ForOp], names: Sequence[str], extents: Sequence[Expr | int], mine: ForOp
+    ) -> None:
+        """The body of the innermost loop of a nest; `mine` is emitted for the outermost one."""
+        self._trip.bind(nest[0].induction_variable, mine.induction_variable, names[0], extents[0])
+        with self._emitter.body(mine.body.block):
+            if len(nest) > 1:
+                self._inside_loops(nest[1:], names[1:], extents[1:], self._loop(nest[1], extents[1]))
+            else:
+                with self._indented():
+                    self._body(statements(nest[0].body.block))
+        self._emitter.effect(mine)
+
+    def _block(self, ops: Sequence[Operation], op: BlockOp) -> bool:
+        with self._names.scope():
+            names = [self._names.new(variable.name_hint, "v") for variable in op.iter_vars]
+
+            def emit(raiser: Raiser) -> tuple[list[Axis], list[Guard], BlockOp]:
+                extents = [extent if isinstance(extent, int) else raiser.value(extent) for extent in op.extents]
+                bindings = [raiser.affine(expr, op.binding_operands) for expr in op.bindings.data.results]
+                kinds = [SPATIAL if kind is IterKind.SPATIAL else REDUCE for kind in op.kinds]
+                axes = list(zip(names, kinds, extents, bindings, strict=True))
+                operands = op.guard_operands
+                guards = [(raiser.affine(a, operands), raiser.affine(b, operands)) for a, b in op.guards]
+                raiser.header = mine = self._emitter.block(op.label, axes, guards, op.attributes)
+                return axes, guards, mine
+
+            found = self._trip.attempt(ops[:-1], emit, op)
+            if found is None:
+                return False
+            axes, guards, mine = found
+            for printed, own, name in zip(op.iter_vars, mine.iter_vars, names, strict=True):
+                self._trip.bind(printed, own, name)
+            self._write(f"with T.block({string_text(op.label)}):")
+            with self._emitter.body(mine.body.block), self._indented():
+                count = len(self._lines)
+                for line in block_head(axes, guards, op.attributes):
+                    self._write(line)
+                rest = self._regions(statements(op.body.block))
+                if rest or len(self._lines) == count:
+                    self._body(rest)
+            self._emitter.effect(mine)
+        return True
+
+    def _regions(self, ops: Sequence[Operation]) -> Sequence[Operation]:
+        """Print the leading `ops` about regions as `T.reads(...)` and `T.writes(...)`; the ops after that."""
+        count = 0
+        while count < len(ops) and isinstance(ops[count], AccessRegionOp):
+            kind = type(ops[count])
+            texts: list[str] = []
+            while count < len(ops) and type(ops[count]) is kind:
+                texts.append(self._region(cast("AccessRegionOp", ops[count])))
+                count += 1
+            self._write(f"{tir.REGIONS[cast('type[AccessRegionOp]', kind)]}({', '.join(texts)})")
+        return ops[count:]
+
+    def _region(self, op: AccessRegionOp) -> str:
+        def emit(raiser: Raiser) -> tuple[Buffer, list[Expr]]:
+            corner = [raiser.affine(expr, op.corner_operands) for expr in op.corner.data.results]
+            buffer = raiser.buffer(op.buffer)
+            self._emitter.region(type(op), buffer, corner, op.box_sizes)
+            return buffer, corner
+
+        parts = self._trip.attempt([op], emit)
+        if parts is None:
+            raise CompileError.at(op, f"{op.name} has no form in scripts")
+        buffer, corner = parts
+        box = zip(corner, op.box_sizes, strict=True)
+        ranges = [index_text(low) if size == 1 else range_text(low, size) for low, size in box]
+        return f"{buffer.name}[{', '.join(ranges)}]"
+
+    def _init(self, op: InitOp) -> None:
+        mine = self._emitter.init()
+        self._write("with T.init():")
+        with self._emitter.body(mine.body.block), self._indented():
+            self._body(statements(op.body.block))
+        self._emitter.effect(mine)
+
+    def _if(self, ops: Sequence[Operation], op: IfOp) -> bool:
+        """A condition around statements; what its branches give becomes variables that both assign."""
+        if op.attributes:
+            return False
+
+        def emit(raiser: Raiser) -> tuple[Expr, SSAValue]:
+            condition = raiser.value(op.cond)
+            return condition, self._emitter.value(condition)
+
+        found = self._trip.attempt(ops[:-1], emit)
+        if found is None:
+            return False
+        condition, value = found
+        names = [self._names.keep(result.name_hint, "v") for result in op.results]
+        self._write(f"if {expr_text(condition)}:")
+        then = self._branch(op.true_region.block, names)
+        otherwise = None
+        if op.false_region.blocks:
+            self._write("else:")
+            otherwise = self._branch(op.false_region.block, names)
+        mine = self._emitter.conditional(value, then, otherwise, len(names))
+        self._emitter.effect(mine)
+        for printed, own, name in zip(op.results, mine.results, names, strict=True):
+            if printed.type != own.type:
+                raise CompileError.at(op, f"a condition that gives {printed.type} has no script")
+            self._trip.bind(printed, own, name)
+            if printed.first_use is None:  # a name that is not used later would not be a result
+                self._write(f"_ = {name}")
+        return True
+
+    def _branch(self, printed: Block, names: Sequence[str]) -> Block:
+        block = Block()
+        with self._emitter.body(block), self._indented():
+            ops = statements(printed)
+            last = printed.last_op
+            given = last.operands if isinstance(last, YieldOp) else ()
+            self._require_names(given)
+            if ops or not names:
+                self._body(ops)
+            values: list[SSAValue] = []
+            for name, value in zip(names, given, strict=True):
+                expr = self._trip.raiser(()).value(value)
+                self._write(f"{name} = {operand_text(expr, value.type)}")
+                values.append(self._trip.operand(expr, value.type))
+            if names:
+                self._emitter.finish(YieldOp(*values))
+        return block
+
+    def _require_names(self, values: Sequence[SSAValue]) -> None:
+        """What a branch gives must have a name before the end of it."""
+        computed = [value for value in values if scalar_constant(value) is None and value not in self._trip.names]
+        owners = frozenset(value.owner for value in computed if isinstance(value.owner, Operation))
+        if owners - self._trip.named:
+            raise Restart(owners)
+
+    # Statements without regions. Each takes the ops that it stands for, and says whether it stands for just those.
+
+    def _named(self, printed: SSAValue, mine: SSAValue) -> str:
+        """Give a local variable its name."""
+        name = self._names.keep(printed.name_hint, "v")
+        self._trip.bind(printed, mine, name)
+        return name
+
+    def _assignment(self, ops: Sequence[Operation]) -> bool:
+        """Print `ops` as an assignment of what the last of them gives."""
+        op = ops[-1]
+        is_index = isinstance(op.results[0].type, IndexType)
+
+        def emit(raiser: Raiser) -> tuple[Expr, SSAValue]:
+            expr = raiser.op(op)
+            if isinstance(expr, Const | Leaf | Symbol) or expr.is_index != is_index:
+                raise CompileError("another name for something, or another type")
+            return expr, self._emitter.index(expr) if is_index else self._emitter.value(expr)
+
+        found = self._trip.attempt(ops, emit)
+        if found is None:
+            return False
+        expr, mine = found
+        name = self._named(op.results[0], mine)
+        self._write(f"{name}{': T.int64' if is_index else ''} = {expr_text(expr)}")
+        return True
+
+    def _store(self, ops: Sequence[Operation], op: StoreOp) -> bool:
+        def emit(raiser: Raiser) -> str:
+            buffer = raiser.buffer(op.memref)
+            indices = [raiser.value(index) for index in op.indices]
+            value = raiser.value(op.value)
+            adapts = value.is_index and buffer.dtype in ("int32", "int64")
+            if value.dtype != buffer.dtype and not adapts:
+                raise CompileError("the value is of another type")
+            self._emitter.store(buffer, indices, value)
+            return f"{element_text(buffer, indices)} = {expr_text(value)}"
+
+        return self._write_attempt(ops, emit)
+
+    def _assumption(self, ops: Sequence[Operation], op: AssumeOp) -> bool:
+        """Print a fact about extents."""
+
+        def emit(raiser: Raiser) -> str:
+            sides = [raiser.affine(side, list(op.symbols)) for side in (op.left, op.right)]
+            self._emitter.assume(sides[0], op.kind, sides[1])
+            bare = not all(isinstance(side, Const) for side in sides)
+            left, right = (str(side.value) if bare and isinstance(side, Const) else expr_text(side) for side in sides)
+            return f"T.assume({left} {op.kind.value} {right})"
+
+        return self._write_attempt(ops, emit)
+
+    def _write_attempt(self, ops: Sequence[Operation], emit: Callable[[Raiser], str]) -> bool:
+        """Print what `emit` gives, if it emits `ops`."""
+        text = self._trip.attempt(ops, emit)
+        if text is not None:
+            self._write(text)
+        return text is not None
+
+    def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> bool:
+        """Print a temporary, if a shape, an element type and a scope say all about it."""
+        type = op.memref.type
+        if not is_plain_buffer(type) or op.symbol_operands or op.alignment is not None or op.attributes:
+            return False
+        name = self._names.keep(op.memref.name_hint, "buffer")
+
+        def emit(raiser: Raiser) -> Buffer:
+            extents = [raiser.value(size) for size in op.dynamic_sizes]
+            rest = iter(extents)
+            shape = tuple(next(rest) if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+            return Buffer(self._emitter.allocate(type, extents, name), name, shape)
+
+        buffer = self._trip.attempt(ops, emit)
+        if buffer is None:
+            self._names.release(name)
+            return False
+        self._trip.names[op.memref] = buffer
+        self._write(f"{name} = T.alloc_buffer({shape_text(buffer.extents)}{buffer_options(type)})")
+        return True
+
+    def _applied(
+        self, ops: Sequence[Operation], emit: Callable[[list[SSAValue]], Operation]
+    ) -> tuple[list[str], Operation] | None:
+        """The texts of the operands of the last of `ops`, and the op that `emit` makes of their values."""
+        values = ops[-1].operands
+
+        def apply(raiser: Raiser) -> tuple[list[str], Operation]:
+            operands = [raiser.operand(value) for value in values]
+            mine = emit([self._trip.operand(o, v.type) for o, v in zip(operands, values, strict=True)])
+            return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
+
+        return self._trip.attempt(ops, apply)
+
+    def _other(self, op: Operation) -> None:
+        """An op that no words of the language stand for. Raises CompileError for ops with regions."""
+
+        def emit(values: list[SSAValue]) -> Operation:
+            mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
+            self._emitter.effect(mine)
+            return mine
+
+        found = None if op.regions or op.successors else self._applied([op], emit)
+        if found is None:
+            raise CompileError.at(op, f"{op.name} has no form in scripts")
+        texts, mine = found
+        text = generic_text(op, texts)
+        names = [self._named(printed, own) for printed, own in zip(op.results, mine.results, strict=True)]
+        self._write(f"{', '.join(names)} = {text}" if names else text)
+
+    def _call(self, ops: Sequence[Operation], op: CallOp) -> bool:
+        """Print a call of a function that the module has or declares. Raises CompileError for others."""
+        callee = op.callee.string_value()
+        if callee not in self._functions:
+            raise CompileError.at(op, f"@{callee} is not in the module")
+        takes_buffers = any(isinstance(argument.type, MemRefType) for argument in op.arguments)
+        outside = self._functions[callee].is_declaration and not takes_buffers
+        results = [result.type for result in op.results]
+        if results and (not outside or len(results) > 1 or not is_scalar(results[0]) or results[0] == IndexType()):
+            return False
+        found = self._applied(ops, lambda values: self._emitter.call(callee, values, results))
+        if found is None:
+            return False
+        texts, mine = found
+        if not outside:
+            self._write(f"Module.{self._words[callee]}({', '.join(texts)})")
+            return True
+        dtype = name_of(results[0]) if results else "void"
+        text = f"T.call_extern({', '.join([string_text(callee), *texts])}, dtype={string_text(dtype)})"
+        for printed, own in zip(op.results, mine.results, strict=True):
+            text = f"{self._named(printed, own)} = {text}" if printed.first_use is not None else f"T.evaluate({text})"
+        self._write(text)
+        return True
+
+    def _intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> bool:
+        """Print a call that is kept as it is."""
+        types = [value.type for value in op.values]
+        if op.attributes or len(types) > 1 or any(not is_scalar(type) or type == IndexType() for type in types):
+            return False
+
+        def emit(values: list[SSAValue]) -> Operation:
+            mine = IntrinsicOp(op.call.data, values, types)
+            self._emitter.effect(mine)
+            return mine
+
+        found = self._applied(ops, emit)
+        if found is None:
+            return False
+        texts, mine = found
+        text = ast.unparse(_Filled(texts).visit(ast.parse(op.call.data, mode="eval").body))
+        for printed, own in zip(op.values, mine.results, strict=True):
+            text = f"{self._named(printed, own)}: T.{name_of(printed.type)} = {text}"
+        self._write(text)
+        return True
+
+
+class _Filled(ast.NodeTransformer):
+    """The call of an intrinsic with the texts of its operands."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if not node.id.startswith(OPERAND):
+            return node
+        return ast.parse(self._texts[int(node.id.removeprefix(OPERAND))], mode="eval").body
+
+
+def _dimension(op: DimOp) -> int | None:
+    number = scalar_constant(op.index)
+    return number.value.data if isinstance(number, IntegerAttr) else None
+
+
+def statements(block: Block) -> list[Operation]:
+    """The ops of a block that become statements or parts of them: constants stand where they are used."""
+    return [
+        op
+        for op in block.ops
+        if not isinstance(op, ReturnOp | YieldOp)
+        and not (len(op.results) == 1 and scalar_constant(op.results[0]) is not None)
+    ]
+
+
+def _only_computes(op: IfOp) -> bool:
+    """Whether the branches of a condition hold nothing but ops that give one value."""
+    return all(
+        len(inner.results) == 1 and (not inner.regions or (isinstance(inner, IfOp) and _only_computes(inner)))
+        for region in op.regions
+        for block in region.blocks
+        for inner in block.ops
+        if not isinstance(inner, YieldOp)
+    )
+
+
+def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
+    """Serial loops with nothing between them, whose extents are known outside: T.grid."""
+    nest = [op]
+    while is_bare(nest[-1]):
+        ops = statements(nest[-1].body.block)
+        inner = ops[0] if len(ops) == 1 else None
+        if not isinstance(inner, ForOp) or not is_bare(inner):
+            break
+        if not isinstance(inner.extent, int) and inner.extent not in names:
+            break
+        nest.append(inner)
+    return nest
+
+
+def _is_statement(op: Operation) -> bool:
+    """Whether `op` is a statement, not a part of an expression."""
+    if isinstance(op, IfOp):
+        return len(op.results) != 1 or not _only_computes(op)
+    return (
+        len(op.results) != 1
+        or isinstance(op, DimOp | CallOp | IntrinsicOp)
+        or isinstance(op.results[0].type, MemRefType)
+    )
