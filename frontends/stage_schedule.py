@@ -79,6 +79,12 @@ class _Run:
             raise _gone(axis)
         return self.loops[axis]
 
+    def take(self, axis: AnyAxis) -> LoopHandle:
+        """The loop of an axis that is about to be split or fused."""
+        loop = self.loop(axis)
+        del self.loops[axis]
+        return loop
+
     def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
         """Let a stage have a block, whose innermost loops are those of `axes`: all of the stage unless given."""
         self.blocks[stage] = block
@@ -115,6 +121,11 @@ class Stage:
     def _ask(self, request: Request) -> None:
         self._requests.append(request)
 
+    def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
+        """Request a step on the loop of `axis`, which stays that of `axis`."""
+        self._require(axis)
+        self._ask(lambda run: step(run.schedule, run.loop(axis)))
+
     def _run(self, run: _Run) -> None:
         if self._place is not None:
             self._place(run)
@@ -145,7 +156,7 @@ class Stage:
         self._replace([parent], [outer, inner])
 
         def request(run: _Run) -> None:
-            run.loops[outer], run.loops[inner] = run.schedule.split(_taken(run, parent), [nparts, factor])
+            run.loops[outer], run.loops[inner] = run.schedule.split(run.take(parent), [nparts, factor])
 
         self._ask(request)
         return outer, inner
@@ -167,7 +178,7 @@ class Stage:
         self._replace(axes, [fused])
 
         def request(run: _Run) -> None:
-            run.loops[fused] = run.schedule.fuse(*(_taken(run, axis) for axis in axes))
+            run.loops[fused] = run.schedule.fuse(*map(run.take, axes))
 
         self._ask(request)
         return fused
@@ -181,24 +192,20 @@ class Stage:
 
     def parallel(self, axis: AnyAxis) -> None:
         """Iterations may run on several threads."""
-        self._require(axis)
-        self._ask(lambda run: run.schedule.parallel(run.loop(axis)))
+        self._ask_of(axis, Schedule.parallel)
 
     def vectorize(self, axis: AnyAxis) -> None:
         """Iterations become vector lanes."""
-        self._require(axis)
-        self._ask(lambda run: run.schedule.vectorize(run.loop(axis)))
+        self._ask_of(axis, Schedule.vectorize)
 
     def bind(self, axis: AnyAxis, thread: ThreadAxis | str) -> None:
         """Iterations become the threads or blocks of a GPU axis: `te.thread_axis("threadIdx.x")`."""
         tag = thread if isinstance(thread, str) else thread.tag
-        self._require(axis)
-        self._ask(lambda run: run.schedule.bind(run.loop(axis), tag))
+        self._ask_of(axis, lambda schedule, loop: schedule.bind(loop, tag))
 
     def unroll(self, axis: AnyAxis) -> None:
         """The body is repeated."""
-        self._require(axis)
-        self._ask(lambda run: run.schedule.unroll(run.loop(axis)))
+        self._ask_of(axis, Schedule.unroll)
 
     def compute_at(self, parent: Stage, axis: AnyAxis) -> None:
         """Compute what an iteration of an axis of the consuming stage `parent` needs, in that iteration. The axes of
@@ -221,13 +228,6 @@ class Stage:
     def compute_root(self) -> None:
         """Compute all of it in loops of its own, as it is without `compute_at`."""
         self._place = None
-
-
-def _taken(run: _Run, axis: AnyAxis) -> LoopHandle:
-    """The loop of an axis that is about to be taken apart."""
-    loop = run.loop(axis)
-    del run.loops[axis]
-    return loop
 
 
 @checked_methods()
@@ -305,10 +305,9 @@ class StageSchedule:
         if len(stage.op.outputs) > 1:
             raise error(f"cache_write: stage '{stage.op.name}' computes {len(stage.op.outputs)} tensors together")
         reduced = tuple(_like(axis) for axis in stage.op.reduce_axis)
-        made = self._made(f"{stage.op.name}.{scope}", tensor, [_like(axis) for axis in stage.op.axis], reduced)
+        made = self._made(f"{stage.op.name}.{scope}", tensor, [_like(axis) for axis in stage.op.axis], reduced, stage)
         stage.op = _left_of(stage.op, ())
         stage._leaves = [*stage.op.axis]  # pyright: ignore[reportPrivateUsage]
-        self._order.insert(self._order.index(stage), made)
 
         def make(run: _Run) -> None:
             block = run.block(stage)
@@ -329,8 +328,7 @@ class StageSchedule:
             raise error("cache_read takes at least one reader")
         source = self._stages.get(tensor.op)
         indices = [IterVar(f"ax{d}", 0, extent, False) for d, extent in enumerate(tensor.shape)]
-        made = self._made(f"{tensor.name}.{scope}", tensor, indices, ())
-        self._order.insert(min(self._order.index(stage) for stage in stages), made)
+        made = self._made(f"{tensor.name}.{scope}", tensor, indices, (), min(stages, key=self._order.index))
 
         def make(run: _Run) -> None:
             first = run.block(stages[0])
@@ -363,9 +361,8 @@ class StageSchedule:
         at = factor_axis if factor_axis >= 0 else factor_axis + len(spatial) + 1
         spatial.insert(at, fresh[axis])
         reduced = tuple(fresh[leaf] for leaf in leaves if leaf.is_reduce and leaf is not axis)
-        made = self._made(f"{stage.op.name}.rf", tensor, cast("list[IterVar]", spatial), reduced)
+        made = self._made(f"{stage.op.name}.rf", tensor, cast("list[IterVar]", spatial), reduced, stage)
         made._leaves = list(fresh.values())  # pyright: ignore[reportPrivateUsage]
-        self._order.insert(self._order.index(stage), made)
         own = stage.op.axis
         stage.op = _left_of(stage.op, (Axis(f"{axis.name}.v", True),))
         stage._requests, stage._leaves = [], [*own, *stage.op.reduce_axis]  # pyright: ignore[reportPrivateUsage]
@@ -386,11 +383,15 @@ class StageSchedule:
         if stage._requests or stage._place is not None:  # pyright: ignore[reportPrivateUsage]
             raise error(f"{request} of stage '{stage.op.name}' comes before other requests of it")
 
-    def _made(self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...]) -> Stage:
+    def _made(
+        self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage
+    ) -> Stage:
+        """A stage that a request makes, which computes a tensor as `like` before the stage `before`."""
         op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
         op.outputs.append(Tensor(like.shape, like.dtype, name, op))
-        self._stages[op] = Stage(self, op)
-        return self._stages[op]
+        made = self._stages[op] = Stage(self, op)
+        self._order.insert(self._order.index(before), made)
+        return made
 
 
 def _like(axis: IterVar) -> IterVar:

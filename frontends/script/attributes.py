@@ -45,19 +45,8 @@ class AttributeText(str):
 def context() -> Context:
     """The dialects that may stand in modules of block loops."""
     found = Context()
-    for dialect in (
-        builtin.Builtin,
-        affine.Affine,
-        arith.Arith,
-        func.Func,
-        math.Math,
-        memref.MemRef,
-        ptr.Ptr,
-        scf.Scf,
-        LOW,
-        SCHED,
-        TIR,
-    ):
+    upstream = (builtin.Builtin, affine.Affine, arith.Arith, func.Func, math.Math, memref.MemRef, ptr.Ptr, scf.Scf)
+    for dialect in (*upstream, LOW, SCHED, TIR):
         found.load_dialect(dialect)
     return found
 

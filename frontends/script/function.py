@@ -172,12 +172,9 @@ class FunctionParser(Evaluator):
         return True
 
     def _is_private(self) -> bool:
-        for decorator in self.node.decorator_list:
-            if isinstance(decorator, ast.Call):
-                for keyword in decorator.keywords:
-                    if keyword.arg == "private":
-                        return bool(self.evaluate(keyword.value))
-        return False
+        calls = [decorator for decorator in self.node.decorator_list if isinstance(decorator, ast.Call)]
+        values = [keyword.value for call in calls for keyword in call.keywords if keyword.arg == "private"]
+        return any(bool(self.evaluate(value)) for value in values)
 
     # Parameters
 
@@ -192,8 +189,7 @@ class FunctionParser(Evaluator):
         if isinstance(value, DType):
             return [type_of(value.name)]
         if value is tir.type and isinstance(returns, ast.Call) and len(returns.args) == 1:
-            text = self.string(returns.args[0], "T.type")
-            return [self.apply(returns, parse_attribute, text)]
+            return [self.apply(returns, parse_attribute, self.string(returns.args[0], "T.type"))]
         raise self.error(returns, "a result is a scalar, T.int32")
 
     def _parameters(self, declaration: bool) -> None:
@@ -203,9 +199,8 @@ class FunctionParser(Evaluator):
                 raise self.error(extra, f"parameter {extra.arg}: functions have a fixed number of parameters")
         for default in (*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)):
             raise self.error(default, "parameters have no defaults")
-        parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        buffers: list[tuple[ast.arg, ast.Call | ast.Subscript, int]] = []
-        for position, parameter in enumerate(parameters):
+        buffers: list[tuple[ast.arg, ast.Call, int]] = []
+        for position, parameter in enumerate([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]):
             if parameter.annotation is None:
                 raise self.error(
                     parameter,
@@ -216,30 +211,26 @@ class FunctionParser(Evaluator):
             if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
                 annotation = self.source.quoted(annotation, annotation.value) or annotation
             with self.source.placing(parameter):
-                kind, is_bare = self._kind(annotation)
-                if kind is tir.Buffer and isinstance(annotation, ast.Call | ast.Subscript):
+                if isinstance(annotation, ast.Subscript):  # T.Buffer[(m, n), "float32"]
+                    inner = annotation.slice
+                    args = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+                    annotation = ast.copy_location(ast.Call(annotation.value, args, []), annotation)
+                kind = self.evaluate(annotation.func if isinstance(annotation, ast.Call) else annotation)
+                if kind is tir.Buffer and isinstance(annotation, ast.Call):
                     buffers.append((parameter, annotation, position))
                 else:
-                    self._parameter(parameter, annotation, kind, is_bare, position, declaration)
+                    self._parameter(parameter, annotation, kind, position, declaration)
         # Scalars first: a size with the name of a scalar parameter is that parameter, wherever it stands.
         for parameter, annotation, position in buffers:
             self.place(parameter)
             with self.source.placing(parameter):
-                buffer = self._buffer_parameter(annotation, parameter.arg, position)
+                buffer = self._buffer(annotation, 0, parameter.arg, position)
             if self.known(parameter.arg) is not None:
                 raise self.error(parameter, f"{parameter.arg} names a buffer and a size: rename one of them")
             self.bind(parameter.arg, buffer)
-            self._declared.append(buffer)
-
-    def _kind(self, annotation: ast.expr) -> tuple[object, bool]:
-        """The word that an annotation is, or that it calls or indexes, and whether it is that word alone."""
-        word = annotation
-        while isinstance(word, ast.Call | ast.Subscript):
-            word = word.func if isinstance(word, ast.Call) else word.value
-        return self.evaluate(word), word is annotation
 
     def _parameter(
-        self, parameter: ast.arg, annotation: ast.expr, kind: object, is_bare: bool, position: int, declaration: bool
+        self, parameter: ast.arg, annotation: ast.expr, kind: object, position: int, declaration: bool
     ) -> None:
         name = parameter.arg
         if kind is tir.handle and declaration:
@@ -251,21 +242,13 @@ class FunctionParser(Evaluator):
         elif kind is tir.type and isinstance(annotation, ast.Call) and len(annotation.args) == 1:
             type = self.apply(annotation, parse_attribute, self.string(annotation.args[0], "T.type"))
             self.bind(name, named_value(self._argument(type, name, position), name))
-        elif isinstance(kind, DType) and is_bare:
+        elif isinstance(kind, DType) and not isinstance(annotation, ast.Call):
             type = IndexType() if kind.name in ("int32", "int64") else type_of(kind.name)
-            self.bind(name, Leaf.of(self._argument(type, name, position), name))
+            self.bind(name, named_value(self._argument(type, name, position), name))
         else:
             raise self.error(
                 annotation, f'parameter {name} is a T.Buffer((m, n), "float32"), a T.handle or a scalar, T.int64'
             )
-
-    def _buffer_parameter(self, annotation: ast.Call | ast.Subscript, name: str, position: int) -> Buffer:
-        if isinstance(annotation, ast.Call):
-            args, keywords = annotation.args, annotation.keywords
-        else:
-            inner = annotation.slice
-            args, keywords = (inner.elts if isinstance(inner, ast.Tuple) else [inner]), []
-        return self._buffer(annotation, args, keywords, name, position)
 
     def _argument(self, type: Attribute, name: str, position: int) -> BlockArgument:
         """The argument for the Python parameter at `position`."""
@@ -275,16 +258,9 @@ class FunctionParser(Evaluator):
         argument.name_hint = hint_of(name)
         return argument
 
-    def _buffer(
-        self,
-        node: ast.Call | ast.Subscript,
-        args: Sequence[ast.expr],
-        keywords: Sequence[ast.keyword],
-        name: str,
-        position: int,
-    ) -> Buffer:
-        """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer."""
-        options = self._options(node, args, keywords, _SHAPED)
+    def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> Buffer:
+        """A parameter from the arguments (shape, dtype, ...) of T.Buffer or T.match_buffer, after `skipped` others."""
+        options = self._options(node, skipped, _SHAPED)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
         shape = self._shape(options["shape"], name)
@@ -296,6 +272,7 @@ class FunctionParser(Evaluator):
         buffer.place = self.source.place(node)
         if "elem_offset" in options:
             self._offset(options["elem_offset"], name)
+        self._declared.append(buffer)
         return buffer
 
     def _offset(self, node: ast.expr, name: str) -> None:
@@ -355,18 +332,13 @@ class FunctionParser(Evaluator):
 
     # What declarations are made of
 
-    def _options(
-        self,
-        node: ast.Call | ast.Subscript,
-        args: Sequence[ast.expr],
-        keywords: Sequence[ast.keyword],
-        more: Sequence[str],
-    ) -> dict[str, ast.expr]:
-        """The arguments of a declaration by name: shape, dtype, and those of `more`."""
+    def _options(self, node: ast.Call, skipped: int, more: Sequence[str]) -> dict[str, ast.expr]:
+        """The arguments of a declaration by name, after `skipped` others: shape, dtype, and those of `more`."""
+        args = node.args[skipped:]
         if len(args) > 2:
             raise self.error(node, "too many arguments: shape, dtype are given by position")
         options: dict[str, ast.expr] = dict(zip(("shape", "dtype"), args, strict=False))
-        for keyword in keywords:
+        for keyword in node.keywords:
             name = keyword.arg
             if name in options:
                 raise self.error(keyword, f"{name} is given twice")
@@ -410,13 +382,12 @@ class FunctionParser(Evaluator):
             raise self.error(node.args[0], f"T.match_buffer takes a parameter that is a T.handle, got {shown(handle)}")
         if handle.buffer is not None:
             raise self.error(node.args[0], f"{handle.name} has a shape already, as {handle.buffer.name}")
-        handle.buffer = self._buffer(node, node.args[1:], node.keywords, name, handle.position)
-        self._declared.append(handle.buffer)
+        handle.buffer = self._buffer(node, 1, name, handle.position)
         return handle.buffer
 
     def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
         """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a name for a region."""
-        options = self._options(node, node.args[1:], node.keywords, _SHAPED)
+        options = self._options(node, 1, _SHAPED)
         corner, sizes = self.box_of(node.args[0], whole)
         shape = self._shape(options["shape"], name) if "shape" in options else sizes
         first = len(sizes) - len(shape)
@@ -459,7 +430,7 @@ class FunctionParser(Evaluator):
 
     def alloc_buffer(self, node: ast.Call, name: str) -> Buffer:
         """`Y = T.alloc_buffer((128, 128), "float32")`."""
-        options = self._options(node, node.args, node.keywords, ("scope",))
+        options = self._options(node, 0, ("scope",))
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape: `{tir.alloc_buffer.usage}`")
         shape = self._shape(options["shape"], name)
@@ -471,7 +442,7 @@ class FunctionParser(Evaluator):
 
     def flat_view(self, node: ast.Call, name: str) -> FlatView:
         """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: the memory of a parameter, element after element."""
-        options = self._options(node, node.args, node.keywords, ("data", "scope"))
+        options = self._options(node, 0, ("data", "scope"))
         whole = self.evaluate(options["data"]) if "data" in options else None
         if not isinstance(whole, Buffer):
             raise self.error(node, f"a buffer that is declared here is another's memory: `{tir.decl_buffer.usage}`")

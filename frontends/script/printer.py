@@ -126,15 +126,14 @@ _LONGEST = 64
 """How many ops an assignment may take, so that the search for the longest one stays short."""
 
 
-@dataclass
+@dataclass(eq=False)
 class _Dynamic:
     """A parameter with extents that its type leaves open."""
 
     argument: BlockArgument
     handle: str
-    name: str
-    dims: dict[int, DimOp] = field(default_factory=dict[int, DimOp])
-    """The ops that read extents of this buffer, by dimension."""
+    dims: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
+    """Its extents that ops read, by dimension."""
     assumed: AssumeShapeOp | None = None
 
 
@@ -153,6 +152,8 @@ class FunctionPrinter:
         self._trip = RoundTrip(self._entry, restart.named)
         self._emitter = self._trip.emitter
         self._dynamic: dict[SSAValue, _Dynamic] = {}
+        self._about: dict[Operation, _Dynamic] = {}
+        """The ops about extents of parameters that are not yet declared."""
         self._lines: list[str] = []
         self._depth = 1
 
@@ -217,41 +218,37 @@ class FunctionPrinter:
             return f"{name}: T.type({string_text(str(type))})"
         if DYNAMIC_INDEX in type.get_shape() and not declared:
             handle = self._names.new(f"var_{name}", "var")
-            self._dynamic[argument] = _Dynamic(argument, handle, name)
+            self._dynamic[argument] = _Dynamic(argument, handle)
             return f"{handle}: T.handle"
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type)})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
         """Declare the parameters that no op is about; all, where declarations must be plain."""
-        if not self._plain:
-            for op in ops:
-                if isinstance(op, DimOp) and op.source in self._dynamic:
-                    dimension = _dimension(op)
-                    if dimension is not None:
-                        self._dynamic[op.source].dims.setdefault(dimension, op)
-                elif isinstance(op, AssumeShapeOp) and op.buffer in self._dynamic:
-                    self._dynamic[op.buffer].assumed = self._dynamic[op.buffer].assumed or op
-        for entry in [entry for entry in self._dynamic.values() if not entry.dims and entry.assumed is None]:
-            self._match_buffer(entry, cast("Buffer", self._trip.names[entry.argument]))
+        for op in () if self._plain else ops:
+            if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
+                dimension = _dimension(op)
+                if dimension is not None and dimension not in entry.dims:
+                    entry.dims[dimension] = op.result
+                    self._about[op] = entry
+            elif isinstance(op, AssumeShapeOp) and (entry := self._dynamic.get(op.buffer)) is not None:
+                entry.assumed = entry.assumed or op
+                self._about.setdefault(entry.assumed, entry)
+        for argument, entry in self._dynamic.items():
+            if entry not in self._about.values():
+                self._match_buffer(entry, cast("Buffer", self._trip.names[argument]))
 
     def _match_buffer(self, entry: _Dynamic, buffer: Buffer) -> None:
         """Declare a parameter with the extents of `buffer`."""
-        del self._dynamic[entry.argument]
+        self._about = {op: other for op, other in self._about.items() if other is not entry}
         self._trip.names[entry.argument] = buffer
         shape = shape_text(buffer.extents)
-        self._write(f"{entry.name} = T.match_buffer({entry.handle}, {shape}{buffer_options(buffer.type)})")
+        self._write(f"{buffer.name} = T.match_buffer({entry.handle}, {shape}{buffer_options(buffer.type)})")
 
-    def _declarations(self, ops: Sequence[Operation], start: int) -> int:
-        """Print declarations for the ops from `start` on that are about extents; where the rest starts.
-
-        Raises Restart where the ops are not those that declarations make.
-        """
-        end = self._end(ops, start)
-        entries = self._entries(ops[start:end])
-        if not entries:
-            return start
+    def _declare(self, ops: Sequence[Operation]) -> None:
+        """Print declarations for `ops`, about extents. Raises Restart where declarations make others."""
+        entries = list(dict.fromkeys(self._about[op] for op in ops if op in self._about))
         symbols: list[str] = []
-        for op in ops[start:end]:
+        for op in ops:
             if isinstance(op, DimOp):
                 symbols.append(self._names.new(op.result.name_hint, "n"))
                 self._trip.names[op.result] = Symbol(symbols[-1])
@@ -263,52 +260,31 @@ class FunctionPrinter:
             self._emitter.declare(buffers)
             return buffers
 
-        buffers = self._trip.attempt(ops[start:end], emit)
+        buffers = self._trip.attempt(ops, emit)
         if buffers is None:
             raise Restart(plain=True)
         for entry, buffer in zip(entries, buffers, strict=True):
             self._match_buffer(entry, buffer)
-        return end
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
         """The end of the run of ops about extents; what computes them may stand between."""
-        end = position = start
-        while position < len(ops):
-            op = ops[position]
-            if self._is_about_extents(op):
+        end = start
+        for position, op in enumerate(ops[start:], start):
+            if op in self._about:
                 end = position + 1
             elif op.regions or not op.results or any(isinstance(r.type, MemRefType) for r in op.results):
                 break
-            position += 1
         return end
-
-    def _is_about_extents(self, op: Operation) -> bool:
-        if isinstance(op, DimOp) and op.source in self._dynamic:
-            return self._dynamic[op.source].dims.get(_dimension(op) or 0) is op
-        return isinstance(op, AssumeShapeOp) and any(entry.assumed is op for entry in self._dynamic.values())
-
-    def _entries(self, ops: Sequence[Operation]) -> list[_Dynamic]:
-        """The parameters that are declared by `ops`, in their order: with its assumption, else with its extents."""
-        found: dict[SSAValue, _Dynamic] = {}
-        for op in ops:
-            if isinstance(op, DimOp) and op.source in self._dynamic:
-                found.setdefault(op.source, self._dynamic[op.source])
-            elif isinstance(op, AssumeShapeOp) and op.buffer in self._dynamic:
-                found.setdefault(op.buffer, self._dynamic[op.buffer])
-        return list(found.values())
 
     def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
         """The buffer with the extents that its ops give it."""
         old = cast("Buffer", self._trip.names[entry.argument])
-        stated: dict[int, SSAValue] = {}
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
-        if entry.assumed is not None:
-            stated.update(zip(dynamic, entry.assumed.extents, strict=True))
-        stated.update({d: op.result for d, op in entry.dims.items()})
+        assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.extents, strict=True)
         extents: list[int | Expr | None] = list(old.extents)
-        for dimension, value in stated.items():
+        for dimension, value in (dict(assumed) | entry.dims).items():
             extents[dimension] = raiser.value(value)
-        return Buffer(old.value, entry.name, tuple(extents))
+        return Buffer(old.value, old.name, tuple(extents))
 
     # Regions
 
@@ -323,9 +299,10 @@ class FunctionPrinter:
 
     def _next(self, ops: Sequence[Operation], start: int) -> int:
         """Print the next statement; where the rest starts."""
-        if self._dynamic and isinstance(ops[start].parent_op(), FuncOp):
-            end = self._declarations(ops, start)
+        if self._about and isinstance(ops[start].parent_op(), FuncOp):
+            end = self._end(ops, start)
             if end > start:
+                self._declare(ops[start:end])
                 return end
         end = start
         while end < len(ops) and not _is_statement(ops[end]):

@@ -12,6 +12,7 @@ import token
 import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum, auto
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from weft.frontends.script.printer import print_script
@@ -36,50 +37,33 @@ class Style(StrEnum):
     DECORATOR = auto()
 
 
-_ANSI: Mapping[Style, str] = {
-    Style.KEYWORD: "1;35",
-    Style.NAMESPACE: "36",
-    Style.WORD: "36",
-    Style.DEFINITION: "1;34",
-    Style.NUMBER: "33",
-    Style.STRING: "32",
-    Style.COMMENT: "2;3",
-    Style.DECORATOR: "33",
+_COLOURS: Mapping[Style, tuple[str, str]] = {
+    Style.KEYWORD: ("1;35", "color:#8250df;font-weight:bold"),
+    Style.NAMESPACE: ("36", "color:#0a7ea4"),
+    Style.WORD: ("36", "color:#0a7ea4"),
+    Style.DEFINITION: ("1;34", "color:#0550ae;font-weight:bold"),
+    Style.NUMBER: ("33", "color:#b35900"),
+    Style.STRING: ("32", "color:#1a7f37"),
+    Style.COMMENT: ("2;3", "color:#6e7781;font-style:italic"),
+    Style.DECORATOR: ("33", "color:#b35900"),
 }
-_CSS: Mapping[Style, str] = {
-    Style.KEYWORD: "color:#8250df;font-weight:bold",
-    Style.NAMESPACE: "color:#0a7ea4",
-    Style.WORD: "color:#0a7ea4",
-    Style.DEFINITION: "color:#0550ae;font-weight:bold",
-    Style.NUMBER: "color:#b35900",
-    Style.STRING: "color:#1a7f37",
-    Style.COMMENT: "color:#6e7781;font-style:italic",
-    Style.DECORATOR: "color:#b35900",
-}
-"""Colours that are readable on white and on black."""
+"""For terminals and for HTML; readable on white and on black."""
 
 
 def pieces(text: str) -> Iterator[tuple[Style, str]]:
     """`text`, a script, cut into pieces of one style; joined they are `text`."""
-    lines = text.splitlines(keepends=True)
-    row, column = 1, 0
+    starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    place = 0
     before, last = "", ""
     for found in tokenize.generate_tokens(io.StringIO(text).readline):
         if found.type in (token.INDENT, token.DEDENT, token.NEWLINE, tokenize.NL, token.ENDMARKER):
             continue
-        yield Style.PLAIN, _between(lines, (row, column), found.start)
-        yield _style(found, before, last), found.string
-        row, column = found.end
+        start, end = (starts[row - 1] + column for row, column in (found.start, found.end))
+        yield Style.PLAIN, text[place:start]
+        yield _style(found, before, last), text[start:end]
+        place = end
         before, last = last, found.string
-    yield Style.PLAIN, _between(lines, (row, column), (len(lines) + 1, 0))
-
-
-def _between(lines: list[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    if start[0] == end[0]:
-        return lines[start[0] - 1][start[1] : end[1]] if start[0] <= len(lines) else ""
-    first = lines[start[0] - 1][start[1] :] if start[0] <= len(lines) else ""
-    rest = lines[end[0] - 1][: end[1]] if end[0] <= len(lines) else ""
-    return first + "".join(lines[start[0] : end[0] - 1]) + rest
+    yield Style.PLAIN, text[place:]
 
 
 def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
@@ -109,13 +93,15 @@ def _style(found: tokenize.TokenInfo, before: str, last: str) -> Style:
 
 def terminal_text(text: str) -> str:
     """A script with the colours of a terminal."""
-    return "".join(f"\x1b[{_ANSI[style]}m{piece}\x1b[0m" if style in _ANSI else piece for style, piece in pieces(text))
+    return "".join(
+        f"\x1b[{_COLOURS[style][0]}m{piece}\x1b[0m" if style in _COLOURS else piece for style, piece in pieces(text)
+    )
 
 
 def html_text(text: str) -> str:
     """A script as HTML."""
     spans = (
-        f'<span style="{_CSS[style]}">{html.escape(piece)}</span>' if style in _CSS else html.escape(piece)
+        f'<span style="{_COLOURS[style][1]}">{html.escape(piece)}</span>' if style in _COLOURS else html.escape(piece)
         for style, piece in pieces(text)
     )
     return f'<pre style="line-height:1.3;overflow-x:auto">{"".join(spans)}</pre>'

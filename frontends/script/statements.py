@@ -22,7 +22,7 @@ from weft.frontends.script.constructs import (
 )
 from weft.frontends.script.evaluate import both, shown
 from weft.frontends.script.function import FunctionParser
-from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Symbol, hint_of, named_value, walk
+from weft.frontends.script.values import Buffer, BufferLoad, Leaf, Opaque, Symbol, hint_of, named_value, walk
 from weft.texpr.expr import Binary, Compare, Const, Expr, as_expr, binary, default_number
 from weft.texpr.facts import RELATIONS, TURNED
 from weft.texpr.operators import BinaryKind, Predicate, as_number
@@ -187,7 +187,7 @@ class StatementParser(FunctionParser):
         if isinstance(word, Construct) and word not in (tir.attr, tir.Let):
             if isinstance(target, ast.Name) and isinstance(word, IntrinsicWord):
                 op = self.call_intrinsic(cast("ast.Call", value), self._result_of(cast("ast.Call", value), annotation))
-                self._bind_result(target.id, op.results[0])
+                self.bind(target.id, self._named(op.results[0], target.id))
                 return
             if isinstance(target, ast.Name):
                 self._declare(target.id, cast("ast.Call", value), word)
@@ -272,9 +272,9 @@ class StatementParser(FunctionParser):
                 value = self._named(self.emitter.index(value), name)
         self.bind_checked(target, value)
 
-    def _named(self, value: SSAValue, name: str) -> Leaf:
+    def _named(self, value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
         value.name_hint = hint_of(name)
-        return Leaf.of(value, name)
+        return named_value(value, name)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
         """`name = T.alloc_buffer(...)` and other words that give a name something to mean."""
@@ -289,7 +289,7 @@ class StatementParser(FunctionParser):
             op = self.call_by_name(node) if word is tir.op else self.call_outside(node, pure=pure)
             if len(op.results) != 1:
                 raise self.error(node, f"{op.name} gives {len(op.results)} values")
-            self._bind_result(name, op.results[0])
+            self.bind(name, self._named(op.results[0], name))
         else:
             raise self.error(node, f"{word} does not stand here; it is used so: `{word.usage}`")
 
@@ -297,11 +297,8 @@ class StatementParser(FunctionParser):
         if len(target.elts) != len(op.results):
             raise self.error(target, f"{len(target.elts)} names, and {op.name} gives {len(op.results)} values")
         for item, result in zip(target.elts, op.results, strict=True):
-            self._bind_result(self._plain_name(item).id, result)
-
-    def _bind_result(self, name: str, value: SSAValue) -> None:
-        value.name_hint = hint_of(name)
-        self.bind(name, named_value(value, name))
+            name = self._plain_name(item).id
+            self.bind(name, self._named(result, name))
 
     def _assume(self, node: ast.Call) -> None:
         """`T.assume(n % 32 == 0)`: a fact about extents, at the top of a function."""
@@ -516,8 +513,7 @@ class StatementParser(FunctionParser):
         op = self.emitter.conditional(condition, then, otherwise, len(names))
         self.emitter.effect(op)
         for name, result in zip(names, op.results, strict=True):
-            result.name_hint = hint_of(name)
-            self.bind(name, Leaf.of(result, name))
+            self.bind(name, self._named(result, name))
 
     def _branch(self, statements: Sequence[ast.stmt]) -> tuple[Block, dict[str, object]]:
         """The ops of a branch, and the names that it binds."""
