@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from weft.runtime.library import Library
     from weft.runtime.threads import get_num_threads, set_num_threads
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
-    from weft.schedule.trace_python import trace_as_python
+    from weft.schedule.traces import trace_as_python
     from weft.schedule.traces import decisions_of, simplify_trace
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.intrinsics import register_intrinsic, register_lowering
@@ -123,7 +123,7 @@ _PLACES = {
     "set_num_threads": "weft.runtime.threads",
     "simplify_trace": "weft.schedule.traces",
     "structural_equal": "weft.analysis.structural_equality",
-    "trace_as_python": "weft.schedule.trace_python",
+    "trace_as_python": "weft.schedule.traces",
     "update_function": "weft.passes.module_functions",
 }
 

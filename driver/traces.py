@@ -9,7 +9,7 @@ from weft.dialects import sched
 from weft.driver.build import parse
 from weft.driver.programs import schedules_of
 from weft.schedule.schedule import Schedule
-from weft.schedule.trace_python import run_python
+from weft.schedule.traces import run_python
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
 

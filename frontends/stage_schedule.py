@@ -100,7 +100,7 @@ def _gone(axis: AnyAxis) -> CompileError:
     return error(f"axis '{axis.name}' is not a loop of a stage any more: it was split or fused")
 
 
-@checked_methods()
+@checked_methods
 class Stage:
     """What is asked of the computation of one tensor. Methods and parameters are those of the field."""
 
@@ -230,7 +230,7 @@ class Stage:
         self._place = None
 
 
-@checked_methods()
+@checked_methods
 class StageSchedule:
     """The stages of a program and what is asked of each. `s[C]` is the stage of tensor C (or `C.op`)."""
 

@@ -32,7 +32,7 @@ class UnknownFunctionError(CompileError, KeyError):
     """A library was asked for a function that it does not have."""
 
 
-@checked_methods()
+@checked_methods
 class Function:
     """A compiled function.
 
@@ -150,7 +150,7 @@ class Sources:
         return text
 
 
-@checked_methods()
+@checked_methods
 class Library:
     """Functions by name: `lib["f"](a, b)`. Made of LLVM IR, they are compiled for this machine.
 

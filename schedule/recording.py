@@ -2,22 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from inspect import isfunction
 from random import Random
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.dialects import sched
+from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.replay import Outcome, Replay, check_handles, decision_attribute
 from weft.passes.schedule.sampling import Decision, Drawn, Place
-from weft.schedule.neutral_options import step_methods
+from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
+
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def step_methods(class_: C) -> C:
+    """A class decorator for the methods of schedules: arguments are `checked`, keyword options of TVM that have no
+    effect in weft are accepted, and a call that raises leaves no `get_block` in the trace for a block that it was given
+    by name."""
+    for name, method in list(vars(class_).items()):
+        if name == "__init__":
+            setattr(class_, name, checked(method))
+        elif isfunction(method) and not name.startswith("_"):
+            setattr(class_, name, _step_method(method))
+    return class_
+
+
+def _step_method(method: Callable[..., R]) -> Callable[..., R]:
+    run, ignored = checked(method), ignored_options(method.__name__)
+
+    @wraps(run)
+    def call(self: Recorder, *args: Any, **keywords: Any) -> R:
+        steps = self.trace.body.block
+        last = steps.last_op
+        try:
+            return run(self, *args, **{name: value for name, value in keywords.items() if name not in ignored})
+        except Exception:
+            while (step := steps.last_op) is not last and isinstance(step, sched.GetBlockOp):
+                steps.erase_op(step, safe_erase=False)  # the refused step, which is in no trace, may still use it
+            raise
+
+    return call
+
+
+def ignored_options(method: str) -> Sequence[str]:
+    """The keyword options of TVM that a method of schedules accepts and that have no effect in weft."""
+    return DECLARATIONS[method].ignores if method in DECLARATIONS else ()
 
 
 @dataclass(frozen=True)

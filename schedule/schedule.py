@@ -6,8 +6,7 @@ from typing import NoReturn
 
 from weft.analysis.structure import find_block, functions
 from weft.passes.schedule.decompose_padding import DecomposePadding
-from weft.schedule.neutral_options import step_methods
-from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
+from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle, step_methods
 from weft.schedule.steps import Steps
 from weft.support.errors import CompileError, ScheduleError
 

@@ -21,8 +21,7 @@ from weft.dialects.sched_steps import DECLARATIONS, QUERY_STEPS
 from weft.passes.schedule.annotate import Note, attribute_of
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place
-from weft.schedule.neutral_options import ANY, accepts, step_methods
-from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder
+from weft.schedule.recording import BlockHandle, Handle, IntHandle, LoopHandle, Recorder, step_methods
 from weft.support.errors import CompileError
 
 __all__ = ["BlockHandle", "BufferOf", "IndexMap", "IntHandle", "LoopHandle", "Note", "Steps", "signature_of"]
@@ -156,7 +155,7 @@ def _method(step: Step) -> Callable[..., object]:
         "return": signature.return_annotation,
     }
     method.__signature__ = signature
-    return accepts(**dict.fromkeys(step.ignores, ANY))(method) if step.ignores else method
+    return method
 
 
 for _step in DECLARATIONS.values():

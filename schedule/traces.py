@@ -1,13 +1,38 @@
-"""Traces: simplification and decisions."""
+"""Traces: decisions, simplification, and their form as Python: one call of a `Schedule` method a line.
+
+```
+y = sch.get_block("Y", func_name="mm_relu")
+i, j, k = sch.get_loops(y)
+t0, t1 = sch.sample_perfect_tile(i, n=2, max_innermost_factor=16, decision=[16, 8])
+i0, i1 = sch.split(i, factors=[t0, t1])
+```
+"""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import Block, Region, SSAValue
+import ast
+import inspect
+import keyword
+from collections.abc import Iterator
+from typing import cast
+
+from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.irdl import VarResultDef
 
 from weft.dialects import sched
+from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
+from weft.dialects.sched_steps import DECLARATIONS
+from weft.passes.schedule.annotate import note_of
+from weft.passes.schedule.index_maps import function_text, parse_function
+from weft.passes.schedule.replay import step_name
 from weft.passes.schedule.sampling import Decision
+from weft.schedule.recording import ignored_options
+from weft.schedule.schedule import Schedule
 from weft.support.argument_types import checked
+from weft.support.errors import CompileError, did_you_mean
+from weft.support.locations import SourceLocation, remember_text
+from weft.support.names import free_name, string_text
 
 LOOKING = (sched.QueryOp, sched.SamplingOp)
 """Steps that change nothing."""
@@ -45,3 +70,189 @@ def simplify_trace(trace: sched.FuncOp) -> sched.FuncOp:
     mapping: dict[SSAValue, SSAValue] = {}
     body = Block([step.clone(value_mapper=mapping) for step in reversed(kept)])
     return sched.FuncOp(trace.sym_name.data, Region(body))
+
+
+@checked
+def trace_as_python(trace: sched.FuncOp, name: str = "sch") -> str:
+    """The trace as calls of the methods of a `Schedule` that is called `name`. Run by `exec`, or `run_python`.
+
+    Raises `CompileError` for a step with a property that has no Python form.
+    """
+    names = _Names(name)
+    lines: list[str] = []
+    for step in steps_of(trace):
+        arguments = ", ".join(_arguments(step, names))
+        call = f"{name}.{step_name(step)}({arguments})"
+        targets = ", ".join(names.define(result) for result in step.results)
+        if targets:
+            several = isinstance(type(step).get_irdl_definition().results[0][1], VarResultDef)
+            call = f"{targets}{',' if several and len(step.results) == 1 else ''} = {call}"
+        lines.append(call)
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Names:
+    """A Python name for each handle."""
+
+    def __init__(self, schedule: str) -> None:
+        self._taken = {schedule}
+        self._names: dict[SSAValue, str] = {}
+
+    def define(self, value: SSAValue) -> str:
+        """The handle's own name, made unique."""
+        hint = value.name_hint or "handle"
+        hint = hint if hint.isidentifier() and not keyword.iskeyword(hint) else "handle"
+        name = free_name(hint, self._taken)
+        self._taken.add(name)
+        self._names[value] = name
+        return name
+
+    def __getitem__(self, value: SSAValue) -> str:
+        return self._names[value]
+
+
+def _arguments(step: sched.StepOp, names: _Names) -> Iterator[str]:
+    """The arguments of the call that is this step."""
+    handles = iter([operand for operand in step.operands if operand.type != sched.INT])
+    integers = iter([names[operand] for operand in step.operands if operand.type == sched.INT])
+    if isinstance(step, sched.GetBlockOp):
+        yield _literal(step.label.data)
+        if step.func is not None:
+            yield f"func_name={_literal(step.func.data)}"
+        return
+    for parameter in DECLARATIONS[step_name(step)].parameters:
+        kind, name = parameter.kind, parameter.name
+        if kind is LOOP_OR_BLOCKS:
+            given = [names[handle] for handle in handles]
+            yield given[0] if len(given) == 1 else f"[{', '.join(given)}]"
+        elif kind.several:
+            yield from (names[handle] for handle in handles)
+        elif kind.handles:
+            yield names[next(handles)]
+        elif name in step.properties:
+            listed = kind.sampled and kind is not ANNOTATION
+            text = _integers(step, name, integers) if listed else _value(step, step.properties[name])
+            yield f"{parameter.argument}={text}"
+        elif not kind.optional:
+            yield f"{parameter.argument}={next(integers)}"
+
+
+def _integers(step: sched.StepOp, parameter: str, handles: Iterator[str]) -> str:
+    """Factors: 0 is inferred, which is None in Python."""
+    inferred = "None" if parameter == "factors" else "0"
+    values = sched.integers_of(step.properties[parameter])
+    texts = [next(handles) if v == sched.SAMPLED else inferred if v == 0 else str(v) for v in values]
+    return f"[{', '.join(texts)}]"
+
+
+def _value(step: sched.StepOp, attribute: Attribute) -> str:
+    if isinstance(attribute, AffineMapAttr):
+        return function_text(attribute.data)
+    note = note_of(attribute)
+    if note is None:
+        raise CompileError.at(step, f"{step.name}: {attribute} has no Python form")
+    return _literal(note)
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        return string_text(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_literal(element) for element in cast('list[object]', value))}]"
+    if isinstance(value, dict):
+        items = cast("dict[str, object]", value).items()
+        return f"{{{', '.join(f'{_literal(key)}: {_literal(element)}' for key, element in items)}}}"
+    return repr(value)
+
+
+def run_python(schedule: Schedule, text: str, name: str = "sch") -> None:
+    """Run a trace in its Python form on a schedule. Nothing but calls of its methods is run.
+
+    The calls may be the body of one function of the schedule, as in traces that TVM prints:
+    `def apply_trace(sch: tir.Schedule) -> None:`. Raises `CompileError` with line and column for anything else, and
+    what the steps raise.
+    """
+    remember_text("<trace>", text)
+    try:
+        module = ast.parse(text, "<trace>")
+    except SyntaxError as error:
+        raise CompileError(error.msg, location=_place(error.lineno or 1, (error.offset or 1) - 1)) from None
+    known: dict[str, object] = {}
+    body = module.body
+    if len(body) == 1 and isinstance(body[0], ast.FunctionDef) and len(body[0].args.args) == 1:
+        name, body = body[0].args.args[0].arg, body[0].body
+    for statement in body:
+        _run_statement(schedule, statement, name, known)
+
+
+def _run_statement(schedule: Schedule, statement: ast.stmt, name: str, known: dict[str, object]) -> None:
+    targets: list[str] | None = None
+    several = False
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        (target,) = statement.targets
+        several = isinstance(target, ast.Tuple | ast.List)
+        elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+        targets = [element.id for element in elements if isinstance(element, ast.Name)]
+        if len(targets) != len(elements):
+            raise _wrong(statement, "results are given names")
+    elif not isinstance(statement, ast.Expr):
+        raise _wrong(statement, f"a trace is calls like {name}.get_block(...)")
+    call = statement.value
+    result = _call(schedule, call, name, known)
+    if targets is None:
+        return
+    if not several:
+        known[targets[0]] = result
+        return
+    given = cast("list[object]", result) if isinstance(result, list) else [result]
+    if len(given) != len(targets):
+        raise _wrong(statement, f"{len(given)} handles are given, {len(targets)} are named")
+    known.update(zip(targets, given, strict=True))
+
+
+def _call(schedule: Schedule, call: ast.expr, name: str, known: dict[str, object]) -> object:
+    function = call.func if isinstance(call, ast.Call) else None
+    owner = function.value if isinstance(function, ast.Attribute) else None
+    if not isinstance(call, ast.Call) or not isinstance(function, ast.Attribute) or not isinstance(owner, ast.Name):
+        raise _wrong(call, f"a trace is calls like {name}.get_block(...)")
+    if owner.id != name or function.attr not in sched.STEPS:
+        raise _wrong(call, f"unknown step '{function.attr}'{did_you_mean(function.attr, sched.STEPS)}")
+    positional = [_argument(argument, known) for argument in call.args]
+    keywords: dict[str, object] = {}
+    for word in call.keywords:
+        if word.arg is None:
+            raise _wrong(call, "arguments are written one by one")
+        keywords[word.arg] = _argument(word.value, known)
+    method = getattr(schedule, function.attr)
+    own = {word: value for word, value in keywords.items() if word not in ignored_options(function.attr)}
+    try:
+        inspect.signature(method).bind(*positional, **own)
+    except TypeError as error:
+        raise _wrong(call, f"{function.attr}: {error}") from None
+    return method(*positional, **keywords)
+
+
+def _argument(expression: ast.expr, known: dict[str, object]) -> object:
+    if isinstance(expression, ast.Name):
+        if expression.id not in known:
+            raise _wrong(expression, f"unknown handle '{expression.id}'{did_you_mean(expression.id, known)}")
+        return known[expression.id]
+    if isinstance(expression, ast.List | ast.Tuple):
+        return [_argument(element, known) for element in expression.elts]
+    if isinstance(expression, ast.Lambda):
+        try:
+            return parse_function(expression)
+        except CompileError as error:
+            raise _wrong(expression, error.message) from None
+    try:
+        return ast.literal_eval(expression)
+    except ValueError:
+        raise _wrong(expression, "an argument is a handle, a constant or a list of them") from None
+
+
+def _place(line: int, column: int) -> SourceLocation:
+    return SourceLocation("<trace>", line, column + 1)
+
+
+def _wrong(node: ast.stmt | ast.expr, message: str) -> CompileError:
+    return CompileError(message, location=_place(node.lineno, node.col_offset))

@@ -42,24 +42,20 @@ class _WrongTypeError(Exception):
     """The value is not what the annotation says."""
 
 
-def checked_methods(*, also: Callable[[Any], Collection[str]] = lambda method: ()) -> Callable[[C], C]:
+def checked_methods(class_: C) -> C:
     """A class decorator: the public methods that the class defines are `checked`."""
-
-    def decorate(class_: C) -> C:
-        for name, method in list(vars(class_).items()):
-            if name.startswith("_") and name != "__init__":
-                continue
-            if inspect.isfunction(method):
-                setattr(class_, name, checked(method, also=also(method)))
-            elif isinstance(method, staticmethod):
-                setattr(class_, name, staticmethod(checked(method.__func__)))
-        return class_
-
-    return decorate
+    for name, method in list(vars(class_).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if inspect.isfunction(method):
+            setattr(class_, name, checked(method))
+        elif isinstance(method, staticmethod):
+            setattr(class_, name, staticmethod(checked(method.__func__)))
+    return class_
 
 
-def checked(function: Callable[P, R], *, also: Collection[str] = ()) -> Callable[P, R]:
-    """Check the arguments of each call before it runs; `also` are keywords that the function takes besides.
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Check the arguments of each call before it runs.
 
     Integers and floats of NumPy become those of Python. Raises `TypeError` for a wrong count of arguments, an unknown
     keyword and a value that is not what the parameter's annotation says, and `ValueError` for an integer of more than
@@ -71,7 +67,6 @@ def checked(function: Callable[P, R], *, also: Collection[str] = ()) -> Callable
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
-        besides = {name: keywords.pop(name) for name in also if name in keywords}
         subject = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
         try:
             bound = signature.bind(*args, **keywords)
@@ -81,7 +76,7 @@ def checked(function: Callable[P, R], *, also: Collection[str] = ()) -> Callable
             if at >= own:
                 hint = _hints(unwrapped).get(name, _UNCHECKED)
                 bound.arguments[name] = _checked_argument(subject, signature.parameters[name], hint, value)
-        return cast("Callable[..., R]", function)(*bound.args, **bound.kwargs, **besides)
+        return cast("Callable[..., R]", function)(*bound.args, **bound.kwargs)
 
     return call
 

@@ -35,7 +35,7 @@ from weft.support.machine import (
 from weft.support.target_kinds import target_kinds
 
 
-@checked_methods()
+@checked_methods
 @dataclass(frozen=True)
 class Target:
     """A machine to compile for: `Target("llvm -mcpu=znver4")`, `Target(cpu="znver4")`.

@@ -27,7 +27,7 @@ OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 """The kinds that weft brings along."""
 
 
-@checked_methods()
+@checked_methods
 @dataclass(frozen=True)
 class TargetKind:
     """A kind of target that is registered.

@@ -191,7 +191,7 @@ class Const(Expr):
         return str(self.value)
 
 
-@checked_methods()
+@checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class Var(Expr):
     """A scalar that the compiled function is given: an extent of the arrays it is called with, or a parameter."""
@@ -207,7 +207,7 @@ class Var(Expr):
         return self.name
 
 
-@checked_methods()
+@checked_methods
 @dataclass(eq=False, slots=True, repr=False)
 class IterVar(Expr):
     """An index of a computed tensor or a reduce axis, running over `low <= value < low + extent`."""

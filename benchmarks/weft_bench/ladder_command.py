@@ -11,7 +11,7 @@ import argparse
 import json
 
 from weft.frontends.script.show import show
-from weft.schedule.trace_python import trace_as_python
+from weft.schedule.traces import trace_as_python
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
 from weft.tools.failures import INTERRUPTED

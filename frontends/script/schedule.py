@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weft.schedule.neutral_options import step_methods
+from weft.schedule.recording import step_methods
 from weft.schedule.schedule import Schedule as Recorded
 
 if TYPE_CHECKING:

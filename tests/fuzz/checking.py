@@ -19,7 +19,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.verify_level import verify_level
 from weft.runtime.low_module import load_low_module
-from weft.schedule.trace_python import run_python, trace_as_python
+from weft.schedule.traces import run_python, trace_as_python
 from weft.schedule.traces import simplify_trace
 
 ORDERS = ("forward", "reversed", "shuffled", "privatised")

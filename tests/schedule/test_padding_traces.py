@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import weft
 from weft import te
-from weft.schedule.trace_python import run_python, trace_as_python
+from weft.schedule.traces import run_python, trace_as_python
 
 
 def program() -> ModuleOp:

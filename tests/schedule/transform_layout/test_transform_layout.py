@@ -8,7 +8,7 @@ from schedule_checks import check_schedule, refused
 
 import weft
 from weft import te
-from weft.schedule.trace_python import run_python, trace_as_python
+from weft.schedule.traces import run_python, trace_as_python
 
 TWO = "\n  %B = memref.alloc() : memref<6x10xf32>"
 
