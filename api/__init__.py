@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from weft import script, te
     from weft.analysis.structural_equality import assert_structural_equal, structural_equal
     from weft.dialects.levels import register_operation
-    from weft.driver.build import build, parse, parse_file
+    from weft.driver.build import build
+    from weft.driver.programs import parse, parse_file
     from weft.driver.traces import parse_trace, run_trace
     from weft.frontends.script.schedule import Schedule
     from weft.frontends.stage_schedule import lower
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from weft.runtime.library import Library
     from weft.runtime.threads import get_num_threads, set_num_threads
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
-    from weft.schedule.traces import trace_as_python
-    from weft.schedule.traces import decisions_of, simplify_trace
+    from weft.schedule.traces import decisions_of, simplify_trace, trace_as_python
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
     from weft.support.intrinsics import register_intrinsic, register_lowering
     from weft.support.registry import get_func, register_func
@@ -108,8 +108,8 @@ _PLACES = {
     "lookup": "weft.passes.module_functions",
     "lower": "weft.frontends.stage_schedule",
     "merge": "weft.passes.module_functions",
-    "parse": "weft.driver.build",
-    "parse_file": "weft.driver.build",
+    "parse": "weft.driver.programs",
+    "parse_file": "weft.driver.programs",
     "parse_trace": "weft.driver.traces",
     "register_func": "weft.support.registry",
     "register_intrinsic": "weft.support.intrinsics",

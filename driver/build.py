@@ -1,4 +1,4 @@
-"""From text to modules, and from a module at any level to functions that run here."""
+"""From a module at any level to functions that run here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 
-from weft.driver.programs import context, functions_of, read_program, schedules_of
+from weft.driver.programs import context, functions_of, parse, parse_file, schedules_of
 from weft.support.argument_types import checked, shown
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
@@ -25,25 +25,6 @@ if TYPE_CHECKING:
     from weft.texpr.buffers import Binds
     from weft.texpr.expr import Var
     from weft.texpr.tensor import Tensor
-
-
-@checked
-def parse(text: str, name: str = "<string>") -> ModuleOp:
-    """The verified module that `text` spells; errors point into it under `name`. Raises `CompileError`."""
-    from weft.driver.parsing import parse_text
-    from weft.driver.verify import verify_module
-    from weft.support.locations import remember_text
-
-    remember_text(name, text)
-    module = parse_text(context(), text, name)
-    verify_module(module)
-    return module
-
-
-@checked
-def parse_file(file: str | Path) -> ModuleOp:
-    """The verified module in an `.mlir` file. Raises `CompileError` and `OSError`."""
-    return read_program(str(file))
 
 
 def lower_to_tir(module: ModuleOp) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from weft.dialects import sched
-from weft.driver.build import parse
-from weft.driver.programs import schedules_of
+from weft.driver.programs import parse, schedules_of
 from weft.schedule.schedule import Schedule
 from weft.schedule.traces import run_python
 from weft.support.argument_types import checked

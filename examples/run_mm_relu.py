@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from weft.driver.build import build
-from weft.driver.programs import read_program
+from weft.driver.programs import parse_file
 from weft.interp.interpreter import Interpreter
 from weft.support.target import Target
 
@@ -23,7 +23,7 @@ ROUNDS = 7
 
 
 def main() -> int:
-    module = read_program(str(FILE))
+    module = parse_file(FILE)
     target = Target("llvm")
     print(f"{FILE.name}: C = max(A @ B, 0), {N}x{N}, float32, for {target}")
 

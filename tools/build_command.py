@@ -13,12 +13,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from weft.driver.build import lower_to_low
-from weft.driver.programs import read_program
+from weft.driver.build import LoweringOptions, lower_to_low
+from weft.driver.programs import parse_file
+from weft.passes.insertion import parse_insertions
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
-from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CompileError(f"weft build makes programs for CPUs, got the target '{target.kind}'")
     stopwatch = Stopwatch()
     with stopwatch.measure("read"):
-        module = read_program(arguments.file)
+        module = parse_file(arguments.file)
     lower_to_low(module, target, lowering_options(arguments), stopwatch)
     from weft.runtime.export.program import program_of
     from weft.runtime.low_module import load_c_module
@@ -58,3 +58,29 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.timing:
         print(stopwatch)
     return 0
+
+
+def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
+    """`--insert`, `--no-schedule`, `--no-default-schedule` and `--checked`."""
+    parser.add_argument(
+        "--insert",
+        metavar="POINT=PASSES",
+        action="append",
+        default=[],
+        help='passes at a point of the lowering, as "before:vectorize=my-pass{x=1},other"',
+    )
+    parser.add_argument("--no-schedule", action="store_true", help="leave the schedules in the file out")
+    parser.add_argument(
+        "--no-default-schedule", action="store_true", help="take functions that have no schedule as they are written"
+    )
+    parser.add_argument(
+        "--checked", action="store_true", help="an access outside of its array is an error that names block and index"
+    )
+
+
+def lowering_options(arguments: argparse.Namespace) -> LoweringOptions:
+    """What the arguments ask for; without the schedules in the file there are no default ones either. Raises
+    `CompileError`."""
+    scheduled = not arguments.no_schedule
+    defaults = scheduled and not arguments.no_default_schedule
+    return LoweringOptions(scheduled, defaults, parse_insertions(arguments.insert), arguments.checked)

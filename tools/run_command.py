@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from xdsl.dialects.builtin import SymbolRefAttr
 
 from weft.driver.build import build, lower_to_tir
-from weft.driver.programs import choose_function, functions_of, read_program, schedules_of
+from weft.driver.programs import functions_of, parse_file, schedules_of
 from weft.interp.interpreter import Interpreter
-from weft.support.errors import CompileError
+from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
 from weft.tools.arrays import Request, assignments, make_arguments, write_npy
+from weft.tools.build_command import add_lowering_arguments, lowering_options
 from weft.tools.comparison import compare
 from weft.tools.cost import Work, work_of
-from weft.tools.lowering_arguments import add_lowering_arguments, lowering_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repeat < 1:
         raise CompileError(f"--repeat must be at least 1, got {arguments.repeat}")
     target = _target(arguments.target, arguments.threads)
-    original = read_program(arguments.file)
+    original = parse_file(arguments.file)
     function = choose_function(original, arguments.func)
     name = function.sym_name.data
 
@@ -126,6 +127,25 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.time:
         _time(compiled, before, arguments.repeat, work)
     return status
+
+
+def choose_function(module: ModuleOp, name: str | None) -> FuncOp:
+    """The function called `name`; without a name the only one that no other function calls. Raises `CompileError`."""
+    functions = functions_of(module)
+    if not functions:
+        raise CompileError("the file holds no function with a body")
+    if name is not None:
+        if name not in functions:
+            raise CompileError(f"the file has no function '{name}'{did_you_mean(name, functions)}")
+        return functions[name]
+    operations = [operation for function in functions.values() for operation in function.body.walk()]
+    attributes = (a for op in operations for a in (*op.properties.values(), *op.attributes.values()))
+    called = {attribute.root_reference.data for attribute in attributes if isinstance(attribute, SymbolRefAttr)}
+    entries = [function for known, function in functions.items() if known not in called]
+    if len(entries) != 1:
+        listed = ", ".join(f"'{known}'" for known in functions)
+        raise CompileError(f"the file has several functions ({listed}): name one with --func")
+    return entries[0]
 
 
 def _request(original: ModuleOp, signature: Signature, arguments: argparse.Namespace) -> Request:

@@ -7,15 +7,18 @@ import dataclasses
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from traceback import print_exception
-from typing import IO, TYPE_CHECKING, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, ClassVar, Protocol, cast, runtime_checkable
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import PassPipeline
+from xdsl.printer import Printer
+from xdsl.targets.mlir import MLIRTarget
 from xdsl.utils.exceptions import DiagnosticException, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -23,12 +26,11 @@ from weft.driver.parsing import decode_text, parse_text
 from weft.driver.verify import verify_module
 from weft.passes.insertion import PassSequence, run_pass
 from weft.passes.pipeline_text import parse_pipeline_text
-from weft.support.errors import CompileError, WeftError, did_you_mean
+from weft.support.errors import CompileError, ScheduleError, WeftError, did_you_mean
 from weft.support.files import write_output
-from weft.support.locations import remember_text
+from weft.support.locations import SourceLocation, remember_text
 from weft.support.stopwatch import Stopwatch
 from weft.tools.failures import FAILURE, message_of, run_tool
-from weft.tools.printing import ScopedMLIRTarget, text_of
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -39,6 +41,129 @@ if TYPE_CHECKING:
 
 _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 _STDIN = "<stdin>"
+_ANNOTATION = re.compile(r"expected-(?P<kind>[a-z]+)\s*(?P<place>@\S+)?\s*\{\{(?P<text>.*?)\}\}")
+_ANYWHERE = 0
+
+
+class ScopedPrinter(Printer):
+    """A printer whose names are scoped by regions, as the parser's are: text in is text out.
+
+    xDSL's printer keeps every name of a function taken, so that the second `tir.for %i` prints as `%i_1`.
+    """
+
+    def print_op(self, op: Operation) -> None:
+        if not op.regions:
+            try:
+                super().print_op(op)
+            except NotImplementedError as error:
+                raise CompileError.at(op, f"'{op.name}' holds a number that has no text here, such as f80") from error
+            return
+        self.enter_scope()
+        super().print_op(op)
+        self.exit_scope()
+        # The results were named inside the scope that just closed, but are visible outside.
+        for result in op.results:
+            if result.name_hint:
+                self.ssa_names[result.name_hint] = self.ssa_names.get(result.name_hint, 0) + 1
+            else:
+                self._next_valid_name_id[-1] += 1
+
+
+def text_of(operation: Operation) -> str:
+    """`operation` as text that parses back to an equal operation with the same names."""
+    stream = StringIO()
+    ScopedPrinter(stream=stream).print_op(operation)
+    return stream.getvalue()
+
+
+@dataclass(frozen=True)
+class ScopedMLIRTarget(MLIRTarget):
+    """xDSL's target `mlir`, with scoped names."""
+
+    name: ClassVar[str] = "mlir"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        printer = self._kind_of_printer()(
+            stream=output,
+            print_generic_format=self.print_generic_format,
+            print_properties_as_attributes=self.print_properties_as_attributes,
+            print_debuginfo=self.print_debuginfo,
+        )
+        printer.print_op(module)
+        printer.print_metadata(ctx.loaded_dialects)
+        print(file=output)
+
+    def _kind_of_printer(self) -> type[ScopedPrinter]:
+        if not self.syntax_highlight:
+            return ScopedPrinter
+        from xdsl.syntax_printer import SyntaxPrinter
+
+        class ScopedSyntaxPrinter(ScopedPrinter, SyntaxPrinter):
+            """Coloured names and locations."""
+
+        return ScopedSyntaxPrinter
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An error whose message holds `text` is expected on line `line` (0: in no particular place)."""
+
+    text: str
+    line: int
+    written_at: SourceLocation
+
+
+def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
+    """The `expected-error` comments of `text`, which begins after line `line_offset` of `file`.
+
+    The place is the comment's own line, or `@+n`, `@-n`, `@above`, `@below`, or `@unknown` for an error without place.
+    Raises `CompileError` on a comment that asks for anything else.
+    """
+    found: list[Expectation] = []
+    for number, line in enumerate(text.split("\n"), start=line_offset + 1):
+        for match in _ANNOTATION.finditer(line):
+            if "//" not in line[: match.start()]:
+                continue
+            at = SourceLocation(file, number, match.start() + 1, len(match.group()))
+            if match["kind"] != "error":
+                raise CompileError(f"expected-{match['kind']} is not known: weft reports errors only", location=at)
+            found.append(Expectation(match["text"], _line_of(match["place"], number, at), at))
+    return found
+
+
+def _line_of(place: str | None, own: int, at: SourceLocation) -> int:
+    if place is None:
+        return own
+    named = {"@above": own - 1, "@below": own + 1, "@unknown": _ANYWHERE}
+    if place in named:
+        return named[place]
+    if re.fullmatch(r"@[+-]\d+", place):
+        return own + int(place[1:])
+    raise CompileError(f"expected-error{place}: the place is @+n, @-n, @above, @below or @unknown", location=at)
+
+
+def unmet(expectations: list[Expectation], errors: list[Exception]) -> list[CompileError]:
+    """What differs between the errors that were expected and those that happened; empty when all match."""
+    missing = list(expectations)
+    wrong: list[CompileError] = []
+    for error in errors:
+        message, location = _facts(error)
+        line = location.line if location is not None else _ANYWHERE
+        match = next((e for e in missing if e.line == line and e.text in message), None)
+        if match is not None:
+            missing.remove(match)
+        else:
+            wrong.append(CompileError(f"unexpected error: {message}", location=location))
+    wrong.extend(CompileError(f"expected error {e.text!r} was not produced", location=e.written_at) for e in missing)
+    return wrong
+
+
+def _facts(error: Exception) -> tuple[str, SourceLocation | None]:
+    if isinstance(error, CompileError):
+        return error.message, error.location
+    if isinstance(error, ScheduleError):
+        return str(error), error.location
+    return (str(error) if isinstance(error, WeftError) else f"{error}"), None
 
 
 @runtime_checkable
@@ -228,8 +353,6 @@ class WeftOptMain(xDSLOptMain):
         return FAILURE
 
     def _compare_expected(self, errors: list[Exception], text: str, offset: int) -> int:
-        from weft.tools.expectations import expectations_in, unmet
-
         differences = unmet(expectations_in(text, self.get_input_name(), offset), errors)
         for difference in differences:
             print(difference, file=sys.stderr, flush=True)

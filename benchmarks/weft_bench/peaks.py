@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from weft.driver.build import build, parse
+from weft.driver.build import build
+from weft.driver.programs import parse
 from weft.frontends.create_func import create_func
 from weft.runtime.library import Library
 from weft.schedule.schedule import Schedule

@@ -19,8 +19,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.verify_level import verify_level
 from weft.runtime.low_module import load_low_module
-from weft.schedule.traces import run_python, trace_as_python
-from weft.schedule.traces import simplify_trace
+from weft.schedule.traces import run_python, simplify_trace, trace_as_python
 
 ORDERS = ("forward", "reversed", "shuffled", "privatised")
 """How the iterations of parallel and vectorised loops are interpreted: one after the other in several orders, then all

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
-from weft.driver.build import parse
+from weft.driver.programs import parse
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.runtime.low_module import load_low_module
 from weft.support.target import Target

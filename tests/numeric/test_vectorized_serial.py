@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
-from weft.driver.build import build, parse
+from weft.driver.build import build
+from weft.driver.programs import parse
 from weft.passes.tir.tir_flatten import FlattenPass
 from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass

@@ -12,8 +12,7 @@ from schedule_programs import PROGRAMS
 import weft
 from weft import CompileError, Schedule
 from weft.dialects import sched
-from weft.schedule.traces import run_python, trace_as_python
-from weft.schedule.traces import simplify_trace
+from weft.schedule.traces import run_python, simplify_trace, trace_as_python
 
 
 def tiled(s: Schedule) -> None:

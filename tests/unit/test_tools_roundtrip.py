@@ -8,7 +8,7 @@ from xdsl.universe import XDSL_UNIVERSE
 
 from weft.driver.parsing import parse_text
 from weft.driver.universe import WEFT_UNIVERSE
-from weft.tools.printing import text_of
+from weft.tools.weft_opt import text_of
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.mlir"))
 
