@@ -40,10 +40,8 @@ if TYPE_CHECKING:
     from weft.schedule.tensor_intrinsics import register_tensor_intrinsic
     from weft.schedule.traces import decisions_of, simplify_trace, trace_as_python
     from weft.support.errors import CompileError, InternalError, ScheduleError, WeftError
-    from weft.support.intrinsics import register_intrinsic, register_lowering
-    from weft.support.registry import get_func, register_func
-    from weft.support.target import Target
-    from weft.support.target_kinds import TargetKind, register_target_kind
+    from weft.support.target import Target, TargetKind, register_target_kind
+    from weft.support.user_functions import get_func, register_func, register_intrinsic, register_lowering
 
 __all__ = [
     "CompileError",
@@ -88,43 +86,65 @@ __all__ = [
 ]
 
 _PLACES = {
-    "CompileError": "weft.support.errors",
-    "InternalError": "weft.support.errors",
-    "Interpreter": "weft.interp.interpreter",
-    "Library": "weft.runtime.library",
-    "Schedule": "weft.frontends.script.schedule",
-    "ScheduleError": "weft.support.errors",
-    "Target": "weft.support.target",
-    "TargetKind": "weft.support.target_kinds",
-    "WeftError": "weft.support.errors",
-    "assert_structural_equal": "weft.analysis.structural_equality",
-    "build": "weft.driver.build",
-    "decisions_of": "weft.schedule.traces",
-    "function_attributes": "weft.passes.module_functions",
-    "function_names": "weft.passes.module_functions",
-    "get_func": "weft.support.registry",
-    "get_num_threads": "weft.runtime.threads",
-    "load": "weft.runtime.export.loaded",
-    "lookup": "weft.passes.module_functions",
-    "lower": "weft.frontends.stage_schedule",
-    "merge": "weft.passes.module_functions",
-    "parse": "weft.driver.programs",
-    "parse_file": "weft.driver.programs",
-    "parse_trace": "weft.driver.traces",
-    "register_func": "weft.support.registry",
-    "register_intrinsic": "weft.support.intrinsics",
-    "register_lowering": "weft.support.intrinsics",
-    "register_operation": "weft.dialects.levels",
-    "register_target_kind": "weft.support.target_kinds",
-    "register_tensor_intrinsic": "weft.schedule.tensor_intrinsics",
-    "remove_function": "weft.passes.module_functions",
-    "run_trace": "weft.driver.traces",
-    "set_function_attribute": "weft.passes.module_functions",
-    "set_num_threads": "weft.runtime.threads",
-    "simplify_trace": "weft.schedule.traces",
-    "structural_equal": "weft.analysis.structural_equality",
-    "trace_as_python": "weft.schedule.traces",
-    "update_function": "weft.passes.module_functions",
+    name: module
+    for module, names in {
+        "weft.analysis.structural_equality": (
+            "assert_structural_equal",
+            "structural_equal",
+        ),
+        "weft.dialects.levels": ("register_operation",),
+        "weft.driver.build": ("build",),
+        "weft.driver.programs": (
+            "parse",
+            "parse_file",
+        ),
+        "weft.driver.traces": (
+            "parse_trace",
+            "run_trace",
+        ),
+        "weft.frontends.script.schedule": ("Schedule",),
+        "weft.frontends.stage_schedule": ("lower",),
+        "weft.interp.interpreter": ("Interpreter",),
+        "weft.passes.module_functions": (
+            "function_attributes",
+            "function_names",
+            "lookup",
+            "merge",
+            "remove_function",
+            "set_function_attribute",
+            "update_function",
+        ),
+        "weft.runtime.export.loaded": ("load",),
+        "weft.runtime.library": ("Library",),
+        "weft.runtime.threads": (
+            "get_num_threads",
+            "set_num_threads",
+        ),
+        "weft.schedule.tensor_intrinsics": ("register_tensor_intrinsic",),
+        "weft.schedule.traces": (
+            "decisions_of",
+            "simplify_trace",
+            "trace_as_python",
+        ),
+        "weft.support.errors": (
+            "CompileError",
+            "InternalError",
+            "ScheduleError",
+            "WeftError",
+        ),
+        "weft.support.target": (
+            "Target",
+            "TargetKind",
+            "register_target_kind",
+        ),
+        "weft.support.user_functions": (
+            "get_func",
+            "register_func",
+            "register_intrinsic",
+            "register_lowering",
+        ),
+    }.items()
+    for name in names
 }
 
 

@@ -30,7 +30,7 @@ from xdsl.traits import (
 )
 
 from weft.dialects.traversal import operations_in
-from weft.support.intrinsics import intrinsics
+from weft.support.user_functions import intrinsics
 
 PURE = "low.pure"
 """Unit attribute of a function that the module declares only: it computes its result from its arguments alone, and

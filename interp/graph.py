@@ -26,7 +26,7 @@ from weft.interp.values import (
     widen,
 )
 from weft.support.errors import CompileError
-from weft.support.registry import get_func
+from weft.support.user_functions import get_func
 from weft.texpr.graph_operators import OPERATORS, Operator
 
 if TYPE_CHECKING:

@@ -68,7 +68,7 @@ from weft.dialects.levels import registered_meaning
 from weft.dialects.low import INTRINSIC
 from weft.interp.scalar_functions import round_bf16, round_f16, round_f32, wrap
 from weft.support.errors import CompileError, InternalError
-from weft.support.intrinsics import intrinsics
+from weft.support.user_functions import intrinsics
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp

@@ -22,7 +22,7 @@ from weft.passes.tir.nest import buffer_functions, tir_functions
 from weft.passes.tir.parameter_access import state_parameter_accesses
 from weft.passes.verify_level import verify_level
 from weft.support.errors import CompileError, InternalError, did_you_mean
-from weft.support.target_kinds import target_kinds
+from weft.support.target import target_kinds
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from weft.passes.tir.tir_reuse_shared import ReuseSharedPass
 from weft.passes.tir.tir_unroll_registers import UnrollRegistersPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
 from weft.support.gpu_machine import GPU_KINDS
-from weft.support.target_kinds import registered_kind
+from weft.support.target import registered_kind
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass

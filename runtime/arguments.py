@@ -1,6 +1,6 @@
 """Checks the arguments of a call in Python, one clear error for each way they can be wrong.
 
-This is the rule of what a call accepts. The native path (`native_call.py`) only recognises arguments that are
+This is the rule of what a call accepts. The native path (`native_call.ll`) only recognises arguments that are
 surely right and leaves the rest to this one: array-likes that need converting, omitted results, and every
 error message.
 """

@@ -6,8 +6,8 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.runtime.device_arrays import CUDA
 from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+from weft.runtime.gpu_call import CUDA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,15 +131,11 @@ class CudaDevice(Device):
         major, minor = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
         self.capability = 10 * major + minor
         self.description = f"{_device_name(number)} (CUDA device {number}, sm_{self.capability})"
-        block = (
-            self._attribute("MAX_BLOCK_DIM_X"),
-            self._attribute("MAX_BLOCK_DIM_Y"),
-            self._attribute("MAX_BLOCK_DIM_Z"),
+        block, grid = self._attributes("MAX_BLOCK_DIM"), self._attributes("MAX_GRID_DIM")
+        threads, shared = (
+            self._attribute(f"MAX_{name}") for name in ("THREADS_PER_BLOCK", "SHARED_MEMORY_PER_BLOCK_OPTIN")
         )
-        grid = (self._attribute("MAX_GRID_DIM_X"), self._attribute("MAX_GRID_DIM_Y"), self._attribute("MAX_GRID_DIM_Z"))
-        self.limits = DeviceLimits(
-            self._attribute("MAX_THREADS_PER_BLOCK"), block, grid, self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        )
+        self.limits = DeviceLimits(threads, block, grid, shared)
         self._activate()
         nonblocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
         stream = _call("making a stream", driver.cuStreamCreate(nonblocking))

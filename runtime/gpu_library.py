@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from weft.backends.c_family.source import KernelSource
     from weft.runtime.devices import Device
+    from weft.runtime.gpu_call import HostFunction
     from weft.runtime.signature import Signature
     from weft.runtime.timing import SecondsOf, TimeEvaluator
 
@@ -39,40 +40,43 @@ _CALLS_KEPT = 256
 """Calls with arrays on the device that a function remembers as checked."""
 
 
-class LoadedProgram:
-    """A program on its device: host functions ready to be called, and the pool of memory for its temporaries."""
-
-    def __init__(self, program: KernelProgram, host: str, signatures: Iterable[Signature]) -> None:
-        self.device: Device = device_for(program.target)
-        kernels = self.device.load(program)
-        self.pool: MemoryPool = MemoryPool(self.device)
-        self._host = HostFunctions(host, kernels, self.pool)
-        self.functions = {signature.name: self._host.function(signature) for signature in signatures}
-
-    def call(self, signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> DeviceCall:
-        """Checked arguments in the device's memory."""
-        return DeviceCall(self.device, self.pool, signature, positional, keywords)
-
-    def close(self) -> None:
-        """Give all memory back to the device."""
-        self._host.close()
-        self.pool.clear()
-
-
 class DeviceProgram:
-    """A program that is loaded when it is first needed, and again if that failed."""
+    """A program that is loaded on its device when it is first needed, and again if that failed."""
 
     def __init__(self, program: KernelProgram, host: str, signatures: Sequence[Signature]) -> None:
         self.lock = threading.Lock()
         self.target = program.target
-        self._parts = (program, host, signatures)
+        self._program = program
+        self._host = host
+        self._signatures = signatures
 
     @cached_property
-    def loaded(self) -> LoadedProgram:
-        """The program on its device. Raises `DeviceError` when there is none."""
-        loaded = LoadedProgram(*self._parts)
-        weakref.finalize(self, loaded.close).atexit = False
-        return loaded
+    def device(self) -> Device:
+        """Raises `DeviceError` when there is none."""
+        return device_for(self.target)
+
+    @cached_property
+    def pool(self) -> MemoryPool:
+        """Memory for temporaries and for copies of arguments."""
+        return MemoryPool(self.device)
+
+    @cached_property
+    def functions(self) -> Mapping[str, HostFunction]:
+        """Host functions, ready to be called. Raises `DeviceError` without a device that can run the kernels."""
+        pool = self.pool
+        host = HostFunctions(self._host, self.device.load(self._program), pool)
+        functions = {signature.name: host.function(signature) for signature in self._signatures}
+
+        def close() -> None:
+            host.close()
+            pool.clear()
+
+        weakref.finalize(self, close).atexit = False
+        return functions
+
+    def call(self, signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> DeviceCall:
+        """Checked arguments in the device's memory."""
+        return DeviceCall(self.device, self.pool, signature, positional, keywords)
 
 
 class GpuFunction(Function):
@@ -90,18 +94,18 @@ class GpuFunction(Function):
         self.signature = signature
 
     def __call__(self, *positional: Any, **keywords: Any) -> Any:
-        loaded = self._program.loaded
+        program, function = self._program, self._program.functions[self.name]
         key = None if keywords else call_key(positional)
         known = None if key is None else self._known.get(key)
         if known is not None:
-            with self._program.lock:
-                known.repeat(loaded.functions[self.name])
+            with program.lock:
+                known.repeat(function)
             return None
-        call = loaded.call(self.signature, positional, keywords)
-        with self._program.lock:
+        call = program.call(self.signature, positional, keywords)
+        with program.lock:
             try:
                 call.copy_in()
-                call.start(loaded.functions[self.name])
+                call.start(function)
                 call.copy_out()
             finally:
                 call.close()
@@ -121,9 +125,9 @@ class GpuFunction(Function):
 
     @contextmanager
     def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        loaded = self._program.loaded
-        call = loaded.call(self.signature, positional, keywords)
-        queue, function = call.run.queue, loaded.functions[self.name]
+        function = self._program.functions[self.name]
+        call = self._program.call(self.signature, positional, keywords)
+        queue = call.run.queue
 
         def seconds_of(number: int) -> float:
             start = queue.mark()
@@ -162,14 +166,14 @@ class GpuLibrary(Library):
         self.imported_modules = [Sources(texts)]
         """The device's part: `get_source` gives the text of its kernels."""
         try:
-            _ = self._program.loaded
+            _ = self._program.functions
         except DeviceError as error:
             self.device_error = error
 
     @property
     def device(self) -> str:
         """The device that functions run on, for people. Raises `DeviceError` when there is none."""
-        return self._program.loaded.device.description
+        return self._program.device.description
 
     def _place(self) -> str:
         return f"{self.target} on {'no device' if self.device_error is not None else self.device}"

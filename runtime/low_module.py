@@ -8,7 +8,7 @@ from weft.dialects.low import imported_c
 from weft.runtime.low_signature import signatures_of
 from weft.support.errors import CompileError
 from weft.support.stopwatch import Stopwatch
-from weft.support.target_kinds import registered_kind
+from weft.support.target import registered_kind
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from weft.backends.llvm.compile import CodegenOptions
     from weft.runtime.c_library import CLibrary
     from weft.runtime.library import Library
-    from weft.support.target import Target
-    from weft.support.target_kinds import TargetKind
+    from weft.support.target import Target, TargetKind
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:

@@ -1,4 +1,4 @@
-; The routine through which CPython calls compiled functions: runtime/native_call.py says what it accepts.
+; The routine through which CPython calls compiled functions: runtime/call.py says what it accepts.
 ;
 ; weft_call(self, args, given, names) is a METH_FASTCALL | METH_KEYWORDS function whose `self` is a capsule with the
 ; description of the function and its arguments.

@@ -35,30 +35,13 @@ _COMMON_CPUS: Final = {
     ),
     "aarch64": (
         *("cortex-a53", "cortex-a55", "cortex-a72", "cortex-a76", "cortex-a78", "cortex-x1", "neoverse-n1"),
-        *(
-            "neoverse-n2",
-            "neoverse-v1",
-            "neoverse-v2",
-            "a64fx",
-            "apple-a14",
-            "apple-m1",
-            "apple-m2",
-            "apple-m3",
-        ),
+        *("neoverse-n2", "neoverse-v1", "neoverse-v2", "a64fx", "apple-a14", "apple-m1", "apple-m2", "apple-m3"),
     ),
 }
 """CPUs that LLVM has known for long, accepted without asking it."""
 
 _COMMON_ARCHITECTURES: Final = (
-    "x86_64",
-    "aarch64",
-    "arm64",
-    "riscv64",
-    "armv7",
-    "powerpc64le",
-    "wasm32",
-    "s390x",
-    "i686",
+    *("x86_64", "aarch64", "arm64", "riscv64", "armv7", "powerpc64le", "wasm32", "s390x", "i686"),
 )
 
 

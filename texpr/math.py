@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from weft.support.argument_types import checked, shown
 from weft.support.errors import did_you_mean
-from weft.support.intrinsics import intrinsics
+from weft.support.user_functions import intrinsics
 from weft.texpr.dtypes import checked_dtype, greatest, is_float, least
 from weft.texpr.expr import (
     Const,

@@ -25,9 +25,8 @@ from weft.driver.programs import functions_of, parse_file, schedules_of
 from weft.interp.interpreter import Interpreter
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.target import Target
-from weft.tools.arrays import Request, assignments, make_arguments, write_npy
+from weft.tools.arrays import Request, assignments, compare, make_arguments, write_npy
 from weft.tools.build_command import add_lowering_arguments, lowering_options
-from weft.tools.comparison import compare
 from weft.tools.cost import Work, work_of
 
 if TYPE_CHECKING:
@@ -85,15 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     name = function.sym_name.data
 
     start = time.perf_counter()
-    options = lowering_options(arguments)
-    library = build(
-        original,
-        target,
-        scheduled=options.scheduled,
-        default_schedule=options.default_schedule,
-        passes=options.passes,
-        checked=options.checked,
-    )
+    library = build(original, target, **vars(lowering_options(arguments)))
     device = _device_of(library)
     compiled = library[name]
     milliseconds = (time.perf_counter() - start) * 1e3

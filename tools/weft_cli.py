@@ -8,27 +8,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 
 from weft.support.errors import CompileError, did_you_mean
 from weft.tools.failures import run_tool
 
-
-@dataclass(frozen=True)
-class Command:
-    """Where a subcommand is, and what it does in a few words."""
-
-    module: str
-    summary: str
-
-
-COMMANDS: Mapping[str, Command] = {
-    "bench": Command("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
-    "build": Command("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
-    "run": Command("weft.tools.run_command", "compile a function and run it on arrays"),
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "bench": ("weft.tools.bench_command", "measure weft on this machine: schedules, operators against peers"),
+    "build": ("weft.tools.build_command", "compile a file to an object, a library or a header for C"),
+    "run": ("weft.tools.run_command", "compile a function and run it on arrays"),
 }
+"""Subcommand -> its module, and what it does in a few words."""
 
 
 def execute(words: Sequence[str]) -> int:
@@ -42,7 +33,7 @@ def execute(words: Sequence[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise CompileError(f"unknown command '{name}'{did_you_mean(name, COMMANDS)}")
-    module = import_module(COMMANDS[name].module)
+    module = import_module(COMMANDS[name][0])
     parser = argparse.ArgumentParser(
         prog=f"weft {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -54,7 +45,7 @@ def execute(words: Sequence[str]) -> int:
 def _overview() -> str:
     width = max(map(len, COMMANDS))
     lines = ["usage: weft COMMAND ...", "", "commands:"]
-    lines += [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines += [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
     return "\n".join([*lines, "", "weft COMMAND --help tells more; weft-opt runs single passes."])
 
 

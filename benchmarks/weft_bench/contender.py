@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.support.errors import CompileError
-from weft.tools.comparison import compare
+from weft.tools.arrays import compare
 
 Array = NDArray[Any]
 

@@ -22,7 +22,7 @@ from xdsl.passes import ModulePass
 from weft.dialects.element_types import element_name
 from weft.dialects.low import INTRINSIC, PURE
 from weft.support.errors import CompileError
-from weft.support.intrinsics import IntrinsicCall, intrinsics, lowered_name, names_with_rules
+from weft.support.user_functions import IntrinsicCall, intrinsics, lowered_name, names_with_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

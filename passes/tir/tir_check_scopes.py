@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from weft.dialects.element_types import bytes_of
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError, ScheduleError, Violation
-from weft.support.target_kinds import TargetKind, registered_kind
+from weft.support.target import TargetKind, registered_kind
 
 
 @dataclass(frozen=True)

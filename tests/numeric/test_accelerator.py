@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import weft
-from weft.support.target_kinds import unregister_target_kind
+from weft.support.target import unregister_target_kind
 
 ROOT = str(Path(__file__).resolve().parents[2])
 ASSEMBLY = """\

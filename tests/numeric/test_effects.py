@@ -29,7 +29,7 @@ from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
 from weft.passes.pipelines import kernels_to_low, tir_to_low
 from weft.passes.schedule.registry import PRIMITIVES
 from weft.support.errors import ScheduleError
-from weft.support.intrinsics import register_intrinsic, register_lowering, unregister_intrinsic
+from weft.support.user_functions import register_intrinsic, register_lowering, unregister_intrinsic
 
 OPAQUE = (
     r"calls @seen, which may have effects \(registered with pure=False\)(.|\n)*legal: .*register_intrinsic\(..., pure"

@@ -23,8 +23,8 @@ from weft.passes.graph.lower_graph_to_tir import LowerGraphToTirPass
 from weft.passes.lower_tir_to_low import LowerTirToLowPass
 from weft.passes.te.lower_te_to_tir import LowerTeToTirPass
 from weft.runtime.low_module import load_low_module
-from weft.support.registry import register_func, unregister_func
 from weft.support.target import Target
+from weft.support.user_functions import register_func, unregister_func
 
 Array = NDArray[Any]
 EXAMPLES = Path(__file__).parents[2] / "examples"

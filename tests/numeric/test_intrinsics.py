@@ -11,7 +11,7 @@ import weft
 from weft import te
 from weft.interp.compare import Reference
 from weft.passes.low.low_lower_intrinsics import LowerIntrinsicsPass
-from weft.support.intrinsics import IntrinsicCall, register_intrinsic, register_lowering, unregister_intrinsic
+from weft.support.user_functions import IntrinsicCall, register_intrinsic, register_lowering, unregister_intrinsic
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 

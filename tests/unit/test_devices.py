@@ -26,7 +26,7 @@ from weft.backends.metal.language import METAL
 from weft.backends.metal.targets import MetalTarget
 from weft.backends.opencl.targets import OpenCLTarget
 from weft.dialects.low_kernel import kernel_of
-from weft.runtime import device_arrays, gpu_library
+from weft.runtime import gpu_call, gpu_library
 from weft.runtime.devices import (
     Device,
     DeviceError,
@@ -152,7 +152,7 @@ def signatures(module: ModuleOp) -> list[Signature]:
 
 def cuda_capsule(array: Any, number: int) -> object:
     capsule = array.__dlpack__()
-    tensor = device_arrays._DLTensor.from_address(device_arrays._pointer_in(capsule, b"dltensor"))
+    tensor = gpu_call._DLTensor.from_address(gpu_call._pointer_in(capsule, b"dltensor"))
     tensor.device.type, tensor.device.number = 2, number
     return capsule
 
@@ -401,7 +401,7 @@ class Lying(OnDevice):
 
 def rank_less(array: Any) -> object:
     capsule = cuda_capsule(array, 0)
-    device_arrays._DLTensor.from_address(device_arrays._pointer_in(capsule, b"dltensor")).ndim = 1 << 30
+    gpu_call._DLTensor.from_address(gpu_call._pointer_in(capsule, b"dltensor")).ndim = 1 << 30
     return capsule
 
 

@@ -15,9 +15,8 @@ from xdsl.dialects.func import FuncOp
 
 import weft
 from weft.backends.llvm.jit import jit
-from weft.runtime.call import Caller
+from weft.runtime.call import Caller, native_entry
 from weft.runtime.low_signature import signature_of
-from weft.runtime.native_call import native_entry
 from weft.runtime.signature import ELEMENT_TYPES, Access, ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError
 from weft.support.facts import CallFact

@@ -11,8 +11,8 @@ from weft.runtime.library import Library
 from weft.runtime.signature import ArraySpec, Signature
 from weft.runtime.timing import BenchmarkResult
 from weft.support.errors import CompileError, WeftError
-from weft.support.registry import get_func, register_func, registered_names, set_func, unregister_func
 from weft.support.target import Target
+from weft.support.user_functions import get_func, register_func, registered_names, set_func, unregister_func
 
 HOST = Target.of_process(2)
 
@@ -193,7 +193,7 @@ def test_registry() -> None:
 
 def test_importing_the_runtime_loads_no_compiler() -> None:
     script = (
-        "import sys, weft.runtime.library, weft.runtime.threads, weft.runtime.memory, weft.support.registry\n"
+        "import sys, weft.runtime.library, weft.runtime.threads, weft.runtime.memory, weft.support.user_functions\n"
         "sys.exit(any(name.startswith('llvmlite') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

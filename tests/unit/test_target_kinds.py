@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp
 import weft
 from weft.runtime.library import CallableLibrary
 from weft.runtime.low_signature import signature_of
-from weft.support.target_kinds import TargetKind, register_target_kind, unregister_target_kind
+from weft.support.target import TargetKind, register_target_kind, unregister_target_kind
 
 PROGRAM = """
 func.func @zero(%A: memref<?x4xf32>) {

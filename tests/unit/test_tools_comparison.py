@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from weft.tools.comparison import compare
+from weft.tools.arrays import compare
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

@@ -1,4 +1,7 @@
-"""Scalar functions that a user declares, and their lowering rules by target.
+"""Functions that users register: scalar intrinsics with their lowering rules by target, and Python functions that
+programs, compiled or interpreted, call by name.
+
+A `graph.call_dps "env.linear"` finds its function here when it runs. Intrinsics:
 
     weft.register_intrinsic("mylog", meaning=np.log)
 
@@ -17,11 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError, did_you_mean
-from weft.support.target_kinds import target_kinds
+from weft.support.target import target_kinds
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT: Final = "default"
 """The target of rules that hold for all."""
@@ -122,3 +127,49 @@ def lowered_name(call: IntrinsicCall, target: str) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+@checked
+def register_func(name: str, *, override: bool = False) -> Callable[[F], F]:
+    """A decorator that registers a function as `name`.
+
+    Raises `CompileError` when the name is taken and `override` is not given.
+    """
+
+    def register(function: F) -> F:
+        set_func(name, function, override=override)
+        return function
+
+    return register
+
+
+def set_func(name: str, function: Callable[..., Any], *, override: bool = False) -> None:
+    """Register `function` as `name`. Raises `CompileError` as `register_func` does, `TypeError` when it cannot be
+    called."""
+    if not callable(function):
+        raise TypeError(f"registering '{name}': expected a function, got {type(function).__name__}")
+    if name in _functions and not override:
+        raise CompileError(f"a function named '{name}' is registered already; override=True replaces it")
+    _functions[name] = function
+
+
+@checked
+def get_func(name: str) -> Callable[..., Any]:
+    """The function registered as `name`. Raises `CompileError`, with near names, when there is none."""
+    if name not in _functions:
+        raise CompileError(f"no function is registered as '{name}'{did_you_mean(name, _functions)}")
+    return _functions[name]
+
+
+def registered_names() -> tuple[str, ...]:
+    """The names of all registered functions, sorted."""
+    return tuple(sorted(_functions))
+
+
+def unregister_func(name: str) -> None:
+    """Forget the function registered as `name`. Raises `CompileError` when there is none."""
+    get_func(name)
+    del _functions[name]
