@@ -9,8 +9,10 @@ import time
 from array import array
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from weft.backends.llvm.resources import ir_text
 from weft.runtime.arguments import shown
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class BenchmarkResult:
 
 MOST_RUNS: Final = 10**9
 MOST_REPEATS: Final = 10**6
+REPEAT_FILE: Final = Path(__file__).with_name("repeat.ll")
 _BETWEEN_SIGNALS: Final = 0.1
 """Seconds of runs in one native loop; between such loops Ctrl-C is seen."""
 
@@ -134,28 +137,12 @@ def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[
     return seconds_of
 
 
-_LOOP = """
-define void @weft_repeat(ptr %thunk, ptr %function, ptr %slots, i64 %number) {
-entry:
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i.1, %loop ]
-  call void %thunk(ptr %function, ptr %slots)
-  %i.1 = add i64 %i, 1
-  %more = icmp slt i64 %i.1, %number
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-"""
-
-
 @cache
 def _repeat_loop() -> Callable[..., Any]:
     from weft.backends.llvm.jit import jit, keep_forever
     from weft.support.target import Target
 
-    module = jit(_LOOP, Target.of_process(1), {})
+    module = jit(ir_text(REPEAT_FILE), Target.of_process(1), {})
     keep_forever(module)
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     return prototype(module.address("weft_repeat"))

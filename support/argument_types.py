@@ -6,6 +6,7 @@ import inspect
 import os
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
@@ -75,7 +76,10 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for at, (name, value) in enumerate(bound.arguments.items()):
             if at >= own:
                 hint = _hints(unwrapped).get(name, _UNCHECKED)
-                bound.arguments[name] = _checked_argument(subject, signature.parameters[name], hint, value)
+                if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+                    bound.arguments[name] = tuple(checked_argument(subject, name, hint, part) for part in value)
+                else:
+                    bound.arguments[name] = checked_argument(subject, name, hint, value)
         return cast("Callable[..., R]", function)(*bound.args, **bound.kwargs)
 
     return call
@@ -99,13 +103,6 @@ def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, 
         return f"unknown keyword '{unknown}'{did_you_mean(unknown, names)}"
     shown = ", ".join(str(parameter) for parameter in parameters).replace("'", "")
     return f"{problem}; it takes ({shown})"
-
-
-def _checked_argument(subject: str, parameter: inspect.Parameter, hint: object, value: object) -> object:
-    if parameter.kind is parameter.VAR_POSITIONAL:
-        one = parameter.replace(kind=parameter.POSITIONAL_ONLY)
-        return tuple(_checked_argument(subject, one, hint, part) for part in cast("tuple[object, ...]", value))
-    return checked_argument(subject, parameter.name, hint, value)
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
@@ -151,56 +148,44 @@ def _hints(function: types.FunctionType) -> dict[str, object]:
 
 def _converted(value: object, hint: object) -> Any:
     """The value as the annotation wants it. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
-    origin = get_origin(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin in (types.UnionType, Union):
-        return _converted_to_any(value, get_args(hint))
-    if hint is None or hint is types.NoneType:
-        return _require(value, value is None)
-    if hint is bool:
-        return _require(value, isinstance(value, bool))
+        for part in arguments:
+            with suppress(_WrongTypeError):
+                return _converted(value, part)
+        raise _WrongTypeError
     if hint is int or hint is float:
         if isinstance(value, bool) or not isinstance(value, Integral if hint is int else Real):
             raise _WrongTypeError
         return _integer(int(value)) if isinstance(value, Integral) else float(value)
     if origin is not None and issubclass(origin, Mapping):
-        _scan(_require(value, isinstance(value, Mapping)))
+        _require(isinstance(value, Mapping))
+        _scan(value)
         for part in cast("Mapping[object, object]", value).items():
-            for one, wanted in zip(part, get_args(hint), strict=False):
+            for one, wanted in zip(part, arguments, strict=False):
                 _converted(one, _UNCHECKED if wanted is Any else wanted)
-        return value
-    if origin is not None and _is_sequence(origin):
-        return _converted_sequence(value, origin, get_args(hint))
-    if origin is type:
-        return _require(value, isinstance(value, type) and issubclass(value, get_args(hint)[0]))
-    if origin is Callable:
-        return _require(value, callable(value))
-    if hint is Path:
-        return _require(value, isinstance(value, os.PathLike))
-    if isinstance(hint, type) and hint is not object:
-        return _require(value, isinstance(value, hint))
-    _scan(value)
+    elif origin is not None and _is_sequence(origin):
+        # `tuple[int, str]` is not spelled in public signatures.
+        _require(isinstance(value, Sequence if origin is tuple else origin) and not isinstance(value, str | bytes))
+        wanted = arguments[0] if arguments else _UNCHECKED
+        parts = [_converted(part, wanted) for part in cast("Sequence[object]", value)]
+        return tuple(parts) if isinstance(value, tuple) else parts
+    elif hint is None or hint is types.NoneType:
+        _require(value is None)
+    elif origin is type:
+        _require(isinstance(value, type) and issubclass(value, arguments[0]))
+    elif origin is Callable:
+        _require(callable(value))
+    elif isinstance(hint, type) and hint is not object:
+        _require(isinstance(value, os.PathLike if hint is Path else hint))
+    else:
+        _scan(value)
     return value
 
 
-def _scan(value: object, depth: int = 0) -> None:
-    """What takes nested lists takes no long integers, and no list that holds itself."""
-    if isinstance(value, int):
-        _integer(value)
-    elif isinstance(value, list | tuple | Mapping):
-        if depth > _DEEPEST:
-            raise _WrongTypeError
-        nested = cast("Mapping[str, object] | Sequence[object]", value)
-        for part in nested.values() if isinstance(nested, Mapping) else nested:
-            _scan(part, depth + 1)
-
-
-def _converted_to_any(value: object, hints: Sequence[object]) -> Any:
-    for hint in hints:
-        try:
-            return _converted(value, hint)
-        except _WrongTypeError:
-            continue
-    raise _WrongTypeError
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _WrongTypeError
 
 
 def _is_sequence(origin: Any) -> bool:
@@ -208,21 +193,18 @@ def _is_sequence(origin: Any) -> bool:
     return origin is Iterable or (origin is not Callable and issubclass(origin, Collection))
 
 
-def _converted_sequence(value: object, origin: type, hints: Sequence[object]) -> Any:
-    """Each element as the annotation wants it. `tuple[int, str]` is not spelled in public signatures."""
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence if origin is tuple else origin):
-        raise _WrongTypeError
-    parts = [_converted(part, hints[0] if hints else _UNCHECKED) for part in cast("Sequence[object]", value)]
-    return tuple(parts) if isinstance(value, tuple) else parts
+def _scan(value: object, depth: int = 0) -> None:
+    """What takes nested lists takes no long integers, and no list that holds itself."""
+    if isinstance(value, int):
+        _integer(value)
+    elif isinstance(value, list | tuple | Mapping):
+        _require(depth <= _DEEPEST)
+        nested = cast("Mapping[str, object] | Sequence[object]", value)
+        for part in nested.values() if isinstance(nested, Mapping) else nested:
+            _scan(part, depth + 1)
 
 
 def _integer(value: int) -> int:
     if not -(1 << 63) <= value < 1 << 63:
         raise OverflowError(shown(value))
-    return value
-
-
-def _require(value: object, condition: bool) -> object:
-    if not condition:
-        raise _WrongTypeError
     return value

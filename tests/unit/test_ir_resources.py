@@ -15,6 +15,7 @@ from weft.runtime.call import native_call_ir
 from weft.runtime.export.program import threads_ir
 from weft.runtime.memory import memory_ir
 from weft.runtime.threads import FUTEX_SYSCALLS, MAX_THREADS, linux_ir, parallel_for_ir, pool_ir
+from weft.runtime.timing import REPEAT_FILE
 from weft.support.target import Target
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,7 @@ CASES = {
     "runtime/memory.ll": [memory_ir(architecture) for architecture in ARCHITECTURES],
     "runtime/native_call.ll": [native_call_ir()],
     "runtime/parallel_for.ll": [parallel_for_ir(threads) for threads in (1, MAX_THREADS)],
+    "runtime/repeat.ll": [ir_text(REPEAT_FILE)],
     "runtime/futex.ll": [linux_ir(architecture) for architecture in FUTEX_SYSCALLS],
     "runtime/thread_pool.ll": [pool_ir(a, linux_ir(a)) for a in FUTEX_SYSCALLS],
     "runtime/export/pool_start.ll": (pools := [threads_ir(Target.parse(f"llvm -mtriple={t}")) for t in TRIPLES]),
