@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, i1
+from xdsl.dialects.builtin import IndexType, MemRefType, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.computed import Division, meaning_of
@@ -31,6 +31,7 @@ from weft.dialects.effects import (
     touches_memory,
     underlying,
 )
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
@@ -317,10 +318,10 @@ def condition_of(condition: SSAValue, holds: bool, iterators: dict[SSAValue, Ind
         return condition_of(op.lhs, False, iterators) & condition_of(op.rhs, False, iterators)
     if isinstance(op, arith.XOrIOp):
         for side, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            if (constant := _constant_bool(other)) is not None:
-                return condition_of(side, holds != constant, iterators)
-    if (constant := _constant_bool(condition)) is not None:
-        return Conditions() if constant == holds else Conditions((Index({}, -1),))
+            if (constant := constant_integer(other)) is not None:
+                return condition_of(side, holds != bool(constant), iterators)
+    if (constant := constant_integer(condition)) is not None:
+        return Conditions() if bool(constant) == holds else Conditions((Index({}, -1),))
     if isinstance(op, arith.CmpiOp) and isinstance(op.lhs.type, IndexType):
         left = Index.of(op.lhs).substitute(iterators)
         right = Index.of(op.rhs).substitute(iterators)
@@ -342,13 +343,6 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
     if holds:
         return Conditions((right - left - (1 if predicate == 2 else 0),))
     return Conditions((left - right - (0 if predicate == 2 else 1),))
-
-
-def _constant_bool(value: SSAValue) -> bool | None:
-    op = value.owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return bool(op.value.value.data)
-    return None
 
 
 def is_loop_value(value: SSAValue) -> bool:

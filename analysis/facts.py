@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.index import Index
 from weft.dialects.index_map import Interval
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
 from weft.dialects.tir_regions import AssumeShapeOp
 
@@ -95,7 +96,7 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
     kind = type(op)
     if kind is memref.DimOp:
         buffer, dimension = op.operands
-        if (constant := _constant(dimension)) is not None:
+        if (constant := constant_integer(dimension)) is not None:
             yield buffer, constant, op.results[0]
     elif kind is AssumeShapeOp:
         buffer, *given = op.operands
@@ -110,13 +111,6 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
 def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
     shape = buffer.type.get_shape() if isinstance(buffer.type, MemRefType) else ()
     return [dimension for dimension, extent in enumerate(shape) if extent == DYNAMIC_INDEX]
-
-
-def _constant(value: SSAValue) -> int | None:
-    op = value.op if type(value) is OpResult else None
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
 
 
 def is_parameter(value: SSAValue) -> bool:

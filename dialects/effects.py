@@ -17,7 +17,7 @@ from functools import cache
 from typing import Final, TypeAlias, TypeGuard
 
 from xdsl.dialects import affine, arith, func, memref, scf, tensor, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, UnitAttr, UnregisteredOp
 from xdsl.dialects.ptr import PtrType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.traits import (
@@ -29,6 +29,7 @@ from xdsl.traits import (
     Resource,
 )
 
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.traversal import operations_in
 from weft.support.user_functions import intrinsics
 
@@ -350,11 +351,8 @@ def may_trap(op: Operation) -> bool:
         return True
     if not op.name.startswith(_DIVISIONS):
         return False
-    divisor = op.operands[1]
-    constant = divisor.owner
-    if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, IntegerAttr):
-        return not op.name.startswith("arith.divf")
-    return constant.value.value.data in (0, -1)
+    divisor = constant_integer(op.operands[1])
+    return not op.name.startswith("arith.divf") if divisor is None else divisor in (0, -1)
 
 
 def touches_memory(op: Operation) -> bool:

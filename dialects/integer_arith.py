@@ -1,4 +1,4 @@
-"""Integer `arith` ops carried out on Python numbers.
+"""The numbers of `arith` constants, and integer `arith` ops carried out on Python numbers.
 
 Numbers are as large as they get: nothing wraps around. A division by zero raises `ZeroDivisionError`, an unsigned op on
 a negative number `ArithmeticError`.
@@ -11,7 +11,22 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+
+def constant_number(value: SSAValue) -> int | float | None:
+    """The number that a scalar `arith.constant` gives a value; None for other values."""
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
+        return op.value.value.data
+    return None
+
+
+def constant_integer(value: SSAValue) -> int | None:
+    """The integer that an `arith.constant` gives a value; None for other values."""
+    number = constant_number(value)
+    return number if isinstance(number, int) else None
 
 
 def divide_truncating(a: int, b: int) -> int:

@@ -10,8 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.affine import ApplyOp
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import DimOp, GlobalOp
 from xdsl.dialects.scf import IfOp
@@ -20,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, ErasedSSAValue, OpResult
 from xdsl.traits import IsolatedFromAbove, NoTerminator, SymbolOpInterface, SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import PARAMS, verify_signature
 from weft.dialects.low_kernel import KERNEL
 from weft.driver.parsing import is_too_large
@@ -96,11 +96,8 @@ def _verify_function(function: FuncOp) -> None:
 
 def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
     """A dimension that is asked for by a constant is there."""
-    constant, type_ = dim.index.owner, dim.source.type
-    if not isinstance(constant, ConstantOp) or not isinstance(constant.value, IntegerAttr):
-        return
-    number = constant.value.value.data
-    if isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
+    number, type_ = constant_integer(dim.index), dim.source.type
+    if number is not None and isinstance(type_, MemRefType | TensorType) and not 0 <= number < type_.get_num_dims():
         raise VerifyException(f"'{dim.name}' asks for dimension {number} of {type_}")
 
 

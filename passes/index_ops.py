@@ -96,15 +96,6 @@ def bool_constant(value: bool) -> arith.ConstantOp:
     return arith.ConstantOp.create(result_types=[i1], properties={"value": IntegerAttr(int(value), i1)})
 
 
-def static_value(value: SSAValue) -> int | None:
-    """The integer that `value` is, when an `arith.constant` defines it."""
-    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp):
-        attribute = value.op.value
-        if isinstance(attribute, IntegerAttr):
-            return attribute.value.data
-    return None
-
-
 def insert_before(anchor: Operation, ops: Sequence[Operation]) -> None:
     """Insert `ops` before `anchor`, with its location."""
     block = anchor.parent

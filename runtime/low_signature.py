@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import CallOp, FuncOp
 
 from weft.dialects.element_types import element_name
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_kernel import kernel_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute, Region, SSAValue
+    from xdsl.ir import Attribute, Region
 
     from weft.dialects.low import ParamAttr
 
@@ -56,19 +57,12 @@ def _iterations(region: Region) -> int:
     total = 1
     for op in (op for block in region.blocks for op in block.ops if op.regions):
         if isinstance(op, scf.ForOp):
-            start, end, step = map(_constant, (op.lb, op.ub, op.step))
+            start, end, step = map(constant_integer, (op.lb, op.ub, op.step))
             trips = 1 if start is None or end is None or step is None else -((start - end) // max(step, 1))
         else:
-            trips = _constant(op.extent) if isinstance(op, ParallelForOp) else 1
+            trips = constant_integer(op.extent) if isinstance(op, ParallelForOp) else 1
         total += max(trips or 1, 1) * sum(map(_iterations, op.regions))
     return total
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _count_results(args: Sequence[ArraySpec | ScalarSpec]) -> int:

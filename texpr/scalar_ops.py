@@ -9,10 +9,11 @@ from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_dialect
-from xdsl.dialects.builtin import AnyFloat, Float16Type, Float64Type, IndexType, IntegerAttr, IntegerType, f32, i1
+from xdsl.dialects.builtin import AnyFloat, Float16Type, Float64Type, IndexType, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
+from weft.dialects.integer_arith import constant_integer
 from weft.support.errors import InternalError
 from weft.texpr.operators import BinaryKind, Number, Predicate
 
@@ -146,8 +147,7 @@ def _floor_remainder(body: Body, left: SSAValue, right: SSAValue) -> SSAValue:
 
 
 def _is_positive(value: SSAValue) -> bool:
-    owner = value.owner
-    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data > 0
+    return (constant_integer(value) or 0) > 0
 
 
 def compare(body: Body, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, MemRefType, VectorType
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.memref import DimOp
 from xdsl.dialects.scf import ForOp as ScfForOp
@@ -16,6 +15,7 @@ from xdsl.dialects.scf import IfOp
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.traits import SymbolTable
 
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ class _Counter:
         """An extent as a number: a constant, or an extent of a parameter."""
         if isinstance(extent, int):
             return extent
+        if (constant := constant_integer(extent)) is not None:
+            return constant
         owner = extent.owner
-        if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
-            return owner.value.value.data
         if isinstance(owner, DimOp) and isinstance(owner.source, BlockArgument):
             shape = self.shape(owner.source)
             position = self.value(owner.index)

@@ -14,7 +14,7 @@ from xdsl.dialects import arith
 from weft.backends.c_family import expression as c
 from weft.backends.c_family import facts
 from weft.backends.c_family.constants import number
-from weft.backends.c_family.emitter import constant_value
+from weft.dialects.integer_arith import constant_number
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def emit_division(emitter: FunctionEmitter, op: Operation) -> None:
     if kind == "index":
         _emit_index(emitter, op, name, lhs, rhs)
         return
-    divisor = constant_value(op.operands[1])
+    divisor = constant_number(op.operands[1])
     if divisor is not None and divisor > 0 and name in ("div", "rem"):
         expr = c.binary("/" if name == "div" else "%", lhs, rhs, kind)
         narrow = kind in ("i8", "i16")

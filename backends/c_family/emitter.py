@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import memref, scf, vector
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float16Type,
@@ -354,15 +354,4 @@ def _written(op: Operation) -> frozenset[Root] | None:
     return found
 
 
-def constant_value(value: SSAValue) -> int | float | None:
-    """The number that a scalar value is known to be."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp):
-        from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-
-        if isinstance(owner.value, IntegerAttr | FloatAttr):
-            return owner.value.value.data
-    return None
-
-
-__all__ = ["NOTHING", "FunctionEmitter", "ModuleEmitter", "Rules", "constant_value", "element_bytes", "root_of"]
+__all__ = ["NOTHING", "FunctionEmitter", "ModuleEmitter", "Rules", "element_bytes", "root_of"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from weft.backends.c_family.emitter import constant_value
 from weft.backends.names import in_comment
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import LaunchOp
 from weft.dialects.traversal import operations_in
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import SSAValue
 
     from weft.dialects.low_kernel import KernelAttr
 
@@ -28,15 +27,10 @@ def grids_of(module: ModuleOp) -> dict[str, tuple[int | None, ...]]:
     found: dict[str, tuple[int | None, ...]] = {}
     for op in operations_in(module):
         if isinstance(op, LaunchOp):
-            name, grid = op.kernel.string_value(), tuple(map(_constant, op.grid))
+            name, grid = op.kernel.string_value(), tuple(map(constant_integer, op.grid))
             known = found.setdefault(name, grid)
             found[name] = tuple(a if a == b else None for a, b in zip(known, grid, strict=True))
     return found
-
-
-def _constant(value: SSAValue) -> int | None:
-    number = constant_value(value)
-    return number if isinstance(number, int) else None
 
 
 def kernel_comment(name: str, kernel: KernelAttr, grids: Mapping[str, tuple[int | None, ...]]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -24,6 +23,7 @@ from weft.analysis.structure import (
     sources_of,
     why_not_reduction,
 )
+from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -120,7 +120,7 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
     for op in list(init.body.walk()):
         if isinstance(op, memref.StoreOp) and op.memref in neutral:
             number = neutral[op.memref]
-            if _constant_of(op.value) != number and op.parent is not None:
+            if constant_number(op.value) != number and op.parent is not None:
                 constant = arith.ConstantOp(number_attribute(number, op.value.type))
                 op.parent.insert_op_before(constant, op)
                 op.operands[0] = constant.result
@@ -133,13 +133,6 @@ def _init_over(old: BlockOp, spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
     init = InitOp(Region(Block(init_operations(old, spatial))))
     init.location = old.location if old.init is None else old.init.location
     return init
-
-
-def _constant_of(value: SSAValue) -> float | None:
-    op = value.owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr | FloatAttr):
-        return op.value.value.data
-    return None
 
 
 def _erase_unused(init: InitOp) -> None:

@@ -14,13 +14,13 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from weft.analysis.computed import Division, Product, meaning_of
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.structure import function_of
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParamAttr, facts_of, params_of, symbols_of
 from weft.dialects.low_access import Access, AccessAttr, StrideOp
 from weft.dialects.strides import dynamic_extents, dynamic_strides
 from weft.dialects.tir import AssumeOp, AssumeShapeOp
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import static_value
 from weft.passes.tir.nest import buffer_type
 from weft.support.errors import CompileError
 from weft.support.names import free_name
@@ -42,7 +42,7 @@ def quantity_of(value: SSAValue) -> Quantity | None:
         return Quantity(op.buffer.index, dimension, True) if dimension in dynamic_strides(op.buffer.type) else None
     if not isinstance(op, memref.DimOp):
         return None
-    dimension = static_value(op.index)
+    dimension = constant_integer(op.index)
     if dimension is None:
         raise CompileError.at(op, "the dimension of memref.dim must be a constant")
     return Quantity(op.source.index, dimension) if isinstance(op.source, BlockArgument) else None
@@ -127,7 +127,7 @@ def _hint(argument: BlockArgument, own: Quantity) -> str | None:
         op = use.operation
         if isinstance(op, StrideOp) and own.is_stride and op.dimension.value.data == own.dimension:
             return op.stride.name_hint
-        if isinstance(op, memref.DimOp) and not own.is_stride and static_value(op.index) == own.dimension:
+        if isinstance(op, memref.DimOp) and not own.is_stride and constant_integer(op.index) == own.dimension:
             return op.result.name_hint
     return None
 

@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from weft.analysis.facts import facts_about
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.sets import NotProved, System
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import (
@@ -22,7 +23,6 @@ from weft.passes.index_ops import (
     detached_ops,
     erase_if_unused,
     insert_before,
-    static_value,
 )
 from weft.passes.tir.nest import range_of, remembered_ranges
 
@@ -83,7 +83,7 @@ Truths: TypeAlias = dict[SSAValue, "bool | None"]
 def truth(condition: SSAValue, ranges: RangeOf = range_of, known: Truths | None = None) -> bool | None:
     """What the ranges of loops say of `condition`, or None when they do not decide it. What `known` has of comparisons
     is not asked for again, and more is added to it."""
-    constant = static_value(condition)
+    constant = constant_integer(condition)
     if constant is not None:
         return bool(constant)
     if not isinstance(condition, OpResult):

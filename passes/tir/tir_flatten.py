@@ -35,6 +35,7 @@ from xdsl.utils.hints import isa
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors
 from weft.dialects.element_types import bytes_of
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS, SYMBOLS
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp, StrideOp
 from weft.dialects.low_gpu import AtomicOp
@@ -44,7 +45,7 @@ from weft.dialects.tir import AssumeOp, AssumeShapeOp, BlockOp, ForOp, Intrinsic
 from weft.dialects.tir_kinds import ASYNC, IN_STEP, PARAMETER_ACCESS, PREFETCHED, STORAGE_ALIGN, TIR_FUNCTION
 from weft.dialects.tir_regions import AssumeStridesOp
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import constant_before, index_before, insert_before, result_before, static_value
+from weft.passes.index_ops import constant_before, index_before, insert_before, result_before
 from weft.passes.module_functions import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, Quantity, call_facts
 from weft.passes.tir.nest import LOCAL, BufferAccess, allocate_before, buffer_type, range_of, set_access, tir_functions
@@ -369,7 +370,7 @@ class _Flattener:
         return index_before(total, anchor)
 
     def _replace_dim(self, op: memref.DimOp) -> None:
-        dimension = static_value(op.index)
+        dimension = constant_integer(op.index)
         shape = self.shapes[op.source]
         if dimension is None or not 0 <= dimension < len(shape):
             raise CompileError.at(op, f"memref.dim needs a constant dimension in 0 .. {len(shape) - 1}")
@@ -435,7 +436,7 @@ def _check_call_facts(op: CallOp, callee: FlatSignature, symbols: dict[str, SSAV
     given = {**dict(zip(callee.labels, op.arguments, strict=False)), **symbols}
     for text in callee.facts:
         fact = CallFact(text)
-        numbers = {name: number for name in fact.names if (number := static_value(given[name])) is not None}
+        numbers = {name: number for name in fact.names if (number := constant_integer(given[name])) is not None}
         known = len(numbers) == len(fact.names)
         problem = fact.problem(numbers) if known else f"whether {text} is only known at run time"
         if problem is not None:
