@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
+from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_position, empty_array, returned
 from weft.runtime.signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
@@ -29,7 +30,6 @@ from weft.runtime.signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, Scala
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from weft.backends.llvm.jit import JitModule
     from weft.runtime.arguments import Array
     from weft.runtime.signature import Signature
 
@@ -183,13 +183,8 @@ def _entry_address() -> int:
     """The address of the compiled routine; 0 where it cannot serve."""
     if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
         return 0
-    from weft.backends.llvm.jit import jit, keep_forever
-    from weft.support.target import Target
-
     # Level 0 takes 4 ms, level 1 takes 27 ms and saves 0.04 us of 0.19 us a call.
-    module = jit(native_call_ir(), Target.of_process(0), {"weft_ndarray_type": id(np.ndarray)})
-    keep_forever(module)
-    return module.address("weft_call")
+    return jit_forever(native_call_ir(), 0, {"weft_ndarray_type": id(np.ndarray)}).address("weft_call")
 
 
 _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -366,18 +361,11 @@ def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:
     return sources
 
 
+@cache
 def thunk_address(parameter_types: tuple[str, ...]) -> int:
     """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have
     these LLVM types with values from an array of 8-byte slots. Compiled once per list of types (about a
     millisecond)."""
-    return _thunk_module(parameter_types).address("weft_thunk")
-
-
-@cache
-def _thunk_module(parameter_types: tuple[str, ...]) -> JitModule:
-    from weft.backends.llvm.jit import jit, keep_forever
-    from weft.support.target import Target
-
     lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
     for index, kind in enumerate(parameter_types):
         stored = "i8" if kind == "i1" else kind
@@ -388,6 +376,4 @@ def _thunk_module(parameter_types: tuple[str, ...]) -> JitModule:
     values = (f"{kind} %{'b' if kind == 'i1' else 'v'}{index}" for index, kind in enumerate(parameter_types))
     lines.append(f"  call void %function({', '.join(values)})")
     lines.append("  ret void\n}")
-    module = jit("\n".join(lines), Target.of_process(0), {})
-    keep_forever(module)
-    return module
+    return jit_forever("\n".join(lines), 0).address("weft_thunk")

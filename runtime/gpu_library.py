@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from weft.runtime.devices import Device
     from weft.runtime.gpu_call import HostFunction
     from weft.runtime.signature import Signature
-    from weft.runtime.timing import SecondsOf, TimeEvaluator
+    from weft.runtime.timing import SecondsOf
 
 
 _CALLS_KEPT = 256
@@ -86,6 +86,9 @@ class GpuFunction(Function):
     with DLPack: torch, cupy), which are used where they are: the work is put on their library's current stream, and the
     call does not wait for it. Scalars are numbers. Raises `TypeError` and `ValueError` that name the argument, and
     `DeviceError` when there is no device or it fails.
+
+    Times of runs are those of the device's own clock, from before the first kernel to after the last one, temporaries
+    included, copies of arguments not.
     """
 
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
@@ -114,14 +117,6 @@ class GpuFunction(Function):
                 self._known.clear()
             self._known[key] = call
         return returned(call.bound.results)
-
-    def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Call the result with the function's arguments to measure it, see `TimeEvaluator`.
-
-        Arguments are copied once; the device's own clock measures from before the first kernel to after the last one,
-        temporaries included, copies of arguments not.
-        """
-        return super().time_evaluator(number, repeat, min_repeat_ms)
 
     @contextmanager
     def _runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
+from weft.backends.llvm.jit import jit
+from weft.backends.names import symbol_name
+from weft.runtime import memory, threads
 from weft.runtime.arguments import bind_arguments, memory_span, returned
 from weft.runtime.call import Caller
 from weft.runtime.signature import ScalarSpec, Signature
 from weft.runtime.timing import TimeEvaluator, native_runs
-from weft.support.argument_types import checked_argument, checked_methods, shown
+from weft.support.argument_types import checked_methods, shown
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.stopwatch import Stopwatch
 from weft.support.target import Target
@@ -22,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from weft.backends.llvm.compile import CodegenOptions
     from weft.dialects import sched
     from weft.runtime.arguments import Array
     from weft.runtime.timing import SecondsOf
@@ -183,9 +186,6 @@ class Library:
         stopwatch: Stopwatch | None = None,
         c_sources: Sequence[str] = (),
     ) -> None:
-        from weft.backends.llvm.compile import DEFAULT_OPTIONS, CodegenOptions, assembly, optimize_ir
-
-        checked_argument(type(self).__name__, "options", CodegenOptions | None, options)
         if "ll" not in sources:
             raise CompileError(f"a library needs LLVM IR: a source 'll', got {sorted(sources)}")
         self._ir, self._c_sources = sources["ll"], tuple(c_sources)
@@ -214,9 +214,6 @@ class Library:
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Compile the functions into this process."""
-        from weft.backends.llvm.jit import jit
-        from weft.backends.names import symbol_name
-
         with self.timing.measure("runtime"):
             every_symbol = {**runtime_symbols(self._ir, self.target), **symbols}
         module = jit(self._ir, self.target, every_symbol, self._options, self.timing)
@@ -332,8 +329,6 @@ class CallableLibrary(Library):
 def runtime_symbols(text: str, target: Target) -> dict[str, int]:
     """The addresses of those parts of weft's runtime that `text` declares; each part is compiled on first
     use."""
-    from weft.runtime import memory, threads
-
     declared = set(re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE))
     found: dict[str, int] = {}
     if declared & set(memory.SYMBOLS):

@@ -14,13 +14,11 @@ import os
 import platform
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from weft.backends.llvm.jit import JitModule, jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.threads import pause_ir
-
-if TYPE_CHECKING:
-    from weft.backends.llvm.jit import JitModule
 
 DEFAULT_CACHE_BYTES: Final = 256 << 20
 SYMBOLS: Final = ("weft_alloc", "weft_free")
@@ -35,11 +33,7 @@ def memory_ir(architecture: str) -> str:
 
 @cache
 def _module() -> JitModule:
-    from weft.backends.llvm.jit import jit, keep_forever
-    from weft.support.target import Target
-
-    module = jit(memory_ir(platform.machine()), Target.of_process(0), {})
-    keep_forever(module)
+    module = jit_forever(memory_ir(platform.machine()), 0)
     if hasattr(os, "register_at_fork"):
         # Another thread may hold the lock at the fork; it does not exist in the child.
         os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(module.address("weft_memory_unlock")))

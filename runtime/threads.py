@@ -31,6 +31,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from weft.backends.llvm.jit import jit_forever, keep_forever
 from weft.backends.llvm.resources import ir_text
 from weft.support.argument_types import checked
 from weft.support.errors import CompileError
@@ -146,12 +147,8 @@ class _FutexPool:
     """The native pool and the Python threads that lend it their stacks."""
 
     def __init__(self) -> None:
-        from weft.backends.llvm.jit import jit, keep_forever
-        from weft.support.target import Target
-
         architecture = platform.machine()
-        module = jit(pool_ir(architecture, linux_ir(architecture)), Target.of_process(0), {})
-        keep_forever(module)
+        module = jit_forever(pool_ir(architecture, linux_ir(architecture)), 0)
         self._module = module
         self._threads: list[threading.Thread] = []
         self._worker = ctypes.CFUNCTYPE(None, ctypes.c_int64)(module.address("weft_pool_worker"))
@@ -163,15 +160,8 @@ class _FutexPool:
         atexit.register(self._shut_down)
 
     def entry(self, target_threads: int) -> int:
-        from weft.backends.llvm.jit import jit, keep_forever
-        from weft.support.target import Target
-
-        module = jit(
-            parallel_for_ir(target_threads),
-            Target.of_process(1),
-            {"weft_pool_run": self._module.address("weft_pool_run")},
-        )
-        keep_forever(module)
+        run = self._module.address("weft_pool_run")
+        module = jit_forever(parallel_for_ir(target_threads), 1, {"weft_pool_run": run})
         return module.address("weft_parallel_for")
 
     def limit(self, count: int) -> None:

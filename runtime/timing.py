@@ -12,6 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
 from weft.runtime.arguments import shown
 
@@ -139,10 +140,5 @@ def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[
 
 @cache
 def _repeat_loop() -> Callable[..., Any]:
-    from weft.backends.llvm.jit import jit, keep_forever
-    from weft.support.target import Target
-
-    module = jit(ir_text(REPEAT_FILE), Target.of_process(1), {})
-    keep_forever(module)
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-    return prototype(module.address("weft_repeat"))
+    return prototype(jit_forever(ir_text(REPEAT_FILE), 1).address("weft_repeat"))

@@ -114,6 +114,13 @@ def _engine() -> llvm.LLJIT:
     return engine
 
 
+def jit_forever(text: str, opt_level: int, symbols: Mapping[str, int] | None = None) -> JitModule:
+    """Code of the runtime itself: compiled for the CPU of this process whatever targets say, and never freed."""
+    module = jit(text, Target.of_process(opt_level), symbols or {})
+    keep_forever(module)
+    return module
+
+
 def keep_forever(value: object) -> None:
     """Never free `value`, not even when the interpreter ends: its code may still be running then."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
@@ -145,9 +152,7 @@ def _resolve(names: Iterable[str], symbols: Mapping[str, int]) -> dict[str, int]
 @cache
 def _float_helpers() -> JitModule:
     """The helpers of `float_helpers.ll`, compiled for the host on the first call (some milliseconds)."""
-    module = jit(ir_text(HELPERS_FILE), Target.of_process(1), {})
-    keep_forever(module)
-    return module
+    return jit_forever(ir_text(HELPERS_FILE), 1)
 
 
 @cache
