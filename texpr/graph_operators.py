@@ -49,8 +49,7 @@ from weft.texpr.dtypes import name_of, type_of
 from weft.texpr.expr import Var
 from weft.texpr.function import te_function
 from weft.texpr.ops.arguments import compute
-from weft.texpr.ops.extents import Names, UnknownExtent
-from weft.texpr.shapes import Extent, items
+from weft.texpr.shapes import Extent, Names, UnknownExtent, items
 from weft.texpr.tensor import ComputeOp, Tensor, placeholder
 
 Array: TypeAlias = NDArray[Any]

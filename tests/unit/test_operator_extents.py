@@ -10,7 +10,7 @@ import pytest
 from weft import te
 from weft.texpr.expr import Binary, Const, Expr, Var
 from weft.texpr.operators import BinaryKind
-from weft.texpr.ops.extents import is_empty, is_same, product, quotient, simplified
+from weft.texpr.shapes import is_empty, is_same, product, quotient, simplified
 
 N, M, K = te.size_var("n"), te.size_var("m"), te.size_var("k")
 OPERATORS = {

@@ -8,26 +8,13 @@ stages before it are called `<name>_...`.
     C = te.ops.relu(te.ops.matmul(A, B), name="C")
 """
 
-from weft.texpr.ops.activations import *
-from weft.texpr.ops.adaptive_pooling import *
-from weft.texpr.ops.arithmetic import *
-from weft.texpr.ops.attention import *
 from weft.texpr.ops.convolution import *
-from weft.texpr.ops.creation import *
-from weft.texpr.ops.einsum import *
+from weft.texpr.ops.elementwise import *
 from weft.texpr.ops.indexing import *
-from weft.texpr.ops.joining import *
 from weft.texpr.ops.normalization import *
-from weft.texpr.ops.padding import *
 from weft.texpr.ops.pooling import *
 from weft.texpr.ops.products import *
-from weft.texpr.ops.quantization import *
 from weft.texpr.ops.reductions import *
-from weft.texpr.ops.resizing import *
-from weft.texpr.ops.scans import *
-from weft.texpr.ops.softmax import *
 from weft.texpr.ops.transforms import *
-from weft.texpr.ops.transposed_convolution import *
-from weft.texpr.ops.unary import *
 
 __all__ = [name for name, value in globals().items() if callable(value) and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,19 +1,23 @@
-"""What operators are given: tensors, axes, lists of integers, checked; and tensors by named indices."""
+"""Arguments of operators, checked; tensors by named indices; broadcasting."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import cast
+from functools import partial
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
 from weft.texpr import tensor as tensors
 from weft.texpr.dtypes import checked_dtype, is_float
-from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr, as_number
-from weft.texpr.ops.extents import is_same, shape_text
+from weft.texpr.expr import Expr, ExprLike, IterVar, Number, as_expr
+from weft.texpr.operators import as_number
 from weft.texpr.places import error
-from weft.texpr.shapes import Extent, items
+from weft.texpr.shapes import Extent, UnknownExtent, is_same, items, shape_text
 from weft.texpr.tensor import Tensor
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def checked_tensor(value: object, what: str) -> Tensor:
@@ -134,6 +138,32 @@ def compute(
     return cast("Tensor", tensors.compute(tuple(shape), indexed, name))
 
 
+def variant(
+    template: Callable[Concatenate[T, P], Tensor], first: T, label: str, doc: str, **defaults: object
+) -> Callable[P, Tensor]:
+    """The operator `label`: `template` with its first argument given, and with other defaults.
+
+    `name` is the label by default. Raises TypeError for arguments that the template has not.
+    """
+    signature = inspect.signature(partial(template, first))
+    own = {"name": label, **defaults}
+    parameters = [p.replace(default=own.get(p.name, p.default)) for p in signature.parameters.values()]
+    signature = signature.replace(parameters=parameters)
+
+    def apply(*args: P.args, **options: P.kwargs) -> Tensor:
+        try:
+            bound = signature.bind(*args, **options)
+        except TypeError as problem:
+            raise TypeError(f"{label}() {problem}") from None
+        bound.apply_defaults()
+        return cast("Callable[..., Tensor]", template)(first, *bound.args, **bound.kwargs)
+
+    apply.__name__ = apply.__qualname__ = label
+    apply.__doc__ = doc
+    vars(apply)["__signature__"] = signature
+    return apply
+
+
 def constant(value: Number, dtype: str) -> Expr:
     """A number as a constant of a dtype; 0 and 1 are bools too. Raises CompileError where it does not fit."""
     return as_expr(bool(value) if dtype == "bool" and value in (0, 1) else value, dtype)
@@ -147,3 +177,74 @@ def empty(shape: Sequence[Extent], dtype: str, name: str) -> Tensor:
 def is_one_of(word: object, words: Sequence[str]) -> bool:
     """Whether an argument is one of some words; arrays compare element by element, and have no truth value."""
     return isinstance(word, str) and word in words
+
+
+def is_one(extent: Extent) -> bool:
+    """Whether an extent is 1 for certain: those are what broadcasting repeats."""
+    return isinstance(extent, int) and extent == 1
+
+
+def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
+    """The shape of shapes together, aligned at the end, where extents of 1 adapt to the others.
+
+    Raises CompileError for extents that differ, and for symbolic ones that are not equal by form.
+    """
+    rank = max((len(shape) for shape in shapes), default=0)
+    result: list[Extent] = [1] * rank
+    for shape in shapes:
+        for position, extent in enumerate(shape, rank - len(shape)):
+            both = (result[position], extent)
+            if is_one(result[position]):
+                result[position] = extent
+            elif is_one(extent):
+                continue
+            elif any(isinstance(e, UnknownExtent) for e in both):
+                result[position] = next((e for e in both if isinstance(e, int)), UnknownExtent())
+            elif not is_same(*both):
+                listed = " and ".join(map(shape_text, shapes))
+                raise error(
+                    f"{what}: the shapes {listed} do not broadcast: extents {result[position]} and {extent} in "
+                    f"dimension {position - rank}"
+                )
+    return tuple(result)
+
+
+def broadcast_indices(
+    shape: Sequence[Extent], result: Sequence[Extent], indices: Sequence[ExprLike]
+) -> tuple[ExprLike, ...]:
+    """Where a tensor of `shape` is read for the element at `indices` of a result of shape `result`."""
+    first = len(result) - len(shape)
+    return tuple(
+        0 if is_one(extent) and not is_one(result[position]) else indices[position]
+        for position, extent in enumerate(shape, first)
+    )
+
+
+def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
+    """The element of a tensor that goes into the element at `indices` of a result it is broadcast to."""
+    return tensor(*broadcast_indices(tensor.shape, result, indices))
+
+
+def operand(value: object, what: str) -> Tensor | bool | int | float:
+    """A tensor or a number. Raises CompileError for anything else."""
+    number = as_number(value)
+    return checked_tensor(value, what) if number is None else number
+
+
+def elementwise(what: str, function: Callable[..., ExprLike], operands: Sequence[object], name: str | None) -> Tensor:
+    """`function` of an element of each operand, tensors broadcast together; numbers are passed as they are.
+
+    Raises CompileError where no operand is a tensor.
+    """
+    values = [operand(value, f"{what}: operand {position}") for position, value in enumerate(operands)]
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if not tensors:
+        raise error(f"{what} takes at least one tensor, got {', '.join(map(repr, values))}")
+    shape = broadcast_shape(what, *(tensor.shape for tensor in tensors))
+
+    def element(*indices: Expr) -> ExprLike:
+        return function(
+            *(read_broadcast(value, shape, indices) if isinstance(value, Tensor) else value for value in values)
+        )
+
+    return compute(shape, element, what if name is None else name)

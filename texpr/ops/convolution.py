@@ -1,68 +1,124 @@
-"""Convolutions: conv1d, conv2d, conv3d, depthwise_conv2d."""
+"""Convolutions and their transpose: sums over windows of the products of data and kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
-from weft.texpr.expr import Expr
-from weft.texpr.ops.arguments import compute, integer, numeric, one_dtype, ranked, result_dtype, sum_dtype
-from weft.texpr.ops.extents import is_same, shape_text, simplified
-from weft.texpr.ops.layouts import Laid, checked_layout
-from weft.texpr.ops.windows import LETTERS, windows
+from weft.texpr.expr import Expr, IterVar
+from weft.texpr.math import if_then_else
+from weft.texpr.ops.arguments import (
+    compute,
+    constant,
+    integer,
+    integers,
+    numeric,
+    one_dtype,
+    ranked,
+    result_dtype,
+    sum_dtype,
+    variant,
+)
+from weft.texpr.ops.windows import LETTERS, Laid, Window, checked_layout, windows
 from weft.texpr.places import error
+from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent
+from weft.texpr.shapes import Extent, is_same, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["conv1d", "conv2d", "conv3d", "depthwise_conv2d"]
+__all__ = ["conv1d", "conv2d", "conv2d_transpose", "conv3d", "depthwise_conv2d"]
+
+_Places: TypeAlias = Mapping[str, Expr]
+"""An index for each letter of a layout."""
+
+
+class _Operands:
+    """Data and kernels, whose axes have letters."""
+
+    def __init__(
+        self,
+        what: str,
+        letters: str,
+        data: Tensor,
+        data_layout: str,
+        weight: Tensor,
+        kernel_layout: str,
+        channels: tuple[str, str],
+        out_dtype: object,
+    ) -> None:
+        """`channels` are those of kernels by default: before the axes in space and after them, as those of the data."""
+        rank = len(letters) + 2
+        layout = checked_layout(f"{what}: data_layout", data_layout, "NC" + letters)
+        default = channels[0] + letters if layout.index("C") == 1 else letters + channels[1]
+        order = checked_layout(f"{what}: kernel_layout", kernel_layout or default, default)
+        self.what, self.letters = what, letters
+        self.data = Laid(ranked(numeric(data, f"{what}: data"), f"{what}: data", rank), layout)
+        self.kernel = Laid(ranked(weight, f"{what}: weight", rank), order)
+        self.dtype = result_dtype(out_dtype, one_dtype(what, data, weight))
+
+    def windows(self, strides: object, padding: object, dilation: object) -> dict[str, Window]:
+        """The window along each axis in space."""
+        extents = [self.data.extent(c) for c in self.letters]
+        sizes = [self.kernel.extent(c) for c in self.letters]
+        return dict(zip(self.letters, windows(self.what, sizes, strides, padding, dilation, extents), strict=True))
+
+    def sums(
+        self,
+        windows: Mapping[str, Window],
+        outputs: Extent,
+        over: Sequence[IterVar],
+        factors: Callable[[_Places, _Places], tuple[Expr, Mapping[str, Expr | int]]],
+        name: str,
+        border: Laid | None = None,
+    ) -> Tensor:
+        """The products of data and kernels, summed over windows and other axes: of the data with the border of the
+        windows, a stage of its own, unless given.
+
+        `factors` gives the channel of the data and the place in the kernel, for an element of the result and one of the
+        window.
+        """
+        data, kernel, dtype, wide = self.data, self.kernel, self.dtype, sum_dtype(self.dtype)
+        shape = {"N": data.extent("N"), "C": outputs}
+        shape |= {c: window.positions((border or data).extent(c), self.what) for c, window in windows.items()}
+        source = border or data.padded(windows, 0, f"{name}_pad")
+        offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in windows.items()}
+
+        def element(*indices: Expr) -> Expr:
+            at = dict(zip(data.layout, indices, strict=True))
+            channel, place = factors(at, offsets)
+            places = {c: window.index(at[c], offsets[c]) for c, window in windows.items()}
+            x, y = source.at({"N": at["N"], "C": channel, **places}), kernel.at(place)
+            return sum_over(x.astype(wide) * y.astype(wide), axis=[*over, *offsets.values()]).astype(dtype)
+
+        return compute([shape[c] for c in data.layout], element, name, [c.lower() for c in data.layout])
 
 
 def _convolution(
+    rank: int,
     data: Tensor,
     weight: Tensor,
-    strides: object,
-    padding: object,
-    dilation: object,
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_dtype: object,
-    rank: int,
-    name: str,
+    strides: int | Sequence[int] = 1,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_layout: str = "",
+    kernel_layout: str = "",
+    out_dtype: object = None,
+    *,
+    name: str = "",
 ) -> Tensor:
-    what, letters = f"conv{rank}d", LETTERS[rank]
-    source = Laid(
-        ranked(numeric(data, f"{what}: data"), f"{what}: data", rank + 2),
-        checked_layout(f"{what}: data_layout", data_layout, "NC" + letters),
-    )
-    default = "OI" + letters if source.layout.index("C") == 1 else letters + "IO"
-    kernel = Laid(
-        ranked(weight, f"{what}: weight", rank + 2),
-        checked_layout(f"{what}: kernel_layout", kernel_layout or default, "OI" + letters),
-    )
-    dtype = result_dtype(out_dtype, one_dtype(what, source.tensor, kernel.tensor))
-    inputs, outputs = _group_sizes(what, source, kernel, integer(groups, f"{what}: groups"))
-    extents = [source.extent(c) for c in letters]
-    moving = windows(what, [kernel.extent(c) for c in letters], strides, padding, dilation, extents)
-    around = dict(zip(letters, moving, strict=True))
-    shape = {"N": source.extent("N"), "C": kernel.extent("O")}
-    shape |= {c: around[c].positions(source.extent(c), what) for c in letters}
-    border = source.padded(around, 0, f"{name}_pad")
+    what = f"conv{rank}d"
+    operands = _Operands(what, LETTERS[rank], data, data_layout, weight, kernel_layout, ("OI", "IO"), out_dtype)
+    inputs, outputs = _group_sizes(what, operands.data, operands.kernel, integer(groups, f"{what}: groups"))
     rc = reduce_axis((0, inputs), "rc")
-    offsets = {c: reduce_axis((0, around[c].size), f"r{c.lower()}") for c in letters}
-    sums = sum_dtype(dtype)
 
-    def element(*indices: Expr) -> Expr:
-        at = dict(zip(source.layout, indices, strict=True))
-        places = {c: around[c].index(at[c], offsets[c]) for c in letters}
+    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
         channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
-        x = border.at({"N": at["N"], "C": channel, **places})
-        y = kernel.at({"O": at["C"], "I": rc, **offsets})
-        return sum_over(x.astype(sums) * y.astype(sums), axis=[rc, *offsets.values()]).astype(dtype)
+        return channel, {"O": at["C"], "I": rc, **offsets}
 
-    names = [c.lower() for c in source.layout]
-    return compute([shape[c] for c in source.layout], element, name, names)
+    moving = operands.windows(strides, padding, dilation)
+    return operands.sums(moving, operands.kernel.extent("O"), [rc], factors, name)
 
 
 def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
@@ -80,42 +136,21 @@ def _group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Ex
     return inputs, outputs // groups
 
 
-def conv1d(
-    data: Tensor,
-    weight: Tensor,
-    strides: int | Sequence[int] = 1,
-    padding: object = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-    data_layout: str = "NCW",
-    kernel_layout: str = "",
-    out_dtype: object = None,
-    *,
-    name: str = "conv1d",
-) -> Tensor:
+conv1d = variant(
+    _convolution,
+    1,
+    "conv1d",
     """The convolution of data (N, C, W) with kernels (O, C / groups, W), see `conv2d`. The other layouts: NWC, WIO.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv1d(data, weight, None, strides, padding, dilation, groups)`.
-    """
-    return _convolution(
-        data, weight, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, 1, name
-    )
-
-
-def conv2d(
-    data: Tensor,
-    weight: Tensor,
-    strides: int | Sequence[int] = 1,
-    padding: object = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "",
-    out_dtype: object = None,
-    *,
-    name: str = "conv2d",
-) -> Tensor:
+    """,
+    data_layout="NCW",
+)
+conv2d = variant(
+    _convolution,
+    2,
+    "conv2d",
     """The convolution (not mirrored) of data (N, C, H, W) with kernels (O, C / groups, H, W).
 
     `padding` is an integer, one for each axis, (top, left, bottom, right), a pair for each axis, "SAME" or "VALID".
@@ -125,33 +160,20 @@ def conv2d(
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv2d(data, weight, None, strides, padding, dilation, groups)`.
-    """
-    return _convolution(
-        data, weight, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, 2, name
-    )
-
-
-def conv3d(
-    data: Tensor,
-    weight: Tensor,
-    strides: int | Sequence[int] = 1,
-    padding: object = 0,
-    dilation: int | Sequence[int] = 1,
-    groups: int = 1,
-    data_layout: str = "NCDHW",
-    kernel_layout: str = "",
-    out_dtype: object = None,
-    *,
-    name: str = "conv3d",
-) -> Tensor:
+    """,
+    data_layout="NCHW",
+)
+conv3d = variant(
+    _convolution,
+    3,
+    "conv3d",
     """The convolution of data (N, C, D, H, W) with kernels (O, C / groups, D, H, W), see `conv2d`.
 
     Dtypes: numbers.
     Equals: `torch.nn.functional.conv3d(data, weight, None, strides, padding, dilation, groups)`.
-    """
-    return _convolution(
-        data, weight, strides, padding, dilation, groups, data_layout, kernel_layout, out_dtype, 3, name
-    )
+    """,
+    data_layout="NCDHW",
+)
 
 
 def depthwise_conv2d(
@@ -173,29 +195,103 @@ def depthwise_conv2d(
     Equals: `torch.nn.functional.conv2d(data, weight.reshape(C * M, 1, H, W), ..., groups=C)`.
     """
     what = "depthwise_conv2d"
-    layout = checked_layout(f"{what}: data_layout", data_layout, "NCHW")
-    source = Laid(ranked(numeric(data, f"{what}: data"), f"{what}: data", 4), layout)
-    kernel = Laid(ranked(weight, f"{what}: weight", 4), "CMHW" if layout.index("C") == 1 else "HWCM")
-    dtype = result_dtype(out_dtype, one_dtype(what, source.tensor, kernel.tensor))
-    channels, multiplier = source.extent("C"), kernel.extent("M")
-    if not is_same(channels, kernel.extent("C")):
-        raise error(f"{what}: the data has {channels} channels, the kernels are for {kernel.extent('C')}")
-    extents = [source.extent(c) for c in "HW"]
-    around = dict(
-        zip("HW", windows(what, [kernel.extent(c) for c in "HW"], strides, padding, dilation, extents), strict=True)
-    )
-    shape = {"N": source.extent("N"), "C": simplified(channels * multiplier)}
-    shape |= {c: around[c].positions(source.extent(c), what) for c in "HW"}
-    border = source.padded(around, 0, f"{name}_pad")
-    offsets = {c: reduce_axis((0, around[c].size), f"r{c.lower()}") for c in "HW"}
-    sums, single = sum_dtype(dtype), isinstance(multiplier, int) and multiplier == 1
+    operands = _Operands(what, "HW", data, data_layout, weight, "", ("CM", "CM"), out_dtype)
+    channels, multiplier = operands.data.extent("C"), operands.kernel.extent("M")
+    if not is_same(channels, operands.kernel.extent("C")):
+        raise error(f"{what}: the data has {channels} channels, the kernels are for {operands.kernel.extent('C')}")
+    single = isinstance(multiplier, int) and multiplier == 1
+
+    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
+        channel = at["C"] if single else at["C"] // multiplier
+        return channel, {"C": channel, "M": 0 if single else at["C"] % multiplier, **offsets}
+
+    moving = operands.windows(strides, padding, dilation)
+    return operands.sums(moving, simplified(channels * multiplier), [], factors, name)
+
+
+def conv2d_transpose(
+    data: Tensor,
+    weight: Tensor,
+    strides: int | Sequence[int] = 1,
+    padding: object = 0,
+    output_padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "",
+    out_dtype: object = None,
+    *,
+    name: str = "conv2d_transpose",
+) -> Tensor:
+    """The transpose of `conv2d` (its gradient by the data), of data (N, C, H, W) and kernels (C, O / groups, H, W).
+
+    An axis of n elements becomes one of (n - 1) * stride - padding + dilation * (kernel - 1) + 1 + output_padding. The
+    data with zeros between and around its elements is a stage of its own, `<name>_pad`, over which the mirrored kernel
+    slides. Kernels are IOHW by default, HWIO where channels come last.
+
+    Dtypes: numbers.
+    Equals: `torch.nn.functional.conv_transpose2d(data, weight, None, strides, padding, output_padding, groups, ...)`.
+    """
+    what = "conv2d_transpose"
+    operands = _Operands(what, "HW", data, data_layout, weight, kernel_layout, ("IO", "IO"), out_dtype)
+    source, kernel = operands.data, operands.kernel
+    inputs, outputs = _transposed_group_sizes(what, source, kernel, integer(groups, f"{what}: groups"))
+    given = operands.windows(strides, padding, dilation)
+    extra = dict(zip("HW", integers(output_padding, f"{what}: output_padding", 2, least=0), strict=True))
+    for c, window in given.items():
+        if extra[c] >= max(window.stride, window.dilation):
+            raise error(f"{what}: output_padding {extra[c]} must be below stride {window.stride} or {window.dilation}")
+    spread = {c: _spread(what, window, source.extent(c), extra[c]) for c, window in given.items()}
+    between = _with_zeros(source, given, spread, f"{name}_pad")
+    sliding = {c: Window(window.size, 1, window.dilation, 0, 0) for c, window in given.items()}
+    rc = reduce_axis((0, inputs), "rc")
+
+    def factors(at: _Places, offsets: _Places) -> tuple[Expr, Mapping[str, Expr | int]]:
+        mirrored = {c: window.size - 1 - offsets[c] for c, window in given.items()}
+        channel = rc if groups == 1 else at["C"] // outputs * inputs + rc
+        return channel, {"I": channel, "O": at["C"] if groups == 1 else at["C"] % outputs, **mirrored}
+
+    return operands.sums(sliding, simplified(outputs * groups), [rc], factors, name, between)
+
+
+def _transposed_group_sizes(what: str, source: Laid, kernel: Laid, groups: int) -> tuple[Extent, Extent]:
+    """Input and output channels of a group."""
+    channels = kernel.extent("I")
+    if not is_same(source.extent("C"), channels):
+        raise error(f"{what}: the data has {source.extent('C')} channels, the kernels take {channels}")
+    if groups == 1:
+        return channels, kernel.extent("O")
+    if groups < 1 or not isinstance(channels, int) or channels % groups:
+        raise error(f"{what}: {channels} channels do not go into {groups} groups")
+    return channels // groups, kernel.extent("O")
+
+
+def _spread(what: str, window: Window, extent: Extent, more: int) -> tuple[Extent, Extent]:
+    """The place of the first element of an axis, and the length of the axis."""
+    reach = simplified(window.span - 1)
+    first = simplified(reach - window.before)
+    length = simplified((extent - 1) * window.stride + 1 + first + (reach - window.after + more))
+    if isinstance(length, int) and isinstance(window.span, int) and length < window.span:
+        raise error(f"{what}: padding {(window.before, window.after)} leaves nothing of an axis of {extent} elements")
+    return first, length
+
+
+def _with_zeros(
+    source: Laid, windows: Mapping[str, Window], spread: Mapping[str, tuple[Extent, Extent]], name: str
+) -> Laid:
+    """The elements `stride` apart and zeros elsewhere."""
 
     def element(*indices: Expr) -> Expr:
-        at = dict(zip(layout, indices, strict=True))
-        channel = at["C"] if single else at["C"] // multiplier
-        places = {c: around[c].index(at[c], offsets[c]) for c in "HW"}
-        x = border.at({"N": at["N"], "C": channel, **places})
-        y = kernel.at({"C": channel, "M": 0 if single else at["C"] % multiplier, **offsets})
-        return sum_over(x.astype(sums) * y.astype(sums), axis=list(offsets.values())).astype(dtype)
+        at: dict[str, Expr | int] = dict(zip(source.layout, indices, strict=True))
+        there: list[Expr] = []
+        for c, (first, _) in spread.items():
+            window = windows[c]
+            place = indices[source.layout.index(c)] - first
+            there += [place >= 0, place < (source.extent(c) - 1) * window.stride + 1]
+            if window.stride != 1:
+                there.append(place % window.stride == 0)
+            at[c] = place // window.stride if window.stride != 1 else place
+        return if_then_else(all_of(*there), source.at(at), constant(0, source.tensor.dtype))
 
-    return compute([shape[c] for c in layout], element, name, [c.lower() for c in layout])
+    shape = [spread[c][1] if c in spread else source.extent(c) for c in source.layout]
+    return Laid(compute(shape, element, name, [c.lower() for c in source.layout]), source.layout)

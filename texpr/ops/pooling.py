@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Concatenate, ParamSpec
 
 from weft.support.argument_types import shown
 from weft.texpr.dtypes import is_float, least
-from weft.texpr.expr import Expr
+from weft.texpr.expr import Expr, IterVar
 from weft.texpr.math import cast
-from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype
-from weft.texpr.ops.extents import is_same, simplified
-from weft.texpr.ops.layouts import Laid, checked_layout
+from weft.texpr.ops.arguments import compute, integers, is_one_of, numeric, ranked, sum_dtype, variant
 from weft.texpr.ops.reductions import float_of
-from weft.texpr.ops.windows import LETTERS, Window, windows
+from weft.texpr.ops.windows import LETTERS, Laid, Window, checked_layout, windows
 from weft.texpr.places import error
+from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import min as least_of
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent
+from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = [
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "sum_pool1d",
-    "sum_pool2d",
-    "sum_pool3d",
-]
+__all__ = ["adaptive_pool", "global_pool"]
+__all__ += ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
+__all__ += ["max_pool1d", "max_pool2d", "max_pool3d"]
+__all__ += ["sum_pool1d", "sum_pool2d", "sum_pool3d"]
+
+P = ParamSpec("P")
 
 _KINDS = ("avg", "max", "sum")
 
@@ -55,19 +49,22 @@ def lowest(dtype: str) -> float:
 
 
 def _pool(
-    what: str,
-    kind: str,
+    of: tuple[str, int],
     data: Tensor,
     kernel: int | Sequence[int],
-    strides: int | Sequence[int] | None,
-    padding: object,
-    dilation: int | Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    layout: str | None,
-    rank: int,
-    name: str,
+    strides: int | Sequence[int] | None = None,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str | None = None,
+    *,
+    name: str | None = None,
 ) -> Tensor:
+    """A pool `of` a kind, over so many axes in space."""
+    kind, rank = of
+    what = f"{kind}_pool{rank}d"
+    name = what if name is None else name
     source = pooled_data(what, data, kind, layout, rank + 2)
     letters, dtype = LETTERS[rank], source.tensor.dtype
     sizes = integers(kernel, f"{what}: kernel", rank, least=1)
@@ -143,112 +140,148 @@ def _count(window: Window, position: Expr, low: Extent, high: Extent, extent: Ex
     return greatest(end - greatest((low - start + (gap - 1)) // gap, 0), 1)
 
 
-class Pool(Protocol):
-    """A pool over 1, 2 or 3 axes in space."""
-
-    def __call__(
-        self,
-        data: Tensor,
-        kernel: int | Sequence[int],
-        strides: int | Sequence[int] | None = None,
-        padding: object = 0,
-        dilation: int | Sequence[int] = 1,
-        ceil_mode: bool = False,
-        layout: str | None = None,
-        *,
-        name: str | None = None,
-    ) -> Tensor: ...
-
-
-class AveragePool(Protocol):
-    """A pool of means over 1, 2 or 3 axes in space."""
-
-    def __call__(
-        self,
-        data: Tensor,
-        kernel: int | Sequence[int],
-        strides: int | Sequence[int] | None = None,
-        padding: object = 0,
-        dilation: int | Sequence[int] = 1,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        layout: str | None = None,
-        *,
-        name: str | None = None,
-    ) -> Tensor: ...
+def _pool_with_border(
+    of: tuple[str, int],
+    data: Tensor,
+    kernel: int | Sequence[int],
+    strides: int | Sequence[int] | None = None,
+    padding: object = 0,
+    dilation: int | Sequence[int] = 1,
+    ceil_mode: bool = False,
+    layout: str | None = None,
+    *,
+    name: str | None = None,
+) -> Tensor:
+    """A pool for which the border is an element as any other."""
+    return _pool(of, data, kernel, strides, padding, dilation, ceil_mode, True, layout, name=name)
 
 
 _ARGUMENTS = """`strides` are those of the kernel unless given, padding is as in `conv2d`. With `ceil_mode` a last
 window starts within the axis or its border before, and may end behind the border. Layouts are orders of the letters."""
 
 
-def _pool_function(kind: str, rank: int, doc: str, dtypes: str, equals: str) -> Pool:
-    label = f"{kind}_pool{rank}d"
-
-    def apply(
-        data: Tensor,
-        kernel: int | Sequence[int],
-        strides: int | Sequence[int] | None = None,
-        padding: object = 0,
-        dilation: int | Sequence[int] = 1,
-        ceil_mode: bool = False,
-        layout: str | None = None,
-        *,
-        name: str | None = None,
-    ) -> Tensor:
-        arguments = data, kernel, strides, padding, dilation, ceil_mode, True, layout
-        return _pool(label, kind, *arguments, rank, label if name is None else name)
-
-    apply.__name__ = apply.__qualname__ = label
-    apply.__doc__ = f"{doc}\n\n{_ARGUMENTS}\n\nDtypes: {dtypes}.\nEquals: `{equals}`."
-    return apply
-
-
-def _average_pool(rank: int) -> AveragePool:
-    label = f"avg_pool{rank}d"
-
-    def apply(
-        data: Tensor,
-        kernel: int | Sequence[int],
-        strides: int | Sequence[int] | None = None,
-        padding: object = 0,
-        dilation: int | Sequence[int] = 1,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        layout: str | None = None,
-        *,
-        name: str | None = None,
-    ) -> Tensor:
-        arguments = data, kernel, strides, padding, dilation, ceil_mode, count_include_pad, layout
-        return _pool(label, "avg", *arguments, rank, label if name is None else name)
-
-    apply.__name__ = apply.__qualname__ = label
-    apply.__doc__ = (
-        f"The mean of each window of data (N, C, {', '.join(LETTERS[rank])}).\n\n{_ARGUMENTS} A mean counts the border "
-        "(not what `ceil_mode` adds to it)\nunless `count_include_pad=False`.\n\nDtypes: floats.\n"
-        f"Equals: `torch.nn.functional.{label}(data, kernel, strides, padding, ceil_mode, count_include_pad)`."
-    )
-    return apply
+def _operator(template: Callable[Concatenate[tuple[str, int], P], Tensor], kind: str, rank: int) -> Callable[P, Tensor]:
+    label, torch = f"{kind}_pool{rank}d", "torch.nn.functional"
+    each = f"of each window of data (N, C, {', '.join(LETTERS[rank])})"
+    doc, more, equals = {
+        "max": (
+            f"The greatest element {each}; NaN wins, the border never.",
+            "\n\nDtypes: numbers.",
+            f"{torch}.{label}(data, kernel, strides, padding, dilation, ceil_mode)",
+        ),
+        "avg": (
+            f"The mean {each}.",
+            " A mean counts the border (not what `ceil_mode` adds to it)\nunless `count_include_pad=False`."
+            "\n\nDtypes: floats.",
+            f"{torch}.{label}(data, kernel, strides, padding, ceil_mode, count_include_pad)",
+        ),
+        "sum": (
+            f"The sum {each}. Integers wrap.",
+            "\n\nDtypes: numbers.",
+            f"{'*'.join(['kernel'] * rank)} * {torch}.avg_pool{rank}d(data, kernel, strides, padding)",
+        ),
+    }[kind]
+    return variant(template, (kind, rank), label, f"{doc}\n\n{_ARGUMENTS}{more}\nEquals: `{equals}`.", name=None)
 
 
-def _max_pool(rank: int) -> Pool:
-    doc = f"The greatest element of each window of data (N, C, {', '.join(LETTERS[rank])}); NaN wins, the border never."
-    call = f"torch.nn.functional.max_pool{rank}d(data, kernel, strides, padding, dilation, ceil_mode)"
-    return _pool_function("max", rank, doc, "numbers", call)
+max_pool1d = _operator(_pool_with_border, "max", 1)
+max_pool2d = _operator(_pool_with_border, "max", 2)
+max_pool3d = _operator(_pool_with_border, "max", 3)
+avg_pool1d = _operator(_pool, "avg", 1)
+avg_pool2d = _operator(_pool, "avg", 2)
+avg_pool3d = _operator(_pool, "avg", 3)
+sum_pool1d = _operator(_pool_with_border, "sum", 1)
+sum_pool2d = _operator(_pool_with_border, "sum", 2)
+sum_pool3d = _operator(_pool_with_border, "sum", 3)
 
 
-def _sum_pool(rank: int) -> Pool:
-    doc = f"The sum of each window of data (N, C, {', '.join(LETTERS[rank])}). Integers wrap."
-    call = f"{'*'.join(['kernel'] * rank)} * torch.nn.functional.avg_pool{rank}d(data, kernel, strides, padding)"
-    return _pool_function("sum", rank, doc, "numbers", call)
+@dataclass(frozen=True)
+class _Parts:
+    """An axis in parts; those that do not come out even overlap by one element."""
+
+    extent: Extent
+    count: int
+    longest: Extent
+
+    @property
+    def even(self) -> bool:
+        return self.count == 1 or (isinstance(self.extent, int) and self.extent % self.count == 0)
+
+    def start(self, position: Expr) -> Expr | int:
+        if self.count == 1:
+            return 0
+        return position * self.longest if self.even else position * self.extent // self.count
+
+    def size(self, position: Expr) -> Extent:
+        if self.even:
+            return self.longest
+        return ((position + 1) * self.extent + (self.count - 1)) // self.count - self.start(position)
 
 
-max_pool1d = _max_pool(1)
-max_pool2d = _max_pool(2)
-max_pool3d = _max_pool(3)
-avg_pool1d = _average_pool(1)
-avg_pool2d = _average_pool(2)
-avg_pool3d = _average_pool(3)
-sum_pool1d = _sum_pool(1)
-sum_pool2d = _sum_pool(2)
-sum_pool3d = _sum_pool(3)
+def _parts(what: str, extent: Extent, count: int) -> _Parts:
+    if count == 1:
+        return _Parts(extent, 1, extent)
+    if not isinstance(extent, int):
+        raise error(f"{what}: an axis of symbolic extent {extent} becomes 1 element, not {count}")
+    ends = [-(-(part + 1) * extent // count) for part in range(count)]
+    return _Parts(extent, count, max(end - part * extent // count for part, end in enumerate(ends)))
+
+
+def adaptive_pool(
+    data: Tensor,
+    output_size: int | Sequence[int],
+    pool_type: str = "avg",
+    layout: str | None = None,
+    *,
+    name: str = "adaptive_pool",
+) -> Tensor:
+    """The mean (avg), greatest (max) or sum of parts of the axes in space of data (N, C, ...), of 1 to 3 such axes.
+
+    Part i of n goes from floor(i * extent / n) to ceil((i + 1) * extent / n). Raises CompileError for empty axes, and
+    for symbolic ones in more than one part.
+
+    Dtypes: numbers; floats for means.
+    Equals: `torch.nn.functional.adaptive_avg_pool2d(data, output_size)` and its like.
+    """
+    what = "adaptive_pool"
+    source = pooled_data(what, data, pool_type, layout, 3, 4, 5)
+    letters = LETTERS[source.tensor.ndim - 2]
+    sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
+    extents = [source.extent(c) for c in letters]
+    for extent in extents:
+        if isinstance(extent, int) and extent == 0:
+            raise error(f"{what}: an axis of {source.tensor.name} has no elements")
+    parts = {c: _parts(what, extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
+    offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
+    dtype = source.tensor.dtype
+    wide = dtype if pool_type == "max" else sum_dtype(dtype)
+    shape: dict[str, Extent] = {
+        "N": source.extent("N"),
+        "C": source.extent("C"),
+        **dict(zip(letters, sizes, strict=True)),
+    }
+
+    def element(*indices: Expr) -> Expr:
+        at = dict(zip(source.layout, indices, strict=True))
+        places = {c: offsets[c] + part.start(at[c]) for c, part in parts.items()}
+        value = source.at({**at, **places}).astype(wide)
+        inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
+        combine: Callable[..., Expr] = greatest if pool_type == "max" else sum_over
+        over: list[IterVar] = list(offsets.values())
+        result = combine(value, axis=over, where=all_of(*inside) if inside else None)
+        if pool_type == "avg":
+            result = result / float_of_product([part.size(at[c]) for c, part in parts.items()], wide)
+        return result.astype(dtype)
+
+    return compute([shape[c] for c in source.layout], element, name, [c.lower() for c in source.layout])
+
+
+def global_pool(
+    data: Tensor, pool_type: str = "avg", layout: str | None = None, *, name: str = "global_pool"
+) -> Tensor:
+    """The mean (avg), greatest (max) or sum of each channel of data (N, C, ...), whose axes in space become 1.
+
+    Dtypes: numbers; floats for means.
+    Equals: `np.mean(data, axes_in_space, keepdims=True)` and its like.
+    """
+    return adaptive_pool(data, 1, pool_type, layout, name=name)

@@ -1,19 +1,34 @@
-"""Products of matrices: matmul, batch_matmul, dense."""
+"""Products of matrices, sums of products by subscripts, and attention."""
 
 from __future__ import annotations
 
+import math
+
+from weft.support.argument_types import shown
 from weft.texpr.expr import Expr
-from weft.texpr.ops.arguments import compute, numeric, one_dtype, ranked, result_dtype, shaped, sum_dtype
-from weft.texpr.ops.arithmetic import add
-from weft.texpr.ops.broadcasting import broadcast_shape, read_broadcast
-from weft.texpr.ops.extents import is_same, shape_text
+from weft.texpr.math import if_then_else, infinity
+from weft.texpr.ops.arguments import (
+    broadcast_shape,
+    compute,
+    floating,
+    is_one,
+    numeric,
+    one_dtype,
+    ranked,
+    read_broadcast,
+    result_dtype,
+    shaped,
+    sum_dtype,
+)
+from weft.texpr.ops.elementwise import add
+from weft.texpr.ops.normalization import softmax
 from weft.texpr.places import error
 from weft.texpr.reductions import reduce_axis
 from weft.texpr.reductions import sum as sum_over
-from weft.texpr.shapes import Extent
+from weft.texpr.shapes import Extent, is_same, shape_text
 from weft.texpr.tensor import Tensor
 
-__all__ = ["batch_matmul", "dense", "matmul"]
+__all__ = ["attention", "batch_matmul", "dense", "einsum", "matmul"]
 
 
 def matmul(
@@ -113,3 +128,126 @@ def dense(
     shaped(bias, "dense: bias", weight.shape[:1])
     one_dtype("dense", product, bias)
     return add(product, bias, name=name)
+
+
+def einsum(subscripts: str, *operands: Tensor, out_dtype: object = None, name: str = "einsum") -> Tensor:
+    """The sum of products that subscripts describe: "ij,jk->ik" is a product of matrices.
+
+    Each letter is an axis. One that an operand has twice is a diagonal, one that the result has not is summed over;
+    extents of 1 broadcast. All operands are multiplied in one stage, in the order given. Sums are formed in
+    `out_dtype` (that of the operands), of floats of 16 bits in float32. Raises CompileError for subscripts without
+    "->", for a rank that is not the number of letters, and for extents of a letter that differ.
+
+    Dtypes: numbers.
+    Equals: `np.einsum(subscripts, *operands)`.
+    """
+    inputs, output = _parsed(subscripts, len(operands))
+    given = [numeric(tensor, f"einsum: operand {position}") for position, tensor in enumerate(operands)]
+    dtype = result_dtype(out_dtype, one_dtype("einsum", *given))
+    extents = _extents(subscripts, inputs, given)
+    for letter in output:
+        if letter not in extents or output.count(letter) > 1:
+            raise error(f"einsum '{subscripts}': letter {letter} of the result is not once in it and in an operand")
+    over = {letter: reduce_axis((0, extents[letter]), letter) for letter in extents if letter not in output}
+    sums = sum_dtype(dtype)
+
+    def element(*indices: Expr) -> Expr:
+        at: dict[str, Expr] = {**dict(zip(output, indices, strict=True)), **over}
+        product: Expr | None = None
+        for letters, tensor in zip(inputs, given, strict=True):
+            places = [
+                0 if is_one(extent) and not is_one(extents[letter]) else at[letter]
+                for letter, extent in zip(letters, tensor.shape, strict=True)
+            ]
+            factor = tensor(*places).astype(sums)
+            product = factor if product is None else product * factor
+        value = product if product is not None else given[0]()
+        return (sum_over(value, axis=list(over.values())) if over else value).astype(dtype)
+
+    return compute([extents[letter] for letter in output], element, name, list(output))
+
+
+def _parsed(subscripts: object, count: int) -> tuple[list[str], str]:
+    """The letters of each operand and of the result."""
+    if not isinstance(subscripts, str) or subscripts.count("->") != 1:
+        raise error(f"einsum: subscripts are explicit, as in 'ij,jk->ik', got {shown(subscripts)}")
+    left, output = subscripts.replace(" ", "").split("->")
+    inputs = left.split(",")
+    if not all(part == "" or (part.isalpha() and part.isascii()) for part in (*inputs, output)):
+        raise error(f"einsum: subscripts are letters, got {shown(subscripts)}")
+    if len(inputs) != count:
+        raise error(f"einsum '{subscripts}' is of {len(inputs)} operands, got {count}")
+    return inputs, output
+
+
+def _extents(subscripts: str, inputs: list[str], operands: list[Tensor]) -> dict[str, Extent]:
+    """The extent of each letter, in the order of first use."""
+    extents: dict[str, Extent] = {}
+    for letters, tensor in zip(inputs, operands, strict=True):
+        if len(letters) != tensor.ndim:
+            raise error(
+                f"einsum '{subscripts}': '{letters}' has {len(letters)} letters, {tensor.name} of shape "
+                f"{shape_text(tensor.shape)} has rank {tensor.ndim}"
+            )
+        for letter, extent in zip(letters, tensor.shape, strict=True):
+            known = extents.setdefault(letter, extent)
+            if is_one(known):
+                extents[letter] = extent
+            elif not is_one(extent) and not is_same(known, extent):
+                raise error(f"einsum '{subscripts}': letter {letter} is {known} and {extent}")
+    return extents
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+    *,
+    name: str = "attention",
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, of queries (..., l, e), keys (..., s, e) and values (..., s, v).
+
+    `scale` is 1 / sqrt(e) unless given, which a symbolic e needs. `mask` broadcasts to (..., l, s): bools that say who
+    takes part, or numbers that are added. With `is_causal`, query i sees keys 0 to i. Stages: `<name>_product`,
+    `<name>_scores`, those of `softmax` as `<name>_weights`, `<name>`; floats of 16 bits are computed in float32 up to
+    the end. A query that sees no key gives NaN.
+
+    Dtypes: floats; the mask may be bool.
+    Equals: `torch.nn.functional.scaled_dot_product_attention(query, key, value, mask, is_causal=..., scale=...)`.
+    """
+    q, k, v = (floating(t, f"attention: {what}") for what, t in (("query", query), ("key", key), ("value", value)))
+    dtype = one_dtype("attention", q, k, v)
+    if min(q.ndim, k.ndim, v.ndim) < 2 or not is_same(k.shape[-2], v.shape[-2]):
+        raise error(
+            f"attention takes as many keys as values, (..., s, e) and (..., s, v): got {shape_text(k.shape)} and "
+            f"{shape_text(v.shape)}"
+        )
+    depth = q.shape[-1]
+    if scale is None:
+        if not isinstance(depth, int) or depth == 0:
+            raise error(f"attention needs scale= where the last extent of the query is {depth}")
+        scale = 1.0 / math.sqrt(depth)
+    factor, wide = float(scale), sum_dtype(dtype)
+    matches = product_of("attention", q, k, False, True, wide, f"{name}_product")
+    if mask is not None:
+        one_dtype("attention", q, mask if mask.dtype != "bool" else None)
+        common = broadcast_shape("attention: mask", matches.shape, mask.shape)
+        if len(common) != matches.ndim or not all(map(is_same, common, matches.shape)):
+            raise error(
+                f"attention: the mask of shape {shape_text(mask.shape)} is larger than {shape_text(matches.shape)}"
+            )
+
+    def score(*indices: Expr) -> Expr:
+        result = matches(*indices) * factor
+        if mask is not None:
+            seen = read_broadcast(mask, matches.shape, indices)
+            masked = mask.dtype == "bool"
+            result = if_then_else(seen, result, -infinity(wide)) if masked else result + seen.astype(wide)
+        return if_then_else(indices[-1] <= indices[-2], result, -infinity(wide)) if is_causal else result
+
+    scores = compute(matches.shape, score, f"{name}_scores")
+    weights = softmax(scores, name=f"{name}_weights")
+    return product_of("attention", weights, v, False, False, dtype, name)

@@ -1,19 +1,55 @@
-"""The elements of a tensor in another order or shape."""
+"""Tensors from numbers, and tensors reordered, reshaped, put together, cut apart, repeated and padded."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeAlias, cast
 
-from weft.support.argument_types import shown
-from weft.texpr.expr import Expr, ExprLike
-from weft.texpr.ops.arguments import checked_axes, checked_axis, checked_tensor, compute, empty
-from weft.texpr.ops.broadcasting import broadcast_shape, read_broadcast
-from weft.texpr.ops.extents import is_empty, is_same, product, quotient, shape_text
+from weft.support.argument_types import checked, shown
+from weft.texpr.expr import Expr, ExprLike, Number
+from weft.texpr.math import if_then_else, select
+from weft.texpr.ops.arguments import (
+    broadcast_shape,
+    checked_axes,
+    checked_axis,
+    checked_tensor,
+    compute,
+    constant,
+    empty,
+    integer,
+    integers,
+    one_dtype,
+    read_broadcast,
+    result_dtype,
+)
 from weft.texpr.places import error
-from weft.texpr.shapes import Extent, checked_shape, items
+from weft.texpr.reductions import all as all_of
+from weft.texpr.reductions import max as greater
+from weft.texpr.reductions import min as less
+from weft.texpr.shapes import Extent, checked_shape, is_empty, is_same, items, product, quotient, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
-__all__ = ["broadcast_to", "expand_dims", "flatten", "flip", "reshape", "squeeze", "transpose"]
+__all__ = [
+    "arange",
+    "broadcast_to",
+    "concatenate",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "full",
+    "pad",
+    "repeat",
+    "reshape",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
+    "transpose",
+    "tril",
+    "triu",
+]
 
 
 def transpose(data: Tensor, axes: Sequence[int] | None = None, *, name: str = "transpose") -> Tensor:
@@ -204,3 +240,307 @@ def flatten(data: Tensor, start_axis: int = 0, end_axis: int = -1, *, name: str 
     if end <= start:
         raise error(f"flatten: axis {end_axis} comes before axis {start_axis}")
     return reshape(source, (*source.shape[:start], product(source.shape[start:end]), *source.shape[end:]), name=name)
+
+
+def _listed(what: str, tensors: Sequence[Tensor]) -> list[Tensor]:
+    if not isinstance(tensors, list | tuple):
+        raise error(f"{what} takes a list of tensors, got {shown(tensors)}")
+    given = [checked_tensor(tensor, f"{what}: item {position}") for position, tensor in enumerate(tensors)]
+    if not given:
+        raise error(f"{what} needs at least one tensor")
+    one_dtype(what, *given)
+    return given
+
+
+def _agree(what: str, tensors: Sequence[Tensor], but: int | None) -> None:
+    """Raises CompileError for tensors whose extents differ, in another axis than `but`."""
+    first = tensors[0]
+    for tensor in tensors[1:]:
+        same = tensor.ndim == first.ndim and all(
+            d == but or is_same(x, y) for d, (x, y) in enumerate(zip(first.shape, tensor.shape, strict=True))
+        )
+        if not same:
+            apart = "" if but is None else f" apart from axis {but}"
+            raise error(
+                f"{what}: shapes must be the same{apart}: {first.name} has {shape_text(first.shape)}, {tensor.name} "
+                f"has {shape_text(tensor.shape)}"
+            )
+
+
+def concatenate(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "concatenate") -> Tensor:
+    """Tensors one after the other along an axis; their other extents are the same.
+
+    Dtypes: all, one for all tensors.
+    Equals: `np.concatenate(tensors, axis)`.
+    """
+    given = _listed("concatenate", tensors)
+    along = checked_axis("concatenate", axis, given[0].ndim)
+    _agree("concatenate", given, along)
+    starts: list[Extent] = [0]
+    for tensor in given:
+        starts.append(simplified(starts[-1] + tensor.shape[along]))
+
+    def element(*indices: Expr) -> Expr:
+        def part(position: int) -> Expr:
+            place = indices[along] if position == 0 else indices[along] - starts[position]
+            return given[position](*indices[:along], place, *indices[along + 1 :])
+
+        value = part(len(given) - 1)
+        for position in reversed(range(len(given) - 1)):
+            value = if_then_else(indices[along] < starts[position + 1], part(position), value)
+        return value
+
+    shape = given[0].shape
+    return compute([*shape[:along], starts[-1], *shape[along + 1 :]], element, name)
+
+
+def stack(tensors: Sequence[Tensor], axis: int = 0, *, name: str = "stack") -> Tensor:
+    """Tensors of one shape along a new axis.
+
+    Dtypes: all, one for all tensors.
+    Equals: `np.stack(tensors, axis)`.
+    """
+    given = _listed("stack", tensors)
+    _agree("stack", given, None)
+    shape = given[0].shape
+    along = checked_axis("stack", axis, len(shape) + 1)
+
+    def element(*indices: Expr) -> Expr:
+        rest = indices[:along] + indices[along + 1 :]
+        value = given[-1](*rest)
+        for position in reversed(range(len(given) - 1)):
+            value = if_then_else(indices[along] == position, given[position](*rest), value)
+        return value
+
+    return compute([*shape[:along], len(given), *shape[along:]], element, name)
+
+
+def split(
+    data: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, *, name: str = "split"
+) -> tuple[Tensor, ...]:
+    """The parts of a tensor along an axis: so many of one size, or those between the given indices.
+
+    The parts are called `<name>0`, `<name>1`, ... Raises CompileError where equal parts do not come out even, and for
+    indices that do not rise within the axis.
+
+    Dtypes: all.
+    Equals: `np.split(data, indices_or_sections, axis)`.
+    """
+    source = checked_tensor(data, "split: data")
+    along = checked_axis("split", axis, source.ndim)
+    extent = source.shape[along]
+    if isinstance(indices_or_sections, list | tuple):
+        cuts: list[Extent] = [integer(cut, "split: an index") for cut in items(indices_or_sections)]
+        bounds = [0, *cuts, extent]
+        known = [bound for bound in bounds if isinstance(bound, int)]
+        if known != sorted(known):
+            raise error(f"split: the indices {list(indices_or_sections)} do not rise from 0 to the extent {extent}")
+    else:
+        sections = integer(indices_or_sections, "split: sections")
+        if sections < 1 or not isinstance(extent, int) or extent % sections:
+            raise error(f"split: axis {along} of extent {extent} does not go into {sections} equal parts")
+        bounds = [part * (extent // sections) for part in range(sections + 1)]
+    return tuple(
+        _part(source, along, start, end, f"{name}{position}") for position, (start, end) in enumerate(pairwise(bounds))
+    )
+
+
+def _part(source: Tensor, along: int, start: Extent, end: Extent, name: str) -> Tensor:
+    def element(*indices: Expr) -> Expr:
+        return source(*indices[:along], indices[along] + start, *indices[along + 1 :])
+
+    shape = [*source.shape[:along], simplified(end - start), *source.shape[along + 1 :]]
+    return compute(shape, element, name)
+
+
+def tile(data: Tensor, reps: int | Sequence[int], *, name: str = "tile") -> Tensor:
+    """The whole tensor repeated along its axes, the last repetition for the last axis; more of them make new axes.
+
+    Dtypes: all.
+    Equals: `np.tile(data, reps)`.
+    """
+    source = checked_tensor(data, "tile: data")
+    count = len(items(reps))
+    given = integers(reps, "tile: reps", count, least=0)
+    rank = max(count, source.ndim)
+    times = (1,) * (rank - count) + given
+    shape: list[Extent] = [1] * (rank - source.ndim) + list(source.shape)
+
+    result = [simplified(extent * n) for extent, n in zip(shape, times, strict=True)]
+    if is_empty(result):
+        return empty(result, source.dtype, name)
+
+    def element(*indices: Expr) -> Expr:
+        places = [i if n == 1 else i % extent for i, n, extent in zip(indices, times, shape, strict=True)]
+        return source(*places[rank - source.ndim :])
+
+    return compute(result, element, name)
+
+
+def repeat(data: Tensor, repeats: int, axis: int = 0, *, name: str = "repeat") -> Tensor:
+    """Each element along an axis so many times.
+
+    Dtypes: all.
+    Equals: `np.repeat(data, repeats, axis)`.
+    """
+    source = checked_tensor(data, "repeat: data")
+    along = checked_axis("repeat", axis, source.ndim)
+    (times,) = integers(repeats, "repeat: repeats", 1, least=0)
+
+    def element(*indices: Expr) -> Expr:
+        place = indices[along] // times if times else indices[along]
+        return source(*indices[:along], place, *indices[along + 1 :])
+
+    shape = list(source.shape)
+    shape[along] = simplified(shape[along] * times)
+    return compute(shape, element, name)
+
+
+Border: TypeAlias = "tuple[int, int]"
+"""How many elements come before an axis and after it."""
+
+
+def pad(
+    data: Tensor, pad_width: object, mode: str = "constant", constant_values: Number = 0, *, name: str = "pad"
+) -> Tensor:
+    """A tensor with a border: of a constant, of what lies opposite the edge (reflect), or of the edge (edge).
+
+    `pad_width` is an integer, a pair (before, after) for all axes, or a pair for each axis. `reflect` needs borders
+    shorter than the axis. Raises CompileError for negative widths.
+
+    Dtypes: all.
+    Equals: `np.pad(data, pad_width, mode, constant_values=...)`.
+    """
+    source = checked_tensor(data, "pad: data")
+    borders = _widths(pad_width, source.ndim)
+    match mode:
+        case "constant":
+            return constant_border(source, borders, constant_values, name)
+        case "edge" | "reflect":
+            return _copied_border(source, borders, mode, name)
+        case _:
+            raise error(f"pad: the mode is 'constant', 'edge' or 'reflect', got {shown(mode)}")
+
+
+def _widths(pad_width: object, rank: int) -> list[Border]:
+    given = items(pad_width)
+    if given and all(isinstance(item, list | tuple) for item in given):
+        if len(given) != rank:
+            raise error(f"pad: pad_width has {len(given)} pairs, but the tensor has rank {rank}")
+        pairs = [integers(item, "pad: pad_width", 2, least=0) for item in given]
+    else:
+        pairs = [integers(pad_width, "pad: pad_width", 2, least=0)] * rank
+    return [cast("Border", pair) for pair in pairs]
+
+
+def _padded_shape(source: Tensor, borders: Sequence[Border]) -> tuple[Extent, ...]:
+    return tuple(simplified(extent + sum(border)) for extent, border in zip(source.shape, borders, strict=True))
+
+
+def constant_border(source: Tensor, borders: Sequence[Border], value: Number, name: str) -> Tensor:
+    """`source` with a border of `value`."""
+
+    def element(*indices: Expr) -> ExprLike:
+        inside: list[Expr] = []
+        for index, extent, (before, after) in zip(indices, source.shape, borders, strict=True):
+            if before:
+                inside.append(index >= before)
+            if after:
+                inside.append(index < extent + before)
+        places = [index - before if before else index for index, (before, _) in zip(indices, borders, strict=True)]
+        value_inside = source(*places)
+        return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
+
+    return compute(_padded_shape(source, borders), element, name)
+
+
+def _copied_border(source: Tensor, borders: Sequence[Border], mode: str, name: str) -> Tensor:
+    for axis, (extent, border) in enumerate(zip(source.shape, borders, strict=True)):
+        needed = 1 if mode == "edge" else max(border) + 1
+        if any(border) and isinstance(extent, int) and extent < needed:
+            raise error(f"pad: {mode} needs {needed} elements for a border of {border}, but axis {axis} has {extent}")
+
+    def place(index: Expr, extent: Extent, border: Border) -> Expr:
+        if not any(border):
+            return index
+        inside = index - border[0]
+        last = extent - 1
+        if mode == "edge":
+            return less(greater(inside, 0), last)
+        mirrored = greater(inside, 0 - inside)
+        return less(mirrored, last * 2 - mirrored)
+
+    def element(*indices: Expr) -> ExprLike:
+        return source(*map(place, indices, source.shape, borders))
+
+    return compute(_padded_shape(source, borders), element, name)
+
+
+def full(shape: object, fill_value: Number, dtype: object = "float32", *, name: str = "full") -> Tensor:
+    """A tensor of one number.
+
+    Dtypes: all.
+    Equals: `np.full(shape, fill_value, dtype)`.
+    """
+    value = constant(fill_value, result_dtype(dtype, "float32"))
+    return compute(checked_shape(shape, "full: the shape"), lambda *_: value, name)
+
+
+@checked
+def arange(
+    start: Number, stop: Number | None = None, step: Number = 1, dtype: object = "int64", *, name: str = "arange"
+) -> Tensor:
+    """Numbers from `start` (0 where it is the only bound) up to but without `stop`, `step` apart.
+
+    The element at i is start + i * step, computed in `dtype`. Raises CompileError for a step of 0, and for numbers
+    that the dtype does not hold.
+
+    Dtypes: numbers.
+    Equals: `np.arange(start, stop, step, dtype)`.
+    """
+    first, last = (0, start) if stop is None else (start, stop)
+    if step == 0:
+        raise error("arange: the step is 0")
+    if not all(math.isfinite(number) for number in (first, last, step)):
+        raise error(f"arange takes finite numbers, got {first}, {last} and {step}")
+    result = result_dtype(dtype, "int64")
+    if result == "bool":
+        raise error("arange makes numbers, not bools")
+    base, gap = constant(first, result), constant(step, result)
+    count = max(math.ceil((last - first) / step), 0)
+
+    def element(i: Expr) -> Expr:
+        return base + i.astype(result) * gap
+
+    return compute((count,), element, name, "i")
+
+
+def _triangle(what: str, data: Tensor, k: int, upper: bool, name: str) -> Tensor:
+    source = checked_tensor(data, f"{what}: data")
+    if source.ndim < 2:
+        raise error(f"{what} takes matrices, {source.name} has rank {source.ndim}")
+    offset = integer(k, f"{what}: k")
+
+    def element(*indices: Expr) -> Expr:
+        row, column = indices[-2] + offset, indices[-1]
+        return select(column >= row if upper else column <= row, source(*indices), constant(0, source.dtype))
+
+    return compute(source.shape, element, name)
+
+
+def tril(data: Tensor, k: int = 0, *, name: str = "tril") -> Tensor:
+    """Matrices with zeros above the diagonal `k`, of which 0 is the main one and 1 that above it.
+
+    Dtypes: all.
+    Equals: `np.tril(data, k)`.
+    """
+    return _triangle("tril", data, k, False, name)
+
+
+def triu(data: Tensor, k: int = 0, *, name: str = "triu") -> Tensor:
+    """Matrices with zeros below the diagonal `k`.
+
+    Dtypes: all.
+    Equals: `np.triu(data, k)`.
+    """
+    return _triangle("triu", data, k, True, name)

@@ -1,17 +1,18 @@
-"""Windows that slide along axes: those of convolutions and pools."""
+"""Windows that slide along axes, and tensors whose axes have letters: for convolutions and pools."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from weft.support.argument_types import shown
-from weft.texpr.expr import Expr
+from weft.texpr.expr import Expr, Number
 from weft.texpr.ops.arguments import integers
-from weft.texpr.ops.extents import simplified
+from weft.texpr.ops.transforms import constant_border
 from weft.texpr.places import error
-from weft.texpr.shapes import Extent, items
+from weft.texpr.shapes import Extent, items, simplified
+from weft.texpr.tensor import Tensor
 
 LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 """What spatial axes are called, by their number."""
@@ -112,3 +113,33 @@ def _same(what: str, window: Window, extent: Extent) -> tuple[int, int]:
         count = -(-extent // window.stride)
         total = max((count - 1) * window.stride + window.span - extent, 0)
     return total // 2, total - total // 2
+
+
+def checked_layout(what: str, layout: object, letters: str) -> str:
+    """A layout, which must be an order of `letters`. Raises CompileError for others."""
+    if not isinstance(layout, str) or sorted(layout) != sorted(letters):
+        raise error(f"{what} must be an order of the letters {letters}, got {shown(layout)}")
+    return layout
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A tensor whose axes have letters."""
+
+    tensor: Tensor
+    layout: str
+
+    def extent(self, letter: str) -> Extent:
+        """The extent of an axis."""
+        return self.tensor.shape[self.layout.index(letter)]
+
+    def at(self, indices: Mapping[str, Expr | int]) -> Expr:
+        """The element at an index for each letter."""
+        return self.tensor(*(indices[letter] for letter in self.layout))
+
+    def padded(self, windows: Mapping[str, Window], value: Number, name: str) -> Laid:
+        """The tensor with the borders of windows along some of its axes, of `value`: a stage, where there is one."""
+        borders = [(windows[c].before, windows[c].after) if c in windows else (0, 0) for c in self.layout]
+        if not any(any(border) for border in borders):
+            return self
+        return Laid(constant_border(self.tensor, borders, value, name), self.layout)
