@@ -10,18 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 
+from xdsl.dialects import arith
+from xdsl.dialects import math as math_ops
 from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.arith import ConstantOp, IndexCastOp, SelectOp
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
+    Float16Type,
+    Float64Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     LocationAttr,
     UnknownLoc,
+    f32,
+    i1,
 )
 from xdsl.dialects.func import CallOp
 from xdsl.dialects.scf import IfOp
@@ -29,12 +36,12 @@ from xdsl.dialects.scf import YieldOp as ScfYieldOp
 from xdsl.dialects.tensor import ExtractOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+from xdsl.irdl import IRDLOperation
 
 from weft.dialects.index_map import canonical_map
 from weft.dialects.te import ReduceOp, YieldOp
 from weft.support.errors import InternalError
 from weft.support.locations import SourceLocation
-from weft.texpr import scalar_ops
 from weft.texpr.dtypes import is_float, type_of
 from weft.texpr.expr import (
     Accumulator,
@@ -49,7 +56,7 @@ from weft.texpr.expr import (
     Unary,
     Var,
 )
-from weft.texpr.operators import BinaryKind, Number
+from weft.texpr.operators import FUNCTIONS, BinaryKind, Number, Predicate
 from weft.texpr.places import error
 from weft.texpr.reductions import CustomCombiner, ReduceValue, Reduction
 from weft.texpr.shapes import Extent, value_name
@@ -242,7 +249,7 @@ class ElementEmitter:
             return self._variable(expr)
         if isinstance(expr, Binary) and _is_of_index_width(expr):
             operands = self.index(expr.left), self.index(expr.right)
-            return self._remember(key, scalar_ops.binary(self, expr.kind, *operands))
+            return self._remember(key, _binary(self, expr.kind, *operands))
         if isinstance(expr, Select) and _is_of_index_width(expr):
             return self._remember(key, self._select(expr, self.index))
         if not expr.is_index:
@@ -269,19 +276,19 @@ class ElementEmitter:
         match expr:
             case Binary():
                 operands = self.value(expr.left, expr.dtype), self.value(expr.right, expr.dtype)
-                return scalar_ops.binary(self, expr.kind, *operands)
+                return _binary(self, expr.kind, *operands)
             case Unary():
-                return scalar_ops.unary(self, expr.function, self.value(expr.operand))
+                return _unary(self, expr.function, self.value(expr.operand))
             case Intrinsic():
                 operands = [self.value(argument) for argument in expr.arguments]
                 return self.append(CallOp(expr.function, operands, [type_of(expr.dtype)]))
             case Compare():
                 as_value = self.index if expr.left.is_index and expr.right.is_index else self.value
-                return scalar_ops.compare(self, expr.predicate, as_value(expr.left), as_value(expr.right))
+                return _compare(self, expr.predicate, as_value(expr.left), as_value(expr.right))
             case Select():
                 return self._select(expr, lambda branch: self.value(branch, expr.dtype))
             case Cast():
-                return scalar_ops.cast(self, self.value(expr.operand), type_of(expr.dtype))
+                return _cast(self, self.value(expr.operand), type_of(expr.dtype))
             case Read():
                 return self._read(expr)
             case ReduceValue():
@@ -420,3 +427,123 @@ def _constant_hint(number: Number, type: Attribute) -> str:
         return "cst"
     suffix = "" if isinstance(type, IndexType) else f"_{type}"
     return f"c{number}{suffix}" if number >= 0 else f"cm{-number}{suffix}"
+
+
+_FAST_MATH = arith.FastMathFlagsAttr("none")
+_OVERFLOW = arith.IntegerOverflowAttr("none")
+
+
+@cache
+def _defaults(op_class: type[Operation]) -> Mapping[str, Attribute]:
+    """The properties that an op has when nothing else is asked; `create` would leave them out."""
+    if not issubclass(op_class, IRDLOperation):
+        raise InternalError(f"{op_class} declares no properties")
+    known = op_class.get_irdl_definition().properties
+    return {name: flags for name, flags in (("fastmath", _FAST_MATH), ("overflowFlags", _OVERFLOW)) if name in known}
+
+
+def _apply(body: ElementEmitter, op_class: type[Operation], *operands: SSAValue) -> SSAValue:
+    """An op whose result has the type of its operands."""
+    types = [operands[0].type]
+    return body.append(op_class.create(operands=operands, result_types=types, properties=_defaults(op_class)))
+
+
+def _binary(body: ElementEmitter, kind: BinaryKind, left: SSAValue, right: SSAValue) -> SSAValue:
+    """An operator on two values of one type: float, integer or index."""
+    if kind is BinaryKind.FLOORMOD:
+        return _floor_remainder(body, left, right)
+    op_class = kind.float_op if isinstance(left.type, AnyFloat) else kind.integer_op
+    if op_class is None:
+        raise InternalError(f"no op computes {kind} of {left.type}")
+    return _apply(body, op_class, left, right)
+
+
+def _floor_remainder(body: ElementEmitter, left: SSAValue, right: SSAValue) -> SSAValue:
+    """The remainder with the sign of `right`, from that with the sign of `left`."""
+    zero = body.constant(0, left.type)
+    remainder = _apply(body, arith.RemSIOp, left, right)
+    if _is_positive(right):
+        wrong = body.append(arith.CmpiOp(remainder, zero, "slt"))
+    else:
+        signs = _apply(body, arith.XOrIOp, remainder, right)
+        differ = body.append(arith.CmpiOp(signs, zero, "slt"))
+        inexact = body.append(arith.CmpiOp(remainder, zero, "ne"))
+        wrong = _apply(body, arith.AndIOp, differ, inexact)
+    shifted = _apply(body, arith.AddiOp, remainder, right)
+    return body.append(arith.SelectOp(wrong, shifted, remainder))
+
+
+def _is_positive(value: SSAValue) -> bool:
+    owner = value.owner
+    return isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr) and owner.value.value.data > 0
+
+
+def _compare(body: ElementEmitter, predicate: Predicate, left: SSAValue, right: SSAValue) -> SSAValue:
+    """A comparison of two values of one type."""
+    if isinstance(left.type, AnyFloat):
+        return body.append(arith.CmpfOp(left, right, predicate.of_floats))
+    return body.append(arith.CmpiOp(left, right, predicate.of_integers))
+
+
+def _unary(body: ElementEmitter, function: str, operand: SSAValue) -> SSAValue:
+    """A function of one value."""
+    match function:
+        case "abs":
+            floating = isinstance(operand.type, AnyFloat)
+            return _apply(body, math_ops.AbsFOp if floating else math_ops.AbsIOp, operand)
+        case "sigmoid":
+            return _sigmoid(body, operand)
+        case "isnan":
+            return body.append(arith.CmpfOp(operand, operand, "uno"))
+        case "isinf" | "isfinite":
+            size = _apply(body, math_ops.AbsFOp, operand)
+            infinity = body.constant(math.inf, operand.type)
+            return body.append(arith.CmpfOp(size, infinity, "oeq" if function == "isinf" else "olt"))
+        case _:
+            return _apply(body, FUNCTIONS[function], operand)
+
+
+_EXP_IS_FINITE: Mapping[type[Attribute], float] = {Float16Type: 11.0, Float64Type: 709.0}
+"""Type -> a number whose exponential is finite, and so great that 1 more is no other number; 88 unless given."""
+
+
+def _sigmoid(body: ElementEmitter, x: SSAValue) -> SSAValue:
+    """t / (1 + t) with t = exp(x): 1 / (1 + exp(-x)) would be 0 from where exp(-x) is infinite, for results that are
+    subnormal numbers. Greater x than t has room for give 1 as well."""
+    one, end = (body.constant(number, x.type) for number in (1.0, _EXP_IS_FINITE.get(type(x.type), 88.0)))
+    is_beyond = body.append(arith.CmpfOp(x, end, "ogt"))
+    t = _apply(body, math_ops.ExpOp, body.append(arith.SelectOp(is_beyond, end, x)))
+    return _apply(body, arith.DivfOp, t, _apply(body, arith.AddfOp, one, t))
+
+
+def _cast(body: ElementEmitter, operand: SSAValue, target: Attribute) -> SSAValue:
+    """A value as another element type."""
+    source = operand.type
+    if isinstance(target, AnyFloat):
+        return _to_float(body, operand, target)
+    if target == i1:
+        return _compare(body, Predicate.NE, operand, body.constant(0.0 if isinstance(source, AnyFloat) else 0, source))
+    if isinstance(source, AnyFloat):
+        return _convert(body, arith.FPToSIOp, operand, target)
+    if source == i1:
+        return _convert(body, arith.ExtUIOp, operand, target)
+    if isinstance(source, IntegerType) and isinstance(target, IntegerType):
+        wider = target.width.data > source.width.data
+        return _convert(body, arith.ExtSIOp if wider else arith.TruncIOp, operand, target)
+    raise InternalError(f"no conversion from {source} to {target}")
+
+
+def _to_float(body: ElementEmitter, operand: SSAValue, target: AnyFloat) -> SSAValue:
+    source = operand.type
+    if isinstance(source, AnyFloat):
+        if source.bitwidth == target.bitwidth:  # float16 and bfloat16: neither holds the other
+            return _convert(body, arith.TruncFOp, _convert(body, arith.ExtFOp, operand, f32), target)
+        wider = target.bitwidth > source.bitwidth
+        return _convert(body, arith.ExtFOp if wider else arith.TruncFOp, operand, target)
+    if isinstance(source, IndexType):
+        raise InternalError("an index becomes an integer before it becomes a float")
+    return _convert(body, arith.UIToFPOp if source == i1 else arith.SIToFPOp, operand, target)
+
+
+def _convert(body: ElementEmitter, op_class: type[Operation], operand: SSAValue, target: Attribute) -> SSAValue:
+    return body.append(op_class.create(operands=[operand], result_types=[target]))

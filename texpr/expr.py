@@ -8,18 +8,16 @@ integers as long as they stay within 64 bits, adapt to each other's width, and b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 from weft.support.argument_types import checked_methods, shown
 from weft.texpr.dtypes import checked_dtype, greatest, is_float, is_integer, least
 from weft.texpr.operators import (
-    FLOAT_FUNCTIONS,
-    INDEX_KINDS,
+    DIVISIONS,
     INTEGER_FUNCTIONS,
-    INTEGER_ONLY,
     LOGIC,
-    SYMBOLS,
     BinaryKind,
     Number,
     Predicate,
@@ -29,6 +27,18 @@ from weft.texpr.places import error
 
 _TEXT_DEPTH = 5
 """Messages show expressions down to here: they can be huge."""
+
+
+_Method: TypeAlias = "Callable[[Expr, ExprLike], Expr]"
+
+
+def _operator(kind: BinaryKind) -> tuple[_Method, _Method]:
+    """The methods of a Python operator, for an expression on its left and on its right."""
+    return lambda self, other: binary(kind, self, other), lambda self, other: binary(kind, other, self)
+
+
+def _comparison(predicate: Predicate) -> _Method:
+    return lambda self, other: compare(predicate, self, other)
 
 
 class Expr:
@@ -46,77 +56,28 @@ class Expr:
         """The expressions that it is made of."""
         return ()
 
-    def __add__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.ADD, self, other)
+    __add__, __radd__ = _operator(BinaryKind.ADD)
+    __sub__, __rsub__ = _operator(BinaryKind.SUB)
+    __mul__, __rmul__ = _operator(BinaryKind.MUL)
+    __truediv__, __rtruediv__ = _operator(BinaryKind.DIV)
+    __floordiv__, __rfloordiv__ = _operator(BinaryKind.FLOORDIV)
+    __mod__, __rmod__ = _operator(BinaryKind.FLOORMOD)
+    __pow__, __rpow__ = _operator(BinaryKind.POW)
+    __and__, __rand__ = _operator(BinaryKind.AND)
+    __or__, __ror__ = _operator(BinaryKind.OR)
+    __xor__, __rxor__ = _operator(BinaryKind.XOR)
+    __lshift__, __rlshift__ = _operator(BinaryKind.SHL)
+    __rshift__, __rrshift__ = _operator(BinaryKind.SHR)
+    __lt__ = _comparison(Predicate.LT)
+    __le__ = _comparison(Predicate.LE)
+    __gt__ = _comparison(Predicate.GT)
+    __ge__ = _comparison(Predicate.GE)
 
-    def __radd__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.ADD, other, self)
+    def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare(Predicate.EQ, self, cast("ExprLike", other))
 
-    def __sub__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SUB, self, other)
-
-    def __rsub__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SUB, other, self)
-
-    def __mul__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.MUL, self, other)
-
-    def __rmul__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.MUL, other, self)
-
-    def __truediv__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.DIV, self, other)
-
-    def __rtruediv__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.DIV, other, self)
-
-    def __floordiv__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.FLOORDIV, self, other)
-
-    def __rfloordiv__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.FLOORDIV, other, self)
-
-    def __mod__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.FLOORMOD, self, other)
-
-    def __rmod__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.FLOORMOD, other, self)
-
-    def __pow__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.POW, self, other)
-
-    def __rpow__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.POW, other, self)
-
-    def __and__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.AND, self, other)
-
-    def __rand__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.AND, other, self)
-
-    def __or__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.OR, self, other)
-
-    def __ror__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.OR, other, self)
-
-    def __xor__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.XOR, self, other)
-
-    def __rxor__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.XOR, other, self)
-
-    def __lshift__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SHL, self, other)
-
-    def __rlshift__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SHL, other, self)
-
-    def __rshift__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SHR, self, other)
-
-    def __rrshift__(self, other: ExprLike) -> Expr:
-        return binary(BinaryKind.SHR, other, self)
+    def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare(Predicate.NE, self, cast("ExprLike", other))
 
     def __neg__(self) -> Expr:
         return binary(BinaryKind.SUB, 0, self) if is_integer(self.dtype) else unary("neg", self)
@@ -129,24 +90,6 @@ class Expr:
 
     def __abs__(self) -> Expr:
         return unary("abs", self)
-
-    def __lt__(self, other: ExprLike) -> Expr:
-        return compare(Predicate.LT, self, other)
-
-    def __le__(self, other: ExprLike) -> Expr:
-        return compare(Predicate.LE, self, other)
-
-    def __gt__(self, other: ExprLike) -> Expr:
-        return compare(Predicate.GT, self, other)
-
-    def __ge__(self, other: ExprLike) -> Expr:
-        return compare(Predicate.GE, self, other)
-
-    def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return compare(Predicate.EQ, self, cast("ExprLike", other))
-
-    def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return compare(Predicate.NE, self, cast("ExprLike", other))
 
     __hash__ = object.__hash__
 
@@ -259,10 +202,9 @@ class Binary(Expr):
         return self.left, self.right
 
     def text(self, depth: int) -> str:
-        symbol = SYMBOLS.get(self.kind)
-        if symbol is None:
-            return f"{self.kind.value}({nested(depth, self.left, self.right)})"
-        return f"({nested(depth, self.left)} {symbol} {nested(depth, self.right)})"
+        if not self.kind.symbol:
+            return f"{self.kind}({nested(depth, self.left, self.right)})"
+        return f"({nested(depth, self.left)} {self.kind.symbol} {nested(depth, self.right)})"
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -321,7 +263,7 @@ class Compare(Expr):
         return Expr.__bool__(self)
 
     def text(self, depth: int) -> str:
-        return f"({nested(depth, self.left)} {SYMBOLS[self.predicate]} {nested(depth, self.right)})"
+        return f"({nested(depth, self.left)} {self.predicate.symbol} {nested(depth, self.right)})"
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -457,7 +399,7 @@ def joined_dtype(left: Expr, right: Expr) -> str:
 
 def binary(kind: BinaryKind, left: object, right: object) -> Expr:
     """Apply an operator. Raises CompileError for dtypes that differ or that it does not take."""
-    symbol = SYMBOLS.get(kind, kind.value)
+    symbol = kind.symbol or kind.value
     a, b = unified(f"`{symbol}`", left, right)
     dtype = joined_dtype(a, b)
     if kind in LOGIC:
@@ -465,37 +407,37 @@ def binary(kind: BinaryKind, left: object, right: object) -> Expr:
             raise error(f"`{symbol}` takes integers or bools, got {dtype} in `{a} {symbol} {b}`")
     elif dtype == "bool":
         raise error(f"`{symbol}` takes numbers, got bool in `{a} {symbol} {b}`: cast, or use &, | and ^")
-    elif kind in INTEGER_ONLY and is_float(dtype):
+    elif kind.float_op is None and is_float(dtype):
         hint = "te.floor(a / b)" if kind is BinaryKind.FLOORDIV else "a cast"
         raise error(f"`{symbol}` takes integers, got {dtype} in `{a} {symbol} {b}`: use {hint}")
-    elif kind in (BinaryKind.DIV, BinaryKind.ATAN2) and not is_float(dtype):
+    elif kind.integer_op is None and not is_float(dtype):
         raise error(
             f"`{symbol}` takes floats, got {dtype} in `{a} {symbol} {b}`: use // or te.truncdiv for integers, or cast"
         )
-    if kind in (BinaryKind.FLOORDIV, BinaryKind.FLOORMOD, BinaryKind.TRUNCDIV, BinaryKind.TRUNCMOD) and (
-        isinstance(b, Const) and b.value == 0
-    ):
+    if kind in DIVISIONS and isinstance(b, Const) and b.value == 0:
         raise error(f"`{a} {symbol} {b}` divides by zero")
-    return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind in INDEX_KINDS)
+    return Binary(kind, a, b, dtype, a.is_index and b.is_index and kind.is_of_indices)
 
 
 def compare(predicate: Predicate, left: object, right: object) -> Expr:
     """Compare two values. Raises CompileError for dtypes that differ, and for order between bools."""
-    a, b = unified(f"`{SYMBOLS[predicate]}`", left, right)
+    a, b = unified(f"`{predicate.symbol}`", left, right)
     if a.dtype == "bool" and predicate not in (Predicate.EQ, Predicate.NE):
-        raise error(f"bools have no order: `{a} {SYMBOLS[predicate]} {b}`")
+        raise error(f"bools have no order: `{a} {predicate.symbol} {b}`")
     return Compare(predicate, a, b)
 
 
 def unary(function: str, operand: object) -> Expr:
     """Apply a function. Raises CompileError for a dtype that it does not take."""
     expr = as_expr(operand)
-    if function in FLOAT_FUNCTIONS and not is_float(expr.dtype):
+    if function == "abs":
+        if expr.dtype == "bool":
+            raise error(f"abs takes numbers, got bool `{expr}`")
+    elif function in INTEGER_FUNCTIONS:
+        if not is_integer(expr.dtype):
+            raise error(f"{function} takes integers, got {expr.dtype} `{expr}`")
+    elif not is_float(expr.dtype):
         raise error(f"{function} takes floats, got {expr.dtype} `{expr}`: cast first, for example .astype('float32')")
-    if function in INTEGER_FUNCTIONS and not is_integer(expr.dtype):
-        raise error(f"{function} takes integers, got {expr.dtype} `{expr}`")
-    if function == "abs" and expr.dtype == "bool":
-        raise error(f"abs takes numbers, got bool `{expr}`")
     return Unary(function, expr, "bool" if function.startswith("is") else expr.dtype)
 
 

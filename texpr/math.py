@@ -44,6 +44,15 @@ def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
     return apply
 
 
+def _binary(kind: BinaryKind, doc: str, name: str = "") -> Callable[[ExprLike, ExprLike], Expr]:
+    def apply(x: ExprLike, y: ExprLike) -> Expr:
+        return binary(kind, x, y)
+
+    apply.__name__ = apply.__qualname__ = name or kind.value
+    apply.__doc__ = doc
+    return apply
+
+
 exp = _function("exp", "e to the power of a float.")
 exp2 = _function("exp2", "2 to the power of a float.")
 expm1 = _function("expm1", "exp(x) - 1, exact near 0.")
@@ -80,39 +89,23 @@ popcount = _function("popcount", "How many bits of an integer are set.")
 clz = _function("clz", "How many leading bits of an integer are zero.")
 ctz = _function("ctz", "How many trailing bits of an integer are zero.")
 nearbyint = round
-
-
-def pow(x: ExprLike, y: ExprLike) -> Expr:
-    """x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."""
-    return binary(BinaryKind.POW, x, y)
-
-
+pow = _binary(
+    BinaryKind.POW, "x to the power of y, of one dtype; for integers the exponent is not negative and the result wraps."
+)
+floordiv = _binary(BinaryKind.FLOORDIV, "Quotient of integers, rounded down: `x // y`. Division by zero is undefined.")
+floormod = _binary(BinaryKind.FLOORMOD, "Remainder of `floordiv`, with the sign of y: `x % y`.")
+truncdiv = _binary(
+    BinaryKind.TRUNCDIV, "Quotient of integers, rounded towards zero as in C. Division by zero is undefined."
+)
+truncmod = _binary(BinaryKind.TRUNCMOD, "Remainder of `truncdiv`, with the sign of x, as `%` in C.")
+logical_and = _binary(BinaryKind.AND, "Whether both bools are true.", "logical_and")
+logical_or = _binary(BinaryKind.OR, "Whether one of two bools is true.", "logical_or")
 power = pow
 
 
 def atan2(y: ExprLike, x: ExprLike) -> Expr:
     """The angle of the point (x, y), in radians from -pi to pi."""
     return binary(BinaryKind.ATAN2, y, x)
-
-
-def floordiv(x: ExprLike, y: ExprLike) -> Expr:
-    """Quotient of integers, rounded down: `x // y`. Division by zero is undefined."""
-    return binary(BinaryKind.FLOORDIV, x, y)
-
-
-def floormod(x: ExprLike, y: ExprLike) -> Expr:
-    """Remainder of `floordiv`, with the sign of y: `x % y`."""
-    return binary(BinaryKind.FLOORMOD, x, y)
-
-
-def truncdiv(x: ExprLike, y: ExprLike) -> Expr:
-    """Quotient of integers, rounded towards zero as in C. Division by zero is undefined."""
-    return binary(BinaryKind.TRUNCDIV, x, y)
-
-
-def truncmod(x: ExprLike, y: ExprLike) -> Expr:
-    """Remainder of `truncdiv`, with the sign of x, as `%` in C."""
-    return binary(BinaryKind.TRUNCMOD, x, y)
 
 
 def if_then_else(condition: ExprLike, if_true: ExprLike, if_false: ExprLike) -> Expr:
@@ -143,16 +136,6 @@ def equal(x: ExprLike, y: ExprLike) -> Expr:
 def not_equal(x: ExprLike, y: ExprLike) -> Expr:
     """Whether x and y differ: `x != y`."""
     return compare(Predicate.NE, x, y)
-
-
-def logical_and(x: ExprLike, y: ExprLike) -> Expr:
-    """Whether both bools are true."""
-    return binary(BinaryKind.AND, x, y)
-
-
-def logical_or(x: ExprLike, y: ExprLike) -> Expr:
-    """Whether one of two bools is true."""
-    return binary(BinaryKind.OR, x, y)
 
 
 def logical_not(x: ExprLike) -> Expr:

@@ -39,20 +39,15 @@ from weft.support.errors import CompileError
 from weft.texpr import math
 from weft.texpr.dtypes import name_of
 from weft.texpr.expr import Cast, Const, Expr, binary, cast_to, compare, unary
-from weft.texpr.operators import BinaryKind, Predicate
-from weft.texpr.scalar_ops import (
-    FLOAT_BINARY,
-    FLOAT_PREDICATES,
-    FUNCTIONS,
-    INTEGER_BINARY,
-    INTEGER_PREDICATES,
-)
+from weft.texpr.operators import FUNCTIONS, BinaryKind, Predicate
 
 _Result = TypeVar("_Result")
-_BINARY = {op: kind for kinds in (INTEGER_BINARY, FLOAT_BINARY) for kind, op in kinds.items()}
+_BINARY = {
+    op: kind for kind in BinaryKind if kind is not BinaryKind.FLOORMOD for op in (kind.integer_op, kind.float_op)
+}
 _UNARY = {op: name for name, op in FUNCTIONS.items()} | {AbsFOp: "abs", AbsIOp: "abs"}
-_INTEGER_PREDICATE = {name: predicate for predicate, name in INTEGER_PREDICATES.items()}
-_FLOAT_PREDICATE = {name: predicate for predicate, name in FLOAT_PREDICATES.items()}
+_INTEGER_PREDICATE = {predicate.of_integers: predicate for predicate in Predicate}
+_FLOAT_PREDICATE = {predicate.of_floats: predicate for predicate in Predicate}
 _CASTS = (
     arith.ExtFOp,
     arith.TruncFOp,

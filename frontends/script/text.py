@@ -35,7 +35,7 @@ from weft.support.errors import InternalError
 from weft.support.names import string_text
 from weft.texpr.dtypes import name_of
 from weft.texpr.expr import Binary, Cast, Compare, Const, Expr, Select, Unary, binary, compare
-from weft.texpr.operators import SYMBOLS, BinaryKind, Predicate
+from weft.texpr.operators import BinaryKind, Predicate
 
 _RESERVED = frozenset({"T", "I", "cls", "self", *BUILTINS, *keyword.kwlist, *keyword.softkwlist})
 
@@ -166,7 +166,7 @@ def _text(expr: Expr) -> tuple[str, int]:
             plain = expr.left.is_index and expr.right.is_index and not _both_numbers(expr)
             sides = (_side(side, plain) for side in (expr.left, expr.right))
             left, right = (f"({text})" if level <= _COMPARE else text for text, level in sides)
-            return f"{left} {SYMBOLS[expr.predicate]} {right}", _COMPARE
+            return f"{left} {expr.predicate.symbol} {right}", _COMPARE
         case Unary(function="neg"):
             return f"-{expr_text(expr.operand, _UNARY)}", _UNARY
         case Unary():
@@ -203,7 +203,7 @@ def _binary(expr: Binary) -> tuple[str, int]:
         return f"not {expr_text(expr.left, _NOT)}", _NOT
     if expr.kind not in _LEVELS:
         return f"T.{expr.kind.value}({sides[0][0]}, {sides[1][0]})", _ATOM
-    symbol, level = SYMBOLS[expr.kind], _LEVELS[expr.kind]
+    symbol, level = expr.kind.symbol, _LEVELS[expr.kind]
     if expr.dtype == "bool" and expr.kind in (BinaryKind.AND, BinaryKind.OR) and not reads(expr.right):
         symbol, level = ("and", _AND) if expr.kind is BinaryKind.AND else ("or", _OR)
     (left, left_level), (right, right_level) = sides
