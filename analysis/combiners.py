@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.dialects import arith, math, memref
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.structure import takes_pointers
 from weft.dialects.tir import BlockOp, InitOp
@@ -30,6 +33,20 @@ _FREE_OPS: tuple[type[Operation], ...] = (
     arith.XOrIOp,
 )
 """Combiners that are associative and commutative; of floats up to rounding, which is what reordering a sum asks for."""
+_NEUTRAL: Mapping[type[Operation], float] = {
+    arith.AddfOp: -0.0,  # 0.0 + -0.0 is 0.0 and -0.0 + -0.0 is -0.0
+    arith.MulfOp: 1.0,
+    arith.MaximumfOp: -inf,
+    arith.MinimumfOp: inf,
+    arith.AddiOp: 0,
+    arith.MuliOp: 1,
+    arith.OrIOp: 0,
+    arith.XOrIOp: 0,
+    arith.AndIOp: -1,
+    arith.MaxUIOp: 0,
+    arith.MinUIOp: -1,
+}
+"""The number that changes nothing when it is combined in."""
 _IDEMPOTENT_OPS: tuple[type[Operation], ...] = (
     arith.MaximumfOp,
     arith.MinimumfOp,
@@ -199,3 +216,17 @@ def _stands_before(first: Operation, second: Operation) -> bool:
             return True
         op = op.next_op
     return False
+
+
+def signed_range(type_: Attribute) -> tuple[int, int]:
+    """The least and the greatest signed integer of a type."""
+    width = type_.width.data if isinstance(type_, IntegerType) else 64
+    return -(1 << (width - 1)), (1 << (width - 1)) - 1
+
+
+def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
+    """The number that changes nothing when an op combines it with a value of a type; None for ops without one. Integers
+    are signed."""
+    if operation is arith.MaxSIOp or operation is arith.MinSIOp:
+        return signed_range(type_)[0 if operation is arith.MaxSIOp else 1]
+    return None if operation is None else _NEUTRAL.get(operation)

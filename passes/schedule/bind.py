@@ -17,7 +17,7 @@ from weft.dialects.tir import AXES, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule.loop_nests import set_guards
 from weft.passes.schedule.parallel import LoopKindPlan, why_bound_together
-from weft.passes.schedule.primitive import Primitive, operation_text
+from weft.passes.schedule.primitive import Primitive, extent_text, operation_text
 from weft.passes.schedule.split import unguarded_access
 from weft.support.errors import Violation
 
@@ -117,14 +117,18 @@ class Bind(Primitive):
                 or not isinstance(loop.extent, int)
                 or not isinstance(other.extent, int)
             ):
-                detail = f"loop {operation_text(other)} runs {_extent(other)} times, this one {_extent(loop)} times"
-                self.refuse(5, Violation(detail, legal=f"a loop of extent {_extent(other)}, or another axis"), other)
+                detail = (
+                    f"loop {operation_text(other)} runs {extent_text(other)} times, this one {extent_text(loop)} times"
+                )
+                self.refuse(
+                    5, Violation(detail, legal=f"a loop of extent {extent_text(other)}, or another axis"), other
+                )
         extent = max(other.extent for other in found if isinstance(other.extent, int))
         grown = tuple(other for other in found if other.extent != extent)
         for other in grown:
             access = unguarded_access(other)
             if access is not None:
-                detail = f"loop {operation_text(other)} runs {_extent(other)} times, others {extent} times, and "
+                detail = f"loop {operation_text(other)} runs {extent_text(other)} times, others {extent} times, and "
                 self.refuse(5, f"{detail}{access.name} is in no block below it", access)
         return grown, extent
 
@@ -135,7 +139,3 @@ class Bind(Primitive):
             refused = None if combined is None else why_not_atomic(block, combined, kernel)
             if refused is not None:
                 self.refuse(*refused, block)
-
-
-def _extent(loop: ForOp) -> str:
-    return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"

@@ -14,13 +14,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, Domain, domain_of, is_fixed, range_of
-from weft.analysis.code_motion import actions_in, loops_around_both, shared_element
+from weft.analysis.code_motion import actions_in, loops_around_both
 from weft.analysis.combiners import combines_freely
-from weft.analysis.coverage import late_start, missed_instance, repeated_instance, runs_only
+from weft.analysis.coverage import late_start, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary
 from weft.analysis.footprint import Span, box_of, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
-from weft.analysis.questions import point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     bindings_of,
@@ -30,15 +29,19 @@ from weft.analysis.structure import (
     is_inside,
     loops_around,
     scope_of,
-    why_not_complete,
-    why_not_reduction,
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule.dominance import Place, lift, values_of_block, why_not_visible
 from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, loops_over, nest, set_guards
-from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.requirements import instance_left_out
+from weft.passes.schedule.primitive import Plan, operation_text
+from weft.passes.schedule.requirements import (
+    instance_left_out,
+    iterator_names,
+    missed_by,
+    two_iterations,
+    why_not_divisible,
+)
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
@@ -143,7 +146,7 @@ class Move(MovingPrimitive):
             self.refuse(requirement, "the loop is already around the block", self.loop)
         for loop in loops_around(self.block):
             if loop.kind.data is LoopKind.THREAD_BINDING:
-                self.refuse(requirement, f"loop %{loop.induction_variable.name_hint} is bound to a thread axis", loop)
+                self.refuse(requirement, f"loop {operation_text(loop)} is bound to a thread axis", loop)
 
     def instances_at(
         self, requirement: int, own: Access, others: Sequence[Access], *, by_all_threads: bool = False
@@ -182,11 +185,7 @@ class Move(MovingPrimitive):
 
     def require_block_kind(self, requirement: int) -> None:
         """Complete or reduction blocks can be cut into pieces."""
-        complete, reduction = why_not_complete(self.block), why_not_reduction(self.block)
-        if complete is not None and reduction is not None:
-            reason = reduction if self.block.init is not None else complete
-            self.refuse(requirement, reason)
-        self.require(requirement, shared_element(self.block))
+        self.require(requirement, why_not_divisible(self.block))
         if IterKind.REDUCE in self.block.kinds and not combines_freely(self.block):
             reason = "its reduction would run in another order, and its combiner is not known to be commutative"
             self.refuse(requirement, Violation(reason, "not proved"))
@@ -218,13 +217,9 @@ class Move(MovingPrimitive):
             Conditions(),
             tuple((values.args[at], extent) for at in partial if isinstance(extent := domains[at].extent, int)),
         )
-        with self.deciding(requirement):
-            missed = missed_instance(question, loops_run=True)
-        if missed is None:
-            return
-        point = {block.iter_vars[at].name_hint or f"v{at}": missed.place[n] for n, at in enumerate(partial)}
-        detail = f"instance {point_text(point.items())} would run in none"
-        self.refuse(requirement, Violation(detail, counterexample={"instance": point}, validate=missed.holds))
+        names = iterator_names(block)
+        told = missed_by(question, [names[at] for at in partial], lambda text: f"{text} would run in none")
+        self.require(requirement, told)
 
     @contextmanager
     def _domain_afterwards(
@@ -317,7 +312,14 @@ class Move(MovingPrimitive):
         if set(buffers_written(block)).isdisjoint(buffers_loaded(block)):
             return
         with self._domain_afterwards(domains, kept) as (question, new):
-            self._require_no_repetition(requirement, question, new)
+            with self.deciding(requirement):
+                repeated = repeated_instance(question, self._restarting_loops(question))
+            if repeated is None:
+                return
+            outside = [loop for loop in question.loops if loop not in new]
+            consequence = "would both run one instance, which updates what it reads"
+            told = two_iterations(repeated, outside, lambda one, other: f"iterations {one} and {other} {consequence}")
+            self.refuse(requirement, told)
 
     def require_start_first(self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]) -> None:
         """The instance that starts an accumulation, whose reduce iterators are 0, runs before the others of it."""
@@ -332,35 +334,22 @@ class Move(MovingPrimitive):
             if found is None:
                 return
             outside = [loop for loop in question.loops if loop not in new]
-            updating, starting = (dict(found.iteration(role, outside)) for role in ("first", "second"))
-            violation = Violation(
-                f"iteration {point_text(updating.items())} would update an element that iteration "
-                f"{point_text(starting.items())} starts",
-                counterexample={"updating iteration": updating, "starting iteration": starting},
-                validate=found.holds,
+            roles = ("updating", "starting")
+            told = two_iterations(
+                found,
+                outside,
+                lambda updating, starting: (
+                    f"iteration {updating} would update an element that iteration {starting} starts"
+                ),
+                roles,
             )
-            self.refuse(requirement, violation)
+            self.refuse(requirement, told)
 
     def _restarting_loops(self, domain: Domain) -> list[ForOp]:
         """The outer loops each of whose iterations starts the accumulations of the block again."""
         steps = zip(domain.bindings, self.block.kinds, strict=True)
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
-
-    def _require_no_repetition(self, requirement: int, question: Domain, new: Sequence[ForOp]) -> None:
-        restarting = self._restarting_loops(question)
-        with self.deciding(requirement):
-            repeated = repeated_instance(question, restarting)
-        if repeated is not None:
-            outside = [loop for loop in question.loops if loop not in new]
-            first, second = (dict(repeated.iteration(role, outside)) for role in ("first", "second"))
-            violation = Violation(
-                f"iterations {point_text(first.items())} and {point_text(second.items())} would both run one instance, "
-                "which updates what it reads",
-                counterexample={"first iteration": first, "second iteration": second},
-                validate=repeated.holds,
-            )
-            self.refuse(requirement, violation)
 
     def place(
         self,

@@ -27,7 +27,7 @@ from weft.passes.index_ops import (
     is_defined_inside,
 )
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, lift, why_not_visible
+from weft.passes.schedule.dominance import Place, lift, values_outside, why_not_visible
 from weft.passes.schedule.loop_nests import (
     empty_copy,
     extent_value,
@@ -41,7 +41,7 @@ from weft.passes.schedule.loop_nests import (
     values_in,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import single_store
 from weft.support.errors import InternalError, Violation
 
@@ -259,19 +259,13 @@ def simplify_indices(block: BlockOp) -> None:
                 erase_if_unused([operand.owner])
 
 
-def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> list[SSAValue]:
+def _values_of_fill(block: BlockOp, loop: ForOp, padding: Padding) -> tuple[SSAValue, ...]:
     """Everything that the fill uses from outside of its loops."""
-    loops = loops_around(block)
-    repeated = loops[loops.index(loop) :]
-    own = {*block.iter_vars, *(inner.induction_variable for inner in repeated)}
+    store, loops = padding.store, loops_around(block)
     indices = [*bindings_of(block), *(side for guard in guards_of(block) for side in guard)]
-    indices += [Index.of(operand) for operand in padding.store.indices]
-    used = [value for index in indices for value in index.values()]
-    used += [*block.extent_operands, *(inner.extent for inner in repeated if not isinstance(inner.extent, int))]
-    used.append(padding.store.memref)
-    if not is_defined_inside(padding.constant, block):
-        used.append(padding.constant)
-    return [value for value in dict.fromkeys(used) if value not in own]
+    indices += [Index.of(operand) for operand in store.indices]
+    constant = () if is_defined_inside(padding.constant, block) else (padding.constant,)
+    return values_outside(block, loops[loops.index(loop) :], indices, [*block.extent_operands, store.memref, *constant])
 
 
 @dataclass(frozen=True)
@@ -311,7 +305,7 @@ class DecomposePadding(Primitive):
         self.require(1, shared_element(block))
         loops = loops_around(block)
         if self.loop not in loops:
-            names = ", ".join(f"%{loop.induction_variable.name_hint or '?'}" for loop in loops) or "none"
+            names = ", ".join(operation_text(loop) for loop in loops) or "none"
             self.refuse(2, Violation("it is not", legal=f"its loops: {names}"), self.loop)
         padding = self._padding()
         positives, zeros = self._conditions(padding)

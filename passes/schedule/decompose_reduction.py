@@ -13,7 +13,6 @@ from weft.analysis.accesses import accesses, domain_of
 from weft.analysis.code_motion import why_not_started_before
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
-from weft.analysis.questions import point_text
 from weft.analysis.structure import (
     bindings_of,
     buffers_written,
@@ -28,10 +27,10 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, lift, values_outside, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.passes.schedule.requirements import started_elsewhere
+from weft.passes.schedule.requirements import started_elsewhere, two_iterations
 from weft.support.errors import Violation
 
 
@@ -124,14 +123,14 @@ class DecomposeReduction(Primitive):
             self.refuse(1, "the block has no init")
         loops = loops_around(block)
         if self.loop not in loops:
-            self.refuse(2, f"the loops around it are {_names(loops)}", self.loop)
+            self.refuse(2, f"the loops around it are {', '.join(map(operation_text, loops)) or 'none'}", self.loop)
         at = loops.index(self.loop)
         reduced = sources_of(block, IterKind.REDUCE)
         for outer in loops[:at]:
             if outer.induction_variable in reduced:
                 self.refuse(
                     3,
-                    f"%{outer.induction_variable.name_hint} is outside of %{self.loop.induction_variable.name_hint} "
+                    f"{operation_text(outer)} is outside of {operation_text(self.loop)} "
                     "and a reduce iterator is bound to it: the init would run again between updates",
                     outer,
                 )
@@ -154,7 +153,7 @@ class DecomposeReduction(Primitive):
         if not bound or (kernel := kernel_around(bound[0])) not in outside[:-1]:
             return
         detail = f"loop {operation_text(bound[0])} of the reduction is bound to {axis_of(bound[0])}, in the same kernel"
-        legal = f"decompose_reduction at %{kernel.induction_variable.name_hint}, or rfactor first"
+        legal = f"decompose_reduction at {operation_text(kernel)}, or rfactor first"
         self.refuse(8, Violation(detail, legal=legal), bound[0])
 
     def _require_once(self, outside: Sequence[ForOp]) -> None:
@@ -162,28 +161,21 @@ class DecomposeReduction(Primitive):
         fixed = [loop for loop in domain.loops if loop in outside]
         with self.deciding(6):
             repeated = repeated_instance(domain, fixed)
-        if repeated is None:
-            return
-        first, second = (dict(repeated.iteration(role, domain.loops)) for role in ("first", "second"))
-        violation = Violation(
-            f"iterations {point_text(first.items())} and {point_text(second.items())} run the same instance",
-            counterexample={"first iteration": first, "second iteration": second},
-            validate=repeated.holds,
-        )
-        self.refuse(6, violation)
+        if repeated is not None:
+            violation = two_iterations(
+                repeated, domain.loops, lambda one, other: f"iterations {one} and {other} run the same instance"
+            )
+            self.refuse(6, violation)
 
     def _values_of_init(
         self, init: InitOp, repeated: Sequence[ForOp], guards: Sequence[tuple[Index, Index]]
     ) -> tuple[SSAValue, ...]:
         """Everything that the init block will use, but its own loops and iterators."""
-        own = {*self.block.iter_vars, *(loop.induction_variable for loop in repeated)}
-        bindings = zip(bindings_of(self.block), self.block.kinds, strict=True)
+        block = self.block
+        bindings = zip(bindings_of(block), block.kinds, strict=True)
         indices = [index for index, kind in bindings if kind is IterKind.SPATIAL]
         indices += [side for guard in guards for side in guard]
-        used = [v for index in indices for v in index.values()]
-        used += [*self.block.extent_operands, *values_used_by(init)]
-        used += [loop.extent for loop in repeated if not isinstance(loop.extent, int)]
-        return tuple(dict.fromkeys(value for value in used if value not in own))
+        return values_outside(block, repeated, indices, [*block.extent_operands, *values_used_by(init)])
 
     def _require_sole_use(self) -> None:
         written = set(buffers_written(self.block))
@@ -204,7 +196,3 @@ class DecomposeReduction(Primitive):
             elif left.depends_on(known) or right.depends_on(known):
                 self.refuse(5, f"the guard {left!r} < {right!r} mixes them")
         return tuple(kept)
-
-
-def _names(loops: list[ForOp]) -> str:
-    return ", ".join(f"%{loop.induction_variable.name_hint or '?'}" for loop in loops) or "none"

@@ -7,16 +7,17 @@ Everything else must stand before the new place, in a region around it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
 
 from weft.analysis.index import Index
-from weft.analysis.structure import ancestors, function_of, is_inside, standing_before
+from weft.analysis.structure import ancestors, function_of, standing_before
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import operations_in
+from weft.passes.index_ops import is_defined_inside
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,17 @@ class Place:
 def values_used_by(op: Operation) -> list[SSAValue]:
     """The values from outside that the regions of `op` use, each once."""
     used = dict.fromkeys(operand for inner in operations_in(op) if inner is not op for operand in inner.operands)
-    return [value for value in used if not _is_defined_in(value, op)]
+    return [value for value in used if not is_defined_inside(value, op)]
 
 
-def _is_defined_in(value: SSAValue, op: Operation) -> bool:
-    owner = value.owner
-    holder = owner.parent_op() if isinstance(owner, Block) else owner
-    return holder is not None and is_inside(holder, op)
+def values_outside(
+    block: BlockOp, loops: Sequence[ForOp], indices: Iterable[Index], more: Iterable[int | SSAValue]
+) -> tuple[SSAValue, ...]:
+    """What a copy of a block in copies of some loops around it uses from outside: the values of `indices`, and `more`,
+    without loop variables and iterators; and the extents of the loops."""
+    own = {*block.iter_vars, *(loop.induction_variable for loop in loops)}
+    used = [*(value for index in indices for value in index.values()), *more, *(loop.extent for loop in loops)]
+    return tuple(value for value in dict.fromkeys(used) if not isinstance(value, int) and value not in own)
 
 
 def values_of_block(block: BlockOp) -> list[SSAValue]:

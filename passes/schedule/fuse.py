@@ -9,18 +9,18 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Domain, domain_of
+from weft.analysis.accesses import domain_of
 from weft.analysis.computed import is_not_negative
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
-from weft.analysis.questions import Counterexample, point_text
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import detached_ops, index_op, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import insert_in, new_loop, replace_loop_value
-from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
 from weft.passes.schedule.reorder import require_loops, sink_indices, why_not_chain
+from weft.passes.schedule.requirements import two_iterations
 from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import Violation
 
@@ -124,7 +124,7 @@ class Fuse(Primitive):
         outer_values = [loop.induction_variable for loop in self.loops]
         for loop in self.loops[1:]:
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
-                self.refuse(3, f"the extent of %{loop.induction_variable.name_hint} depends on an outer loop", loop)
+                self.refuse(3, f"the extent of {operation_text(loop)} depends on an outer loop", loop)
         self.require(4, repeated_reduction(self.loops), self.loops[0])
         return FusePlan(self.loops[0], self.loops)
 
@@ -137,12 +137,8 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
         if not isinstance(block, BlockOp) or block.init is None:
             continue
         domain = domain_of(block)
-        reduced = {
-            value
-            for index, kind in zip(domain.bindings, block.kinds, strict=True)
-            if kind is IterKind.REDUCE
-            for value in index.sources()
-        }
+        steps = zip(domain.bindings, block.kinds, strict=True)
+        reduced = {value for index, kind in steps if kind is IterKind.REDUCE for value in index.sources()}
         first = next((at for at, loop in enumerate(loops) if loop.induction_variable in reduced), 0)
         if first == 0 or loops[0] not in domain.loops:
             continue
@@ -151,17 +147,11 @@ def repeated_reduction(loops: Sequence[ForOp]) -> Violation | None:
             continue  # then they are one run of the reduction already
         repeated = repeated_instance(domain, outside)
         if repeated is not None:
-            return _violation(block, domain, repeated, loops[first])
+            same, name = f'run the same instance of the reduction "{block.label}"', operation_text(loops[first])
+            return two_iterations(
+                repeated,
+                domain.loops,
+                lambda one, other, same=same: f"iterations {one} and {other} {same}, the second time from its start",
+                legal=f"loops outside of {name} fused among themselves",
+            )
     return None
-
-
-def _violation(block: BlockOp, domain: Domain, repeated: Counterexample, loop: ForOp) -> Violation:
-    first, second = (dict(repeated.iteration(role, domain.loops)) for role in ("first", "second"))
-    return Violation(
-        f"iterations {point_text(first.items())} and {point_text(second.items())} run the same instance of the "
-        f'reduction "{block.label}", the second time from its start',
-        "refuted",
-        {"first iteration": first, "second iteration": second},
-        f"loops outside of %{loop.induction_variable.name_hint or '?'} fused among themselves",
-        validate=repeated.holds,
-    )

@@ -8,7 +8,7 @@ read, not run.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import NoReturn, cast
@@ -193,6 +193,15 @@ def parse_function(text: str | ast.Lambda) -> AffineMap:
     return AffineMap(len(names), 0, tuple(_expr(_evaluate(element, indices)) for element in body))
 
 
+_OPERATORS: Mapping[type[ast.operator], Callable[[Traced, object], Traced]] = {
+    ast.Add: Traced.__add__,
+    ast.Sub: Traced.__sub__,
+    ast.Mult: Traced.__mul__,
+    ast.FloorDiv: Traced.__floordiv__,
+    ast.Mod: Traced.__mod__,
+}
+
+
 def _evaluate(node: ast.expr, names: dict[str, Traced]) -> object:
     match node:
         case ast.Name(id=name) if name in names:
@@ -201,16 +210,8 @@ def _evaluate(node: ast.expr, names: dict[str, Traced]) -> object:
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_traced(operand, names)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _traced(left, names) + _traced(right, names)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return _traced(left, names) - _traced(right, names)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _traced(left, names) * _traced(right, names)
-        case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return _traced(left, names) // _traced(right, names)
-        case ast.BinOp(left=left, op=ast.Mod(), right=right):
-            return _traced(left, names) % _traced(right, names)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return _OPERATORS[type(op)](_traced(left, names), _traced(right, names))
         case _:
             raise CompileError(f"'{ast.unparse(node)}' in an index map: {_LEGAL}")
 

@@ -221,7 +221,7 @@ def why_no_loop_of_its_own(block: BlockOp, position: int) -> str | None:
     loop = loop_of(block, position)
     if loop is None:
         return f"iterator {name} is not bound to a single loop"
-    shown = f"%{loop.induction_variable.name_hint or '?'}"
+    shown = operation_text(loop)
     if loop not in own_loops(block):
         return f"loop {shown} of iterator {name} holds more than the block"
     if Index.of(loop.extent) != Index.of(block.extents[position]):

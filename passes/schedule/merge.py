@@ -19,7 +19,7 @@ from weft.dialects.effects import is_pure, op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.index_ops import detached_ops
 from weft.passes.schedule.loop_nests import nest, new_loop, replace_loop_value
-from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, extent_text, operation_text, or_undecided
 from weft.passes.schedule.reorder import require_loops, why_not_perfect
 from weft.passes.schedule.split import why_not_serial
 from weft.support.errors import Violation
@@ -83,7 +83,8 @@ class Merge(Primitive):
         for level in zip(*chains, strict=True):
             for loop in level[1:]:
                 if Index.of(loop.extent) != Index.of(level[0].extent):
-                    detail = f"{_extent_text(level[0])} and {_extent_text(loop)}"
+                    told = [f"loop {operation_text(one)} runs {extent_text(one)} times" for one in (level[0], loop)]
+                    detail = " and ".join(told)
                     self.refuse(3, Violation(detail, legal="loops of one extent; split or loop_partition first"), loop)
         found = [(chain, accesses(chain[0])) for chain in chains]
         touched = [(part, {access.buffer for access in part[1]}) for part in found]
@@ -129,12 +130,6 @@ def _home(loop: ForOp) -> Block | None:
 def _what(op: Operation) -> str:
     """How a message names an op between loops."""
     return f"{op_name(op)} {operation_text(op)}" if isinstance(op, BlockOp | ForOp) else op_name(op)
-
-
-def _extent_text(loop: ForOp) -> str:
-    extent = loop.extent
-    shown = extent if isinstance(extent, int) else f"%{extent.name_hint or '?'}"
-    return f"loop {operation_text(loop)} runs {shown} times"
 
 
 _Chain: TypeAlias = tuple[Sequence[ForOp], Sequence[Access]]

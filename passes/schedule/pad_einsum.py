@@ -14,21 +14,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
-from weft.analysis.code_motion import shared_element
-from weft.analysis.combiners import Update, is_in_init, updates_of
+from weft.analysis.combiners import Update, is_in_init, neutral_value, signed_range, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
-from weft.analysis.structure import (
-    bindings_of,
-    function_of,
-    loops_around,
-    scope_of,
-    why_not_complete,
-    why_not_reduction,
-    writers_of,
-)
+from weft.analysis.structure import bindings_of, function_of, loops_around, scope_of, writers_of
 from weft.dialects.effects import is_pure, op_name
-from weft.dialects.integer_arith import SIGNED_PREDICATES
+from weft.dialects.integer_arith import INTEGER_OPS, SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
@@ -49,44 +40,20 @@ from weft.passes.schedule.loop_nests import (
     values_in,
     why_no_loop_of_its_own,
 )
-from weft.passes.schedule.primitive import Plan
-from weft.passes.schedule.requirements import unwritten_element
+from weft.passes.schedule.primitive import Plan, operation_text
+from weft.passes.schedule.requirements import unwritten_element, why_not_divisible
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
 Number = int | float
 MAX_OPERANDS = 5
 """More than that many have too many combinations of candidates."""
-_NEUTRAL: Mapping[type[Operation], Callable[[Attribute], Number]] = {
-    arith.AddfOp: lambda _: 0.0,
-    arith.MulfOp: lambda _: 1.0,
-    arith.MaximumfOp: lambda _: -math.inf,
-    arith.MinimumfOp: lambda _: math.inf,
-    arith.AddiOp: lambda _: 0,
-    arith.MuliOp: lambda _: 1,
-    arith.OrIOp: lambda _: 0,
-    arith.XOrIOp: lambda _: 0,
-    arith.AndIOp: lambda _: -1,
-    arith.MaxSIOp: lambda type_: _ends(type_)[0],
-    arith.MinSIOp: lambda type_: _ends(type_)[1],
-    arith.MaxUIOp: lambda _: 0,
-    arith.MinUIOp: lambda _: -1,
-}
-"""Combined with any value it gives that value (a sum may lose the sign of a zero). Integers are signed."""
-_OF_TWO: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
+_OF_FLOATS: Mapping[type[Operation], Callable[[Number, Number], Number]] = {
     arith.AddfOp: lambda a, b: a + b,
     arith.SubfOp: lambda a, b: a - b,
     arith.MulfOp: lambda a, b: a * b,
     arith.MaximumfOp: lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else max(a, b),
     arith.MinimumfOp: lambda a, b: math.nan if math.isnan(a) or math.isnan(b) else min(a, b),
-    arith.AddiOp: lambda a, b: a + b,
-    arith.SubiOp: lambda a, b: a - b,
-    arith.MuliOp: lambda a, b: a * b,
-    arith.MaxSIOp: max,
-    arith.MinSIOp: min,
-    arith.AndIOp: lambda a, b: int(a) & int(b),
-    arith.OrIOp: lambda a, b: int(a) | int(b),
-    arith.XOrIOp: lambda a, b: int(a) ^ int(b),
 }
 
 
@@ -99,7 +66,9 @@ def neutral_padding(
     the operands that lie outside when it does.
     """
     concerned = sorted({at for group in outside for at in group})
-    if len(concerned) > MAX_OPERANDS or any(update.operation not in _NEUTRAL for update in updates):
+    if len(concerned) > MAX_OPERANDS or any(
+        neutral_value(update.operation, update.store.value.type) is None for update in updates
+    ):
         return None
     candidates = [_candidates(operands[at][0].type) for at in concerned]
     for choice in itertools.product(*candidates):
@@ -120,28 +89,21 @@ def _is_neutral(
     else:
         term = None if update.term is None else _value(update.term, known)
     type_ = update.store.value.type
-    if term is None or update.operation is None:
-        return False
-    return term == _wrapped(_NEUTRAL[update.operation](type_), type_)
+    neutral = neutral_value(update.operation, type_)
+    return term is not None and neutral is not None and term == _wrapped(neutral, type_)
 
 
 def _candidates(type_: Attribute) -> tuple[Number, ...]:
     if isinstance(type_, AnyFloat):
         return 0.0, 1.0, -math.inf, math.inf
-    return tuple(dict.fromkeys((0, _wrapped(1, type_), *_ends(type_))))
-
-
-def _ends(type_: Attribute) -> tuple[int, int]:
-    """The least and the greatest signed integer of a type."""
-    width = type_.width.data if isinstance(type_, IntegerType) else 64
-    return -(1 << (width - 1)), (1 << (width - 1)) - 1
+    return tuple(dict.fromkeys((0, _wrapped(1, type_), *signed_range(type_))))
 
 
 def _wrapped(number: Number, type_: Attribute) -> Number:
     """A number as a value of a type: integers in two's complement."""
     if not isinstance(type_, IntegerType | IndexType):
         return number
-    low, high = _ends(type_)
+    low, high = signed_range(type_)
     return (int(number) - low) % (high - low + 1) + low
 
 
@@ -180,12 +142,17 @@ def _computed(op: Operation, known: dict[SSAValue, Number | None]) -> Number | N
 
 
 def _combined(op: Operation, known: dict[SSAValue, Number | None]) -> Number | None:
-    combine = _OF_TWO.get(type(op))
-    if combine is None:
+    of_floats, of_integers = _OF_FLOATS.get(type(op)), INTEGER_OPS.get(type(op))
+    if of_floats is None and of_integers is None:
         return None
     left, right = (_value(operand, known) for operand in op.operands)
     if left is not None and right is not None:
-        return combine(left, right)
+        if of_floats is not None:
+            return of_floats(left, right)
+        try:
+            return None if of_integers is None else of_integers(int(left), int(right))
+        except ArithmeticError:
+            return None
     if isinstance(op, arith.MuliOp | arith.AndIOp) and 0 in (left, right):
         return 0  # of floats, 0 * inf is NaN
     return None
@@ -459,10 +426,7 @@ class PadEinsum(MovingPrimitive):
 
     def _require_computation(self) -> None:
         block = self.block
-        complete, reduction = why_not_complete(block), why_not_reduction(block)
-        if complete is not None and reduction is not None:
-            self.refuse(2, reduction if block.init is not None else complete)
-        self.require(2, shared_element(block))
+        self.require(2, why_not_divisible(block))
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
                 self.refuse(2, f"{op_name(op)} stands in it", op)
@@ -484,7 +448,7 @@ class PadEinsum(MovingPrimitive):
                 self.refuse(3, Violation(reason, legal="pad before loops are split, fused or shared"))
             loop = loop_of(block, at)
             if loop is not None and loop.kind.data is not LoopKind.SERIAL:
-                self.refuse(3, f"loop %{loop.induction_variable.name_hint} is {loop.kind.data.value}", loop)
+                self.refuse(3, f"loop {operation_text(loop)} is {loop.kind.data.value}", loop)
             if not all(is_fixed(value) for value in Index.of(block.extents[at]).values()):
                 name = block.iter_vars[at].name_hint
                 self.refuse(3, f"the extent of iterator %{name} is not known outside of loops")

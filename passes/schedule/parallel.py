@@ -67,7 +67,7 @@ class Parallel(Primitive):
         self.require(2, dependent_iterations(self.loop, "at the same time"), self.loop)
         for parent in ancestors(self.loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
-                self.refuse(3, f"loop %{parent.induction_variable.name_hint} around it is vectorized", parent)
+                self.refuse(3, f"loop {operation_text(parent)} around it is vectorized", parent)
         return LoopKindPlan(self.loop, self.loop, LoopKind.PARALLEL)
 
 
@@ -100,7 +100,7 @@ class Vectorize(Primitive):
             if not isinstance(op, ForOp) or op is self.loop:
                 continue
             if op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
-                self.refuse(4, f"loop %{op.induction_variable.name_hint} inside is {op.kind.data.value}", op)
+                self.refuse(4, f"loop {operation_text(op)} inside is {op.kind.data.value}", op)
         return LoopKindPlan(self.loop, self.loop, LoopKind.VECTORIZED)
 
     def _why_not_independent(self) -> Violation | None:

@@ -143,6 +143,11 @@ def operation_text(op: object) -> str:
     return str(op) if isinstance(op, Attribute) else repr(op)
 
 
+def extent_text(loop: ForOp) -> str:
+    """How messages name the extent of a loop."""
+    return str(loop.extent) if isinstance(loop.extent, int) else f"%{loop.extent.name_hint or '?'}"
+
+
 def buffer_place(block: BlockOp, name: str) -> BufferPlace:
     """The place of a buffer that is given by its name: among those that the block writes, else those that it reads."""
     names: list[str] = []

@@ -18,6 +18,7 @@ from weft.analysis.plain_nests import is_plain
 from weft.analysis.structure import child_towards, function_of, is_inside, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
+from weft.passes.index_ops import insert_before
 from weft.passes.schedule.cache_read import CacheRead
 from weft.passes.schedule.cache_write import CacheWrite
 from weft.passes.schedule.caching import CachePlan, extents_of, free_label, insert_alloc, new_alloc, pick
@@ -78,7 +79,8 @@ class WidenPlan(Plan):
         widen = type(self.product.widening)
         wide = widen.create(operands=[store.value], result_types=[self.type])
         new_store = memref.StoreOp.get(wide.results[0], alloc.memref, list(store.indices))
-        _replace(store, [wide, new_store])
+        insert_before(store, [wide, new_store])
+        Rewriter.erase_op(store)
         load, widening = self.product.load, self.product.widening
         new_load = memref.LoadOp.get(alloc.memref, list(load.indices))
         new_load.res.name_hint = load.res.name_hint
@@ -116,7 +118,8 @@ class ShiftPlan(Plan):
         number = arith.ConstantOp(IntegerAttr(-half, product.element))
         flipped = arith.XOrIOp(store.value, number.result)
         new_store = memref.StoreOp.get(flipped.result, store.memref, list(store.indices))
-        _replace(store, [number, flipped, new_store])
+        insert_before(store, [number, flipped, new_store])
+        Rewriter.erase_op(store)
         widening = product.widening
         other_sign = arith.ExtUIOp if product.is_signed else arith.ExtSIOp
         new = other_sign.create(operands=list(widening.operands), result_types=[widening.results[0].type])
@@ -175,20 +178,13 @@ class ShiftPlan(Plan):
         moved = arith.MuliOp(load.res, number.result)
         total = arith.AddiOp(store.value, moved.result)
         new_store = memref.StoreOp.get(total.result, store.memref, list(store.indices))
-        _replace(store, [load, number, moved, total, new_store])
+        insert_before(store, [load, number, moved, total, new_store])
+        Rewriter.erase_op(store)
 
 
 def _only_store(block: Operation) -> memref.StoreOp:
     (store,) = (op for op in block.walk() if isinstance(op, memref.StoreOp))
     return store
-
-
-def _replace(old: Operation, new: Sequence[Operation]) -> None:
-    """Ops that stand for one without results."""
-    for op in new:
-        op.location = old.location
-    Rewriter.insert_op(list(new), InsertPoint.before(old))
-    Rewriter.erase_op(old)
 
 
 @dataclass(frozen=True)

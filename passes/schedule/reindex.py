@@ -4,7 +4,7 @@ reindex_cache_write: one in another memory scope, whose indices are a function o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from xdsl.dialects import memref
@@ -13,12 +13,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import Context, Domain, accesses, domain_of, is_fixed, range_of
+from weft.analysis.accesses import Context, accesses, domain_of, is_fixed, range_of
 from weft.analysis.code_motion import disturbed_by_opaque, shared_element
-from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.questions import point_text
 from weft.analysis.structure import (
     buffers_stored_by,
     child_towards,
@@ -39,6 +37,7 @@ from weft.passes.schedule.dominance import Place, why_not_visible
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
 from weft.passes.schedule.loop_nests import block_in_loops, set_corner, values_in
 from weft.passes.schedule.primitive import BufferPlace, Plan
+from weft.passes.schedule.requirements import iterator_names, missed_by
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
 
@@ -194,24 +193,11 @@ class Reindexing(MovingPrimitive):
             if access.buffer is buffer and not access.in_init and access.conditions != around:
                 self.refuse(3, f"a condition decides whether {name} is accessed", access.op)
         whole = domain_of(block)
-        bindings, extents = whole.bindings, whole.extents
-        domain = Domain(
-            whole.loops,
-            tuple(bindings[at] for at in iterators),
-            tuple(extents[at] for at in iterators),
-            whole.conditions,
-        )
-        with self.deciding(3):
-            missed = missed_instance(domain, loops_run=True)
-        if missed is not None:
-            names = [block.iter_vars[at].name_hint or f"v{at}" for at in iterators]
-            point = {name: missed.place[at] for at, name in enumerate(names)}
-            violation = Violation(
-                f"its guards leave out instance {point_text(point.items())}",
-                counterexample={"instance": point},
-                validate=missed.holds,
-            )
-            self.refuse(3, violation)
+        parts = ((whole.bindings[at], whole.extents[at]) for at in iterators)
+        bindings, extents = zip(*parts, strict=True)
+        domain, names = replace(whole, bindings=bindings, extents=extents), iterator_names(block)
+        left = missed_by(domain, [names[at] for at in iterators], lambda text: f"its guards leave out {text}")
+        self.require(3, left)
 
     def _require_unchanged(self, buffer: SSAValue, place: Operation) -> None:
         for use in buffer.uses:

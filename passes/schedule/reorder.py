@@ -15,7 +15,7 @@ from weft.analysis.structure import is_inside
 from weft.dialects.tir import ForOp
 from weft.passes.index_ops import detached_ops
 from weft.passes.schedule.loop_nests import insert_in
-from weft.passes.schedule.primitive import Plan, or_undecided
+from weft.passes.schedule.primitive import Plan, operation_text, or_undecided
 from weft.passes.schedule.trial_application import MovingPrimitive, runs_in_parallel
 from weft.support.errors import CompileError, Violation
 
@@ -24,7 +24,7 @@ def why_not_perfect(outer: ForOp, inner: ForOp) -> str | None:
     """Whether `inner` is all that the body of `outer` holds."""
     if outer.body.block.first_op is inner and outer.body.block.last_op is inner:
         return None
-    names = [f"%{loop.induction_variable.name_hint or '?'}" for loop in (outer, inner)]
+    names = [operation_text(loop) for loop in (outer, inner)]
     if inner.parent_op() is not outer:
         return f"loop {names[1]} is not directly inside loop {names[0]}"
     return f"the body of loop {names[0]} holds more than loop {names[1]}"
@@ -144,7 +144,7 @@ class Reorder(MovingPrimitive):
                 continue
             inside = [inner.induction_variable for inner in new[at:]]
             if Index.of(loop.extent).depends_on(inside):
-                self.refuse(2, f"the extent of %{loop.induction_variable.name_hint} depends on a loop inside", loop)
+                self.refuse(2, f"the extent of {operation_text(loop)} depends on a loop inside", loop)
         self.require(3, self._inversion(old, new), old[0])
         return ReorderPlan(old[0], old, new)
 
@@ -162,7 +162,7 @@ class Reorder(MovingPrimitive):
             parent = chain[-1].parent_op()
             if not isinstance(parent, ForOp):
                 lost = next(loop for loop in self.loops if loop in missing)
-                names = [f"%{loop.induction_variable.name_hint}" for loop in (lost, innermost)]
+                names = [operation_text(loop) for loop in (lost, innermost)]
                 self.refuse(1, f"loop {names[0]} is not around loop {names[1]} in the same scope", lost)
             self.require(1, why_not_chain(parent, chain[-1]), chain[-1])
             chain.append(parent)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Domain, accesses, domain_of
+from weft.analysis.code_motion import shared_element
 from weft.analysis.coverage import missed_instance
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.questions import point_text
+from weft.analysis.questions import Counterexample, point_text
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,
@@ -20,21 +21,56 @@ from weft.analysis.structure import (
     is_inside,
     precedes,
     scope_of,
+    why_not_complete,
+    why_not_reduction,
 )
-from weft.dialects.tir import BlockOp
+from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.primitive import Primitive, block_text, or_undecided
 from weft.support.errors import Violation
 
 
 @or_undecided
-def instance_left_out(block: BlockOp) -> Violation | None:
-    """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
-    missed = missed_instance(domain_of(block), loops_run=True)
+def missed_by(domain: Domain, names: Sequence[str], told: Callable[[str], str]) -> Violation | None:
+    """An instance that a domain leaves out, over iterators of these names, as `told` says; None where all run."""
+    missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
-    point = {v.name_hint or f"v{at}": missed.place[at] for at, v in enumerate(block.iter_vars)}
-    detail = f"its loops or guards leave out instance {point_text(point.items())}"
+    point = dict(zip(names, missed.place, strict=True))
+    detail = told(f"instance {point_text(point.items())}")
     return Violation(detail, counterexample={"instance": point}, validate=missed.holds)
+
+
+def iterator_names(block: BlockOp) -> list[str]:
+    """The names of the iterators of a block in messages."""
+    return [variable.name_hint or f"v{at}" for at, variable in enumerate(block.iter_vars)]
+
+
+def instance_left_out(block: BlockOp) -> Violation | None:
+    """An instance that the loops and guards of a block keep from running, or None when every instance runs."""
+    return missed_by(domain_of(block), iterator_names(block), lambda text: f"its loops or guards leave out {text}")
+
+
+def two_iterations(
+    found: Counterexample,
+    loops: Sequence[ForOp],
+    told: Callable[[str, str], str],
+    roles: tuple[str, str] = ("first", "second"),
+    legal: str | None = None,
+) -> Violation:
+    """The refusal by a pair of instances, in the iterations of some loops, as `told` says."""
+    first, second = (dict(found.iteration(role, loops)) for role in ("first", "second"))
+    detail = told(point_text(first.items()), point_text(second.items()))
+    counterexample = {f"{role} iteration": point for role, point in zip(roles, (first, second), strict=True)}
+    return Violation(detail, "refuted", counterexample, legal, validate=found.holds)
+
+
+def why_not_divisible(block: BlockOp) -> Violation | str | None:
+    """Why a block is neither complete nor a reduction, or two of its instances store to one element: the instances of
+    other blocks run in any order and in any number of pieces."""
+    complete, reduction = why_not_complete(block), why_not_reduction(block)
+    if complete is not None and reduction is not None:
+        return reduction if block.init is not None else complete
+    return shared_element(block)
 
 
 @or_undecided

@@ -28,6 +28,7 @@ from weft.analysis.structure import (
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.compute_location import Move, MovePlan
 from weft.passes.schedule.loop_nests import IterDomain, domain_from_span
+from weft.passes.schedule.primitive import operation_text
 from weft.support.errors import Violation
 
 
@@ -135,7 +136,7 @@ class ReverseComputeAt(Move):
                     self.refuse(
                         4,
                         Violation(
-                            f"what an iteration of %{self.loop.induction_variable.name_hint} writes of "
+                            f"what an iteration of {operation_text(self.loop)} writes of "
                             f"{buffer_name(read.buffer)} is not one dense range of iterator %{variable.name_hint}",
                             "not proved",
                             legal="a loop below which the producer's loops step through that range by 1",

@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
 from weft.analysis.code_motion import shared_element
-from weft.analysis.combiners import Update, updates_of
+from weft.analysis.combiners import Update, neutral_value, updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.structure import (
@@ -27,9 +27,17 @@ from weft.dialects.integer_arith import constant_number
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
-from weft.passes.index_ops import conjunction_before, if_around, index_before, insert_before, number_attribute
+from weft.passes.index_ops import (
+    conjunction_before,
+    defining_block,
+    if_around,
+    index_before,
+    insert_before,
+    is_defined_inside,
+    number_attribute,
+)
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, lift, values_outside, values_used_by, why_not_visible
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -41,19 +49,10 @@ from weft.passes.schedule.loop_nests import (
     set_guards,
     values_in,
 )
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.primitive import Plan, block_text, operation_text
 from weft.passes.schedule.requirements import started_elsewhere
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import Violation
-
-_NEUTRAL: Mapping[type[Operation], float] = {
-    arith.AddfOp: -0.0,  # 0.0 + -0.0 is 0.0 and -0.0 + -0.0 is -0.0: it changes nothing
-    arith.MulfOp: 1.0,
-    arith.AddiOp: 0,
-    arith.MuliOp: 1,
-    arith.XOrIOp: 0,
-}
-"""The value that changes nothing when it is combined in. Idempotent combiners need none: they start from their init."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def fill_partial_block(
 def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SSAValue, SSAValue]) -> InitOp:
     """Starts from the neutral value; an idempotent combiner from the old start, which may be combined in repeatedly."""
     neutral = {
-        p.accumulator: _NEUTRAL[p.update.operation]
+        p.accumulator: neutral_value(p.update.operation, p.update.store.value.type)
         for p in partials
         if p.update.operation is not None and not p.update.is_idempotent
     }
@@ -120,7 +119,7 @@ def _partial_init(old: BlockOp, partials: Sequence[Partial], spatial: Mapping[SS
     for op in list(init.body.walk()):
         if isinstance(op, memref.StoreOp) and op.memref in neutral:
             number = neutral[op.memref]
-            if constant_number(op.value) != number and op.parent is not None:
+            if number is not None and constant_number(op.value) != number and op.parent is not None:
                 constant = arith.ConstantOp(number_attribute(number, op.value.type))
                 op.parent.insert_op_before(constant, op)
                 op.operands[0] = constant.result
@@ -373,7 +372,7 @@ class Rfactor(MovingPrimitive):
         block = self._block()
         subject = block_text(block)
         if self.loop.kind.data is not LoopKind.SERIAL:
-            self.refuse(2, f"loop {_name(self.loop)} is {self.loop.kind.data.value}", self.loop, subject)
+            self.refuse(2, f"loop {operation_text(self.loop)} is {self.loop.kind.data.value}", self.loop, subject)
         chain = tuple(own_loops(block))
         reduced = self._reduce_loops(block, chain)
         updates = updates_of(block)
@@ -384,7 +383,7 @@ class Rfactor(MovingPrimitive):
         axes = tuple(self._axis(update, subject) for update in updates)
         self._require_own_elements(block, updates)
         guards = self._guards(block, reduced)
-        used = self._values(block, chain, updates, guards)
+        used = self._values(block, chain, guards)
         self.require(8, why_not_visible(used, Place.before_op(chain[0])), block, subject)
         self._require_extent(block, updates)
         others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
@@ -404,15 +403,18 @@ class Rfactor(MovingPrimitive):
         if self.loop not in reduced and self.loop.extent == 1 and _variable(self.loop) not in bound[IterKind.SPATIAL]:
             reduced.append(self.loop)  # its value is 0 wherever it was bound
         if self.loop not in reduced:
-            names = ", ".join(_name(loop) for loop in reduced) or "none"
-            detail = Violation(f"no reduce iterator is bound to {_name(self.loop)}", legal=f"loops {names}")
+            names = ", ".join(operation_text(loop) for loop in reduced) or "none"
+            detail = Violation(f"no reduce iterator is bound to {operation_text(self.loop)}", legal=f"loops {names}")
             self.refuse(3, detail, self.loop, block_text(block))
         for loop in reduced:
             if _variable(loop) in bound[IterKind.SPATIAL]:
-                self.refuse(3, f"a spatial iterator is bound to {_name(loop)} too", loop, block_text(block))
+                self.refuse(3, f"a spatial iterator is bound to {operation_text(loop)} too", loop, block_text(block))
             if loop not in chain:
                 self.refuse(
-                    3, f"loop {_name(loop)} of the reduction holds more than the block", loop, block_text(block)
+                    3,
+                    f"loop {operation_text(loop)} of the reduction holds more than the block",
+                    loop,
+                    block_text(block),
                 )
         return tuple(reduced)
 
@@ -430,7 +432,7 @@ class Rfactor(MovingPrimitive):
         for update in updates:
             for dimension, operand in enumerate(update.store.indices):
                 for value in Index.of(operand).values():
-                    if value not in spatial and _is_defined_in(value, block):
+                    if value not in spatial and is_defined_inside(value, block):
                         detail = f"index {dimension} of {buffer_name(update.store.memref)} is computed in the block"
                         self.refuse(6, Violation(detail, "not proved"), update.store, subject)
         init = block.init
@@ -454,20 +456,12 @@ class Rfactor(MovingPrimitive):
                 steps.append((left, right))
         return Guards(tuple(spatial), tuple(steps))
 
-    def _values(
-        self, block: BlockOp, chain: Sequence[ForOp], updates: Sequence[Update], guards: Guards
-    ) -> tuple[SSAValue, ...]:
+    def _values(self, block: BlockOp, chain: Sequence[ForOp], guards: Guards) -> tuple[SSAValue, ...]:
         """What the final block and its loops use from outside; what is bound to the loops of the reduction is not."""
-        own = {*block.iter_vars, *(_variable(loop) for loop in chain)}
-        kinds = zip(bindings_of(block), block.kinds, strict=True)
-        indices = [index for index, kind in kinds if kind is IterKind.SPATIAL]
-        indices += [side for guard in guards.spatial for side in guard]
-        used = [value for index in indices for value in index.values()]
-        extents = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.SPATIAL]
-        extents += [loop.extent for loop in chain]
-        used += [extent for extent in extents if not isinstance(extent, int)]
-        used += values_used_by(block)
-        return tuple(dict.fromkeys(value for value in used if value not in own))
+        iterators = zip(bindings_of(block), block.extents, block.kinds, strict=True)
+        spatial = [(index, extent) for index, extent, kind in iterators if kind is IterKind.SPATIAL]
+        indices = [*(index for index, _ in spatial), *(side for guard in guards.spatial for side in guard)]
+        return values_outside(block, chain, indices, [*(extent for _, extent in spatial), *values_used_by(block)])
 
     def _require_extent(self, block: BlockOp, updates: Sequence[Update]) -> None:
         """The extent of the new dimension is known where the accumulator is."""
@@ -475,19 +469,7 @@ class Rfactor(MovingPrimitive):
         if isinstance(extent, int):
             return
         for update in updates:
-            owner = update.store.memref.owner
-            home = owner if isinstance(owner, Block) else owner.parent
-            known = extent.owner if isinstance(extent.owner, Block) else extent.owner.parent
-            if known is not home:
-                detail = f"the extent of {_name(self.loop)} is not known where {buffer_name(update.store.memref)} is"
+            if defining_block(extent) is not defining_block(update.store.memref):
+                where = f"where {buffer_name(update.store.memref)} is"
+                detail = f"the extent of {operation_text(self.loop)} is not known {where}"
                 self.refuse(8, detail, self.loop, block_text(block))
-
-
-def _is_defined_in(value: SSAValue, block: BlockOp) -> bool:
-    owner = value.owner
-    holder = owner.parent_op() if isinstance(owner, Block) else owner
-    return holder is not None and is_inside(holder, block)
-
-
-def _name(loop: ForOp) -> str:
-    return f"%{loop.induction_variable.name_hint or '?'}"

@@ -38,7 +38,8 @@ from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import extents_of, free_label, memref_type, pick, replace_alloc
 from weft.passes.schedule.compute_inline import erase_regions
 from weft.passes.schedule.loop_nests import own_loops, rebind, set_guards, set_loop_extent
-from weft.passes.schedule.primitive import Plan, block_text
+from weft.passes.schedule.primitive import Plan, block_text, operation_text
+from weft.passes.schedule.requirements import why_not_divisible
 from weft.passes.schedule.trial_application import MovingPrimitive
 from weft.support.errors import InternalError, Violation
 
@@ -149,7 +150,7 @@ def _why_not_alone(block: BlockOp, position: int, window: Window) -> str | None:
             return f"the guard {left!r} < {right!r} is no guard on the elements alone"
     for loop in _loops_between(window.loop, block):
         if not isinstance(loop.extent, int) and not is_fixed(loop.extent):
-            return f"the extent of %{loop.induction_variable.name_hint or '?'} may differ between iterations"
+            return f"the extent of {operation_text(loop)} may differ between iterations"
     return None
 
 
@@ -356,10 +357,7 @@ class RollingBuffer(MovingPrimitive):
         others = [buffer_name(other) for other in buffers_written(block) if other is not buffer]
         if others:
             self.refuse(2, f"it writes {', '.join(others)} too")
-        complete, reduction = why_not_complete(block), why_not_reduction(block)
-        if complete is not None and reduction is not None:
-            self.refuse(2, reduction if block.init is not None else complete)
-        self.require(2, shared_element(block))
+        self.require(2, why_not_divisible(block))
         for use in buffer.uses:
             user = use.operation
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
@@ -405,7 +403,7 @@ class RollingBuffer(MovingPrimitive):
         reasons: list[str] = []
         for loop in common:
             if loop.kind.data not in (LoopKind.SERIAL, LoopKind.UNROLLED):
-                reasons.append(f"%{loop.induction_variable.name_hint or '?'} is {loop.kind.data.value}")
+                reasons.append(f"{operation_text(loop)} is {loop.kind.data.value}")
                 continue
             for dimension in range(len(indices)):
                 if any(dimension == known.dimension or loop is known.loop for known in found):

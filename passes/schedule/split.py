@@ -20,7 +20,7 @@ from weft.dialects.tir_kinds import LoopKind
 from weft.passes.index_ops import detached_ops, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import insert_in, nest, new_loop, replace_loop_value, set_guards
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import InternalError, Violation
 
 
@@ -29,7 +29,7 @@ def why_not_serial(loop: ForOp) -> Violation | None:
     kind = loop.kind.data
     if kind is LoopKind.SERIAL:
         return None
-    name = f"%{loop.induction_variable.name_hint or '?'}"
+    name = operation_text(loop)
     bound = f"bound to {loop.thread_axis.data}" if loop.thread_axis else kind.value
     return Violation(f"loop {name} is {kind.value}", legal=f"this step first, then loops of its result {bound}")
 

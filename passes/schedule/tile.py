@@ -11,7 +11,7 @@ from weft.analysis.accesses import accesses
 from weft.analysis.dependence import conflict_between, conflicting_pairs, is_accumulation
 from weft.analysis.index import Index
 from weft.dialects.tir import ForOp
-from weft.passes.schedule.primitive import Plan, Primitive, or_undecided
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text, or_undecided
 from weft.passes.schedule.reorder import permute_chain, require_loops, why_not_chain
 from weft.passes.schedule.split import Split, always_divides, unguarded_access, why_not_serial
 from weft.support.errors import Violation
@@ -66,7 +66,7 @@ class Tile(Primitive):
             divides = always_divides(factor, Index.of(loop.extent))
             access = None if divides else unguarded_access(loop)
             if access is not None:
-                self.refuse(5, f"{access.name} is in no block below %{loop.induction_variable.name_hint}", access)
+                self.refuse(5, f"{access.name} is in no block below {operation_text(loop)}", access)
         return TilePlan(self.loops[0], self.loops, self.factors)
 
 

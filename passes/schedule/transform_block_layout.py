@@ -12,26 +12,18 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.code_motion import shared_element
 from weft.analysis.combiners import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
-from weft.analysis.structure import (
-    ancestors,
-    bindings_of,
-    guards_of,
-    loops_around,
-    parts_of,
-    why_not_complete,
-    why_not_reduction,
-)
+from weft.analysis.structure import ancestors, bindings_of, guards_of, loops_around, parts_of, why_not_complete
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, IterKindAttr, LoopKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, index_before
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points, named_places, shown
 from weft.passes.schedule.loop_nests import become, insert_in, nest, new_block, new_loop, set_corner, values_in
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
+from weft.passes.schedule.requirements import why_not_divisible
 from weft.support.errors import InternalError, Violation
 
 
@@ -106,7 +98,7 @@ def own_nest(block: BlockOp) -> OwnNest | str:
     for parent in ancestors(block):
         if len(chain) == len(bound) or not isinstance(parent, ForOp):
             break
-        loop_name = f"%{parent.induction_variable.name_hint or '?'}"
+        loop_name = operation_text(parent)
         if parent.body.block.first_op is not inner or parent.body.block.last_op is not inner:
             return f"loop {loop_name} holds more than {name}"
         if parent not in bound:
@@ -264,11 +256,8 @@ class TransformBlockLayout(Primitive):
 
     def _require_free_order(self) -> None:
         block = self.block
-        complete, reduction = why_not_complete(block), why_not_reduction(block)
-        if complete is not None and reduction is not None:
-            self.refuse(1, reduction if block.init is not None else complete)
-        self.require(1, shared_element(block))
-        if complete is not None and not combines_freely(block):
+        self.require(1, why_not_divisible(block))
+        if why_not_complete(block) is not None and not combines_freely(block):
             reason = "its combiner is not known to be commutative"
             self.refuse(1, Violation(reason, "not proved"))
 

@@ -32,7 +32,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.dialects.traversal import copy_of, operations_in
 from weft.passes.schedule.parallel import reduces_in_lanes
-from weft.passes.schedule.primitive import Plan, Primitive
+from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.support.errors import InternalError
 
 PlanT = TypeVar("PlanT", bound=Plan)
@@ -221,7 +221,7 @@ class MovingPrimitive(Primitive):
             inits = axis_of(op) not in THREAD_AXES  # threads reduce together, as bind allows
             together = axis_of(op) in (*THREAD_AXES, *BLOCK_AXES) or reduces_in_lanes(op)
             reductions = not together
-            consequence = f"and %{op.induction_variable.name_hint} is {op.kind.data.value}"
+            consequence = f"and {operation_text(op)} is {op.kind.data.value}"
             violation = dependent_iterations(op, consequence, reductions=reductions, inits=inits, found=found)
             if violation is None:
                 continue
@@ -230,7 +230,7 @@ class MovingPrimitive(Primitive):
                 and dependent_iterations(loop, "", reductions=reductions, inits=inits) is not None
             ):
                 continue  # it was so before
-            legal = violation.legal or f"make %{op.induction_variable.name_hint} {op.kind.data.value} afterwards"
+            legal = violation.legal or f"make {operation_text(op)} {op.kind.data.value} afterwards"
             requirement = self.requirements().index(KEEPS_INDEPENDENCE) + 1
             self.refuse(requirement, replace(violation, legal=legal), loop or drafted.anchor)
 
