@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -22,22 +22,14 @@ from weft.analysis.dependence import conflict_between, undecided
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of
+from weft.dialects.combiners import OPS_BY_NAME
 from weft.dialects.low_gpu import AtomicKind
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES, space_of
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.support.errors import Violation
 
-_KINDS: Final[dict[type[Operation], AtomicKind]] = {
-    arith.AddfOp: AtomicKind.ADD,
-    arith.AddiOp: AtomicKind.ADD,
-    arith.MinimumfOp: AtomicKind.MIN,
-    arith.MinSIOp: AtomicKind.MIN,
-    arith.MaximumfOp: AtomicKind.MAX,
-    arith.MaxSIOp: AtomicKind.MAX,
-    arith.AndIOp: AtomicKind.AND,
-    arith.OrIOp: AtomicKind.OR,
-}
+_KINDS: Final = {op_class: kind for kind in AtomicKind for op_class in OPS_BY_NAME[kind.value]}
 """Combiner -> the atomic operation that does it."""
 _WIDTHS: Final = (32, 64)
 UPDATES, STARTS, READS = 7, 8, 9

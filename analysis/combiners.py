@@ -2,63 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
 
 from xdsl.dialects import arith, math, memref
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from weft.analysis.structure import takes_pointers
+from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE
 from weft.dialects.traversal import operations_in
-
-_FREE_OPS: tuple[type[Operation], ...] = (
-    arith.AddfOp,
-    arith.MulfOp,
-    arith.AddiOp,
-    arith.MuliOp,
-    arith.MaximumfOp,
-    arith.MinimumfOp,
-    arith.MaxnumfOp,
-    arith.MinnumfOp,
-    arith.MaxSIOp,
-    arith.MinSIOp,
-    arith.MaxUIOp,
-    arith.MinUIOp,
-    arith.AndIOp,
-    arith.OrIOp,
-    arith.XOrIOp,
-)
-"""Combiners that are associative and commutative; of floats up to rounding, which is what reordering a sum asks for."""
-_NEUTRAL: Mapping[type[Operation], float] = {
-    arith.AddfOp: -0.0,  # 0.0 + -0.0 is 0.0 and -0.0 + -0.0 is -0.0
-    arith.MulfOp: 1.0,
-    arith.MaximumfOp: -inf,
-    arith.MinimumfOp: inf,
-    arith.AddiOp: 0,
-    arith.MuliOp: 1,
-    arith.OrIOp: 0,
-    arith.XOrIOp: 0,
-    arith.AndIOp: -1,
-    arith.MaxUIOp: 0,
-    arith.MinUIOp: -1,
-}
-"""The number that changes nothing when it is combined in."""
-_IDEMPOTENT_OPS: tuple[type[Operation], ...] = (
-    arith.MaximumfOp,
-    arith.MinimumfOp,
-    arith.MaxnumfOp,
-    arith.MinnumfOp,
-    arith.MaxSIOp,
-    arith.MinSIOp,
-    arith.MaxUIOp,
-    arith.MinUIOp,
-    arith.AndIOp,
-    arith.OrIOp,
-)
 
 
 def is_in_init(op: Operation, block: BlockOp) -> bool:
@@ -87,7 +40,7 @@ def _is_free_update(store: memref.StoreOp, accumulators: set[SSAValue]) -> bool:
     update = store.value.owner
     if isinstance(update, math.FmaOp):
         operands = [update.c, update.a, update.b]
-    elif isinstance(update, _FREE_OPS):
+    elif isinstance(update, Operation) and type(update) in COMBINATIONS:
         operands = list(update.operands)
         if not _is_old_value(operands[0], store):
             operands.reverse()
@@ -131,7 +84,7 @@ class Update:
     @property
     def is_idempotent(self) -> bool:
         """Whether a value combined with itself stays, so that start values may be combined in repeatedly."""
-        return self.operation is None or issubclass(self.operation, _IDEMPOTENT_OPS)
+        return self.operation is None or COMBINATIONS[self.operation].is_idempotent
 
 
 def updates_of(block: BlockOp) -> tuple[Update, ...] | None:
@@ -218,15 +171,8 @@ def _stands_before(first: Operation, second: Operation) -> bool:
     return False
 
 
-def signed_range(type_: Attribute) -> tuple[int, int]:
-    """The least and the greatest signed integer of a type."""
-    width = type_.width.data if isinstance(type_, IntegerType) else 64
-    return -(1 << (width - 1)), (1 << (width - 1)) - 1
-
-
 def neutral_value(operation: type[Operation] | None, type_: Attribute) -> float | None:
     """The number that changes nothing when an op combines it with a value of a type; None for ops without one. Integers
     are signed."""
-    if operation is arith.MaxSIOp or operation is arith.MinSIOp:
-        return signed_range(type_)[0 if operation is arith.MaxSIOp else 1]
-    return None if operation is None else _NEUTRAL.get(operation)
+    combination = None if operation is None else COMBINATIONS.get(operation)
+    return None if combination is None else combination.neutral(type_)

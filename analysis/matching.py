@@ -9,32 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects import affine, arith, memref, scf
+from xdsl.dialects import affine, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, UnitAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from weft.analysis.accesses import range_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
+from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import is_pure
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_regions import AccessRegionOp
-
-_COMMUTATIVE = (
-    arith.AddfOp,
-    arith.MulfOp,
-    arith.AddiOp,
-    arith.MuliOp,
-    arith.MaximumfOp,
-    arith.MinimumfOp,
-    arith.MaxnumfOp,
-    arith.MinnumfOp,
-    arith.MaxSIOp,
-    arith.MinSIOp,
-    arith.AndIOp,
-    arith.OrIOp,
-    arith.XOrIOp,
-)
 
 
 class Mismatch(Exception):
@@ -221,7 +206,7 @@ class _Matcher:
         try:
             self.operands(list(wanted.operands), list(found.operands), found)
         except Mismatch:
-            if not isinstance(found, _COMMUTATIVE):
+            if type(found) not in COMBINATIONS:
                 raise
             self.boxes = boxes
             self.operands(list(reversed(wanted.operands)), list(found.operands), found)

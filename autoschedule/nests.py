@@ -25,10 +25,10 @@ from weft.autoschedule.machine import (
     second_caches,
 )
 from weft.autoschedule.rules import PARTS_OF_A_THREAD, extent_of, fused, op_of, product, share_among_threads
+from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import NONTEMPORAL, PREFETCH, REASSOCIATE
 from weft.passes.schedule.annotate import Note
-from weft.passes.tir.vectorizer import COMBINERS
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -134,7 +134,7 @@ def reduces_in_lanes(member: Member, shared: int, target: Target) -> bool:
 def reduces_alike(member: Member) -> bool:
     """Whether a block is a reduction by known combiners whose innermost iterators are those of the reduction."""
     pattern = member.pattern
-    if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINERS for u in pattern.updates):
+    if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
         return False
     return member.leading + len(pattern.reduced) == len(member.iterators)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from xdsl.dialects.builtin import (
@@ -45,3 +46,17 @@ def bytes_of(element: Attribute) -> int:
     if isinstance(element, BFloat16Type):
         return 2
     return max(1, element.bitwidth // 8) if isinstance(element, FixedBitwidthType) else 8
+
+
+def least(type_: Attribute) -> float | int:
+    """The least value of a float, or of a signed integer or index."""
+    return -math.inf if isinstance(type_, AnyFloat) else -(1 << (_width(type_) - 1))
+
+
+def greatest(type_: Attribute) -> float | int:
+    """The greatest value of a float, or of a signed integer or index."""
+    return math.inf if isinstance(type_, AnyFloat) else (1 << (_width(type_) - 1)) - 1
+
+
+def _width(type_: Attribute) -> int:
+    return type_.width.data if isinstance(type_, IntegerType) else 64

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import auto
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -65,7 +65,9 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from weft.dialects.combiners import op_named
 from weft.dialects.effects import RegionEffects, StatesFact
+from weft.dialects.element_types import greatest, least
 from weft.dialects.index_map import mixed_extents, parse_extent, print_extent, static_extents
 from weft.support.locations import record_places
 
@@ -103,6 +105,34 @@ class CombinerAttr(EnumAttribute[Combiner], SpacedOpaqueSyntaxAttribute):
     """The combiner of a reduction."""
 
     name = "te.combiner"
+
+
+_OPS: Final = {
+    Combiner.SUM: "add",
+    Combiner.PROD: "mul",
+    Combiner.MIN: "min",
+    Combiner.MAX: "max",
+    Combiner.ANY: "or",
+    Combiner.ALL: "and",
+}
+
+
+def combining_op(combiner: Combiner, type_: Attribute) -> type[Operation]:
+    """The op of `arith` that combines two values of a type; not for pairs and `custom`."""
+    return op_named(_OPS[combiner], type_)
+
+
+def identity_of(combiner: Combiner, types: Sequence[Attribute]) -> list[float | int]:
+    """The values that a reduction starts from; not for `custom`."""
+    match combiner:
+        case Combiner.SUM | Combiner.ANY:
+            return [0]
+        case Combiner.PROD | Combiner.ALL:
+            return [1]
+        case Combiner.MIN | Combiner.ARGMIN:
+            return [greatest(type_) for type_ in types]
+        case _:
+            return [least(types[0]), *(greatest(type_) for type_ in types[1:])]
 
 
 Extent: TypeAlias = "int | SSAValue"

@@ -19,25 +19,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     FixedBitwidthType,
-    Float16Type,
-    Float32Type,
-    IndexType,
-    IntegerType,
     MemRefType,
     f32,
 )
 from xdsl.dialects.func import FuncOp
 
 from weft.dialects import low_gpu, low_kernel, low_tensor_cores
-from weft.dialects.low_gpu import AtomicKind, ShuffleMode
+from weft.dialects.combiners import op_named
+from weft.dialects.low_gpu import ShuffleMode
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.low_tensor_cores import WARP, Family, FragmentAttr, Order, Role
 from weft.dialects.tir_kinds import IN_STEP, LoopKind
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emits
-from weft.interp.scalar_functions import maximum, minimum, round_bf16, round_f16, round_f32, wrap
+from weft.interp.scalar import combined
+from weft.interp.scalar_functions import round_f32
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -378,33 +375,11 @@ def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
 def emit_atomic(emitter: Emitter, op: low_gpu.AtomicOp) -> None:
     buffer = emitter.buffer(op.buffer)
     index, value = emitter.element(buffer, op.indices, op), emitter.written(op.value, op)
-    combine = emitter.constant(_combiner(op.kind.data, op.value.type), f"atomic_{op.kind.data}")
+    combining = op_named(op.kind.data.value, op.value.type)
     name = emitter.define(op.old)
     with emitter.store():
         emitter.line(f"{name} = {buffer.data}[{index}]", op)
-        emitter.line(f"{buffer.data}[{index}] = {combine}({name}, {value})", op)
-
-
-def _combiner(kind: AtomicKind, type_: Attribute) -> Callable[[Any, Any], Any]:
-    is_integer = isinstance(type_, IntegerType | IndexType)
-    if kind is AtomicKind.MIN:
-        return min if is_integer else minimum
-    if kind is AtomicKind.MAX:
-        return max if is_integer else maximum
-    if kind is AtomicKind.AND:
-        return lambda a, b: a & b
-    if kind is AtomicKind.OR:
-        return lambda a, b: a | b
-    if isinstance(type_, IntegerType):
-        width = type_.width.data
-        return lambda a, b: wrap(a + b, width)
-    if isinstance(type_, Float32Type):
-        return lambda a, b: round_f32(a + b)
-    if isinstance(type_, Float16Type):
-        return lambda a, b: round_f16(a + b)
-    if isinstance(type_, BFloat16Type):
-        return lambda a, b: round_bf16(a + b)
-    return lambda a, b: a + b
+        emitter.line(f"{buffer.data}[{index}] = {combined(emitter, op, combining, name, value)}", op)
 
 
 class AsyncCopies:

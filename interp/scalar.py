@@ -26,7 +26,15 @@ from xdsl.dialects.builtin import (
 from weft.dialects.index_map import Interval, add_intervals
 from weft.dialects.integer_arith import divide_truncating, remainder_truncating
 from weft.interp import scalar_functions as functions
-from weft.interp.elementwise import assign, check_lane_type, elementwise, integer_width, lane_type
+from weft.interp.elementwise import (
+    TEMPLATES,
+    assign,
+    check_lane_type,
+    elementwise,
+    finished_scalar,
+    integer_width,
+    lane_type,
+)
 from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
 from weft.interp.scalar_functions import wrap
@@ -81,6 +89,13 @@ def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPE
         emitter.bind(op.result, emitter.constant(tensor, "tensor"))
     else:
         emitter.bind(op.result, emitter.constant(values, "lanes"))
+
+
+def combined(emitter: Emitter, op: Operation, combining: type[Operation], left: str, right: str) -> str:
+    """The expression of two scalars combined by an op of `arith`, as `op` does, whose first result has their type."""
+    rule, finish = TEMPLATES[combining.name]
+    text = rule(emitter, op, [left, right])
+    return finished_scalar(emitter, text, op.results[0].type) if finish else text
 
 
 # Floating point

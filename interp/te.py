@@ -6,22 +6,20 @@ computation first reads it. Reductions combine in the order of their axes, the l
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from weakref import WeakKeyDictionary
 
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 
 from weft.dialects import te
 from weft.dialects.te import Combiner
-from weft.interp import scalar_functions as functions
-from weft.interp.elementwise import finished_scalar
 from weft.interp.emitter import BufferSource
 from weft.interp.memory import negative_extent
 from weft.interp.registry import emits
+from weft.interp.scalar import combined, literal, scalar_constant
 from weft.interp.tir import wrong_shape
 from weft.interp.values import array_of, flat_list
 from weft.support.errors import CompileError
@@ -194,46 +192,14 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
         block = op.identity.block
         emitter.region(block)
         return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
-    numbers: Sequence[Any]
-    match op.kind:
-        case Combiner.SUM | Combiner.PROD:
-            one = op.kind is Combiner.PROD
-            numbers = [float(one) if isinstance(op.results[0].type, AnyFloat) else int(one)]
-        case Combiner.ANY | Combiner.ALL:
-            numbers = [op.kind is Combiner.ALL]
-        case Combiner.MIN | Combiner.ARGMIN:
-            numbers = [_end(result.type, 1) for result in op.results]
-        case _:
-            numbers = [_end(op.results[0].type, -1), *(_end(result.type, 1) for result in op.results[1:])]
-    return [emitter.constant(number, "number") if isinstance(number, float) else str(number) for number in numbers]
-
-
-def _end(type_: Attribute, sign: int) -> float | int:
-    """The greatest (`sign` 1) or least (-1) value of a type."""
-    if isinstance(type_, AnyFloat):
-        return sign * math.inf
-    half = 1 << (getattr(getattr(type_, "width", None), "data", 64) - 1)
-    return half - 1 if sign > 0 else -half
-
-
-_COMBINED = {
-    Combiner.SUM: "{0} + {1}",
-    Combiner.PROD: "{0} * {1}",
-    Combiner.ANY: "{0} or {1}",
-    Combiner.ALL: "{0} and {1}",
-}
-_NAMES = {
-    (Combiner.MIN, True): functions.minimum,
-    (Combiner.MAX, True): functions.maximum,
-    (Combiner.MIN, False): min,
-    (Combiner.MAX, False): max,
-}
+    types = [result.type for result in op.results]
+    numbers = [scalar_constant(n, type_) for n, type_ in zip(te.identity_of(op.kind, types), types, strict=True)]
+    return [literal(number) or emitter.constant(number, "number") for number in numbers]
 
 
 def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequence[str]) -> list[str]:
     """The expressions of the accumulators after `new` values."""
-    kind, type_ = op.kind, op.results[0].type
-    match kind:
+    match op.kind:
         case Combiner.CUSTOM if op.combine is not None:
             block = op.combine.block
             for argument, name in zip(block.args, (*old, *new), strict=True):
@@ -241,14 +207,10 @@ def _combined(emitter: Emitter, op: te.ReduceOp, old: Sequence[str], new: Sequen
             emitter.region(block)
             return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
         case Combiner.ARGMAX | Combiner.ARGMIN:
-            better = emitter.helper(best_of_largest if kind is Combiner.ARGMAX else best_of_least)
+            better = emitter.helper(best_of_largest if op.kind is Combiner.ARGMAX else best_of_least)
             return [f"{better}({old[0]}, {old[1]}, {new[0]}, {new[1]})"]
-        case Combiner.MIN | Combiner.MAX:
-            return [f"{emitter.helper(_NAMES[kind, isinstance(type_, AnyFloat)])}({old[0]}, {new[0]})"]
-        case Combiner.SUM | Combiner.PROD:
-            return [finished_scalar(emitter, _COMBINED[kind].format(old[0], new[0]), type_)]
         case _:
-            return [_COMBINED[kind].format(old[0], new[0])]
+            return [combined(emitter, op, te.combining_op(op.kind, op.results[0].type), old[0], new[0])]
 
 
 def best_of_largest(value: float, index: int, other: float, other_index: int) -> tuple[float, int]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, VectorType
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import VectorType
 
-from weft.interp.elementwise import TEMPLATES, check_lane_type, elementwise, finished_scalar
+from weft.dialects.combiners import op_of_kind
+from weft.interp.elementwise import check_lane_type, elementwise
 from weft.interp.emitter import BufferSource
 from weft.interp.errors import InterpreterError
 from weft.interp.math_functions import fma_template
 from weft.interp.memory import check_alive
 from weft.interp.registry import emits
-from weft.interp.scalar import bitcast_template
+from weft.interp.scalar import bitcast_template, combined
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -158,38 +159,15 @@ def emit_insert(emitter: Emitter, op: vector.InsertOp) -> None:
     _pass_on(emitter, op.result, op.source, op.dest)
 
 
-_FLOAT_KINDS: dict[str, type[Operation]] = {
-    "add": arith.AddfOp,
-    "mul": arith.MulfOp,
-    "minnumf": arith.MinnumfOp,
-    "maxnumf": arith.MaxnumfOp,
-    "minimumf": arith.MinimumfOp,
-    "maximumf": arith.MaximumfOp,
-}
-_INTEGER_KINDS: dict[str, type[Operation]] = {
-    "add": arith.AddiOp,
-    "mul": arith.MuliOp,
-    "minui": arith.MinUIOp,
-    "minsi": arith.MinSIOp,
-    "maxui": arith.MaxUIOp,
-    "maxsi": arith.MaxSIOp,
-    "and": arith.AndIOp,
-    "or": arith.OrIOp,
-    "xor": arith.XOrIOp,
-}
-
-
 @emits(vector.ReductionOp)
 def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
     """The lanes in order, after the accumulator if there is one; each step rounds."""
     lane_count(op, op.vector.type)
     type_ = op.dest.type
     check_lane_type(op, type_)
-    is_float = isinstance(type_, Float16Type | BFloat16Type | Float32Type | Float64Type)
-    combiner = (_FLOAT_KINDS if is_float else _INTEGER_KINDS).get(op.kind.data.value)
+    combiner = op_of_kind(op.kind.data, type_)
     if combiner is None:
         raise CompileError.at(op, f"'{op.name}' of kind {op.kind.data.value} does not combine {type_}")
-    rule, finish = TEMPLATES[combiner.name]
     source = emitter.written(op.vector, op)
     name = emitter.define(op.dest)
     if op.acc is None:
@@ -199,8 +177,7 @@ def emit_reduction(emitter: Emitter, op: vector.ReductionOp) -> None:
         emitter.line(f"{name} = {emitter.written(op.acc, op)}", op)
     lane = emitter.fresh("lane")
     with emitter.nested(f"for {lane} in {source}:", op, loop=True):
-        text = rule(emitter, op, [name, lane])
-        emitter.line(f"{name} = {finished_scalar(emitter, text, type_) if finish else text}", op)
+        emitter.line(f"{name} = {combined(emitter, op, combiner, name, lane)}", op)
 
 
 elementwise(vector.FMAOp, template=fma_template)

@@ -14,11 +14,12 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
-from weft.analysis.combiners import Update, is_in_init, neutral_value, signed_range, updates_of
+from weft.analysis.combiners import Update, is_in_init, neutral_value, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, loops_around, scope_of, writers_of
 from weft.dialects.effects import is_pure, op_name
+from weft.dialects.element_types import greatest, least
 from weft.dialects.integer_arith import INTEGER_OPS, SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind, LoopKind
@@ -96,14 +97,14 @@ def _is_neutral(
 def _candidates(type_: Attribute) -> tuple[Number, ...]:
     if isinstance(type_, AnyFloat):
         return 0.0, 1.0, -math.inf, math.inf
-    return tuple(dict.fromkeys((0, _wrapped(1, type_), *signed_range(type_))))
+    return tuple(dict.fromkeys((0, _wrapped(1, type_), least(type_), greatest(type_))))
 
 
 def _wrapped(number: Number, type_: Attribute) -> Number:
     """A number as a value of a type: integers in two's complement."""
     if not isinstance(type_, IntegerType | IndexType):
         return number
-    low, high = signed_range(type_)
+    low, high = int(least(type_)), int(greatest(type_))
     return (int(number) - low) % (high - low + 1) + low
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from weft.dialects.te import Combiner, ReduceOp
+from weft.dialects.te import Combiner, ReduceOp, combining_op, identity_of
 from weft.passes.index_ops import insert_at_start, number_attribute
 
 Append = Callable[[Operation], SSAValue]
@@ -20,53 +20,13 @@ Append = Callable[[Operation], SSAValue]
 MakeConstant = Callable[[float | int, Attribute], SSAValue]
 """Makes a number of a type available."""
 
-_FLOAT_OPS: Mapping[Combiner, type[arith.FloatingPointLikeBinaryOperation]] = {
-    Combiner.SUM: arith.AddfOp,
-    Combiner.PROD: arith.MulfOp,
-    Combiner.MIN: arith.MinimumfOp,
-    Combiner.MAX: arith.MaximumfOp,
-}
-_INTEGER_OPS: Mapping[Combiner, type[Operation]] = {
-    Combiner.SUM: arith.AddiOp,
-    Combiner.PROD: arith.MuliOp,
-    Combiner.MIN: arith.MinSIOp,
-    Combiner.MAX: arith.MaxSIOp,
-    Combiner.ANY: arith.OrIOp,
-    Combiner.ALL: arith.AndIOp,
-}
-_INDEX_BITS = 64
-
-
-def _least(type: Attribute) -> float | int:
-    return -math.inf if isinstance(type, AnyFloat) else -(1 << (_bits(type) - 1))
-
-
-def _greatest(type: Attribute) -> float | int:
-    return math.inf if isinstance(type, AnyFloat) else (1 << (_bits(type) - 1)) - 1
-
-
-def _bits(type: Attribute) -> int:
-    return type.width.data if isinstance(type, IntegerType) else _INDEX_BITS
-
 
 def identity(reduce: ReduceOp, constant: MakeConstant, append: Append) -> list[SSAValue]:
     """The values that `reduce` starts from: constants, or for `custom` a copy of its identity region."""
+    if reduce.kind is Combiner.CUSTOM:
+        return copy_yielded(_custom_region(reduce, 1), [], append)
     types = [result.type for result in reduce.results]
-    match reduce.kind:
-        case Combiner.SUM | Combiner.ANY:
-            numbers = [0]
-        case Combiner.PROD | Combiner.ALL:
-            numbers = [1]
-        case Combiner.MIN:
-            numbers = [_greatest(types[0])]
-        case Combiner.MAX:
-            numbers = [_least(types[0])]
-        case Combiner.ARGMIN:
-            numbers = [_greatest(types[0]), _greatest(types[1])]
-        case Combiner.ARGMAX:
-            numbers = [_least(types[0]), _greatest(types[1])]
-        case Combiner.CUSTOM:
-            return copy_yielded(_custom_region(reduce, 1), [], append)
+    numbers = identity_of(reduce.kind, types)
     return [constant(number, type) for number, type in zip(numbers, types, strict=True)]
 
 
@@ -82,9 +42,7 @@ def combine(
             return [append(arith.SelectOp(better, new, old)) for old, new in zip(accumulators, values, strict=True)]
         case _:
             (old,), (new,) = accumulators, values
-            if isinstance(old.type, AnyFloat):
-                return [append(_FLOAT_OPS[reduce.kind](old, new))]
-            op_class = cast("type[arith.SignlessIntegerBinaryOperation]", _INTEGER_OPS[reduce.kind])
+            op_class = cast("type[arith.AddiOp]", combining_op(reduce.kind, old.type))
             return [append(op_class(old, new))]
 
 

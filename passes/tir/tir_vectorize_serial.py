@@ -13,6 +13,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
+from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.effects import underlying
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
@@ -20,7 +21,6 @@ from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in
 from weft.passes.index_ops import detached_ops, index_before, insert_before, is_defined_inside
 from weft.passes.tir.nest import FunctionPass, buffer_type, remembered_ranges
-from weft.passes.tir.vectorizer import COMBINERS
 from weft.support.target import Target
 
 _Access: TypeAlias = "memref.LoadOp | memref.StoreOp"
@@ -31,7 +31,7 @@ makes of scalar loops."""
 _COMBINED_VECTORS = 4
 """Vectors that are combined at a time, as LLVM does."""
 _ALLOCATIONS = (memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp)
-_COMBINED_FREELY = frozenset(COMBINERS) - {arith.AddfOp, arith.MulfOp}
+_COMBINED_FREELY = frozenset(COMBINATIONS) - {arith.AddfOp, arith.MulfOp}
 
 
 @dataclass(frozen=True)

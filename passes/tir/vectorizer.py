@@ -11,11 +11,11 @@ from typing import cast
 from xdsl.dialects import affine, arith, memref, scf, vector
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IndexType, IntegerType, VectorType, i1
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quotient, remainder
 from weft.dialects import low_lanes
+from weft.dialects.combiners import COMBINATIONS, Combination
 from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.low_kernel import SHARED
@@ -26,25 +26,6 @@ from weft.passes.index_ops import arith_op, detached_ops, divided, materialize
 from weft.passes.tir.guards import constraint_of
 from weft.passes.tir.nest import buffer_type, remembered_ranges
 from weft.support.errors import InternalError
-
-COMBINERS: dict[type[Operation], CombiningKindFlag] = {
-    arith.AddfOp: CombiningKindFlag.ADD,
-    arith.MulfOp: CombiningKindFlag.MUL,
-    arith.MaximumfOp: CombiningKindFlag.MAXIMUMF,
-    arith.MinimumfOp: CombiningKindFlag.MINIMUMF,
-    arith.MaxnumfOp: CombiningKindFlag.MAXNUMF,
-    arith.MinnumfOp: CombiningKindFlag.MINNUMF,
-    arith.AddiOp: CombiningKindFlag.ADD,
-    arith.MuliOp: CombiningKindFlag.MUL,
-    arith.MaxSIOp: CombiningKindFlag.MAXSI,
-    arith.MinSIOp: CombiningKindFlag.MINSI,
-    arith.MaxUIOp: CombiningKindFlag.MAXUI,
-    arith.MinUIOp: CombiningKindFlag.MINUI,
-    arith.AndIOp: CombiningKindFlag.AND,
-    arith.OrIOp: CombiningKindFlag.OR,
-    arith.XOrIOp: CombiningKindFlag.XOR,
-}
-"""Ops that combine all lanes into one value."""
 
 DIVISIONS = (
     arith.DivSIOp,
@@ -65,7 +46,7 @@ class Reduction:
     load: memref.LoadOp
     combine: Operation
     operand: SSAValue
-    kind: CombiningKindFlag
+    combination: Combination
 
 
 @dataclass
@@ -169,8 +150,8 @@ def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
     if not isinstance(op.value, OpResult):
         return None
     combine = op.value.op
-    kind = COMBINERS.get(type(combine))
-    if kind is None or combine.parent is not op.parent or not op.value.has_one_use():
+    combination = COMBINATIONS.get(type(combine))
+    if combination is None or combine.parent is not op.parent or not op.value.has_one_use():
         return None
     if isinstance(combine, arith.AddfOp | arith.MulfOp) and REASSOCIATE not in lanes.loop.attributes:
         return None
@@ -184,7 +165,7 @@ def _reduction_of(op: memref.StoreOp, lanes: Lanes) -> Reduction | None:
             and accumulator.has_one_use()
             and place_of(load, lanes) == place_of(op, lanes)
         ):
-            return Reduction(load, combine, operand, kind)
+            return Reduction(load, combine, operand, combination)
     return None
 
 
@@ -434,10 +415,10 @@ class Vectorizer:
         """All lanes combined with the value that the load found."""
         lanes = self.vector_of(reduction.operand)
         element = reduction.operand.type
-        neutral = neutral_element(reduction.kind, element)
+        neutral = reduction.combination.neutral(element)
         if self.mask is not None:
             lanes = self.select(self.mask, lanes, self.constant(element, [neutral]))
-        flags: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(reduction.kind)}
+        flags: dict[str, Attribute] = {"kind": vector.CombiningKindAttr(reduction.combination.kind)}
         is_reordered = isinstance(reduction.combine, arith.AddfOp | arith.MulfOp)
         flags["fastmath"] = arith.FastMathFlagsAttr([FastMathFlag.REASSOC] if is_reordered else "none")
         combined = vector.ReductionOp.create(operands=[lanes], result_types=[element], properties=flags)
@@ -698,29 +679,3 @@ class Vectorizer:
         numerator = self.index_vector(atom.numerator)
         divisor = self.constant(_INDEX, [atom.divisor])
         return divided(atom, numerator, divisor, self.ranges, self.arith)
-
-
-def neutral_element(kind: vector.CombiningKindFlag, element: Attribute) -> float | int:
-    """What a masked lane contributes to a reduction: nothing."""
-    flag = vector.CombiningKindFlag
-    if isinstance(element, AnyFloat):
-        return {
-            flag.ADD: -0.0,
-            flag.MUL: 1.0,
-            flag.MAXIMUMF: float("-inf"),
-            flag.MINIMUMF: float("inf"),
-            flag.MAXNUMF: float("nan"),
-            flag.MINNUMF: float("nan"),
-        }[kind]
-    width = element.width.data if isinstance(element, IntegerType) else 64
-    return {
-        flag.ADD: 0,
-        flag.MUL: 1,
-        flag.OR: 0,
-        flag.XOR: 0,
-        flag.AND: -1,
-        flag.MINUI: -1,
-        flag.MAXUI: 0,
-        flag.MINSI: (1 << (width - 1)) - 1,
-        flag.MAXSI: -(1 << (width - 1)),
-    }[kind]
