@@ -468,38 +468,3 @@ def _escapes(buffer: SSAValue) -> bool:
         elif is_opaque(op) or any(isinstance(result.type, MemRefType) for result in op.results):
             return True
     return False
-
-
-__all__ = [
-    "ALLOC",
-    "FREE",
-    "INTRINSIC",
-    "NO_EFFECTS",
-    "PURE",
-    "READ",
-    "STATEMENTS",
-    "THREADS",
-    "WRITE",
-    "Effects",
-    "PointerEffects",
-    "RegionEffects",
-    "StatesFact",
-    "Synchronizes",
-    "callee_of",
-    "declared_callees",
-    "effects_of",
-    "is_opaque",
-    "is_pure",
-    "is_same_elements",
-    "may_trap",
-    "only_computes",
-    "op_name",
-    "opaque_advice",
-    "opaque_op",
-    "opaque_text",
-    "reachable_buffers",
-    "state_effects",
-    "touches_memory",
-    "underlying",
-    "views_of",
-]

@@ -524,19 +524,3 @@ DIALECT = "graph"
 
 STRUCTURE = (ConstantOp, CallTirOp, CallDpsOp, DataflowOp, OutputOp, MakeTupleOp, TupleGetOp)
 """The ops that hold a graph together; `weft.texpr.graph_operators` adds the operators and defines the dialect."""
-
-__all__ = [
-    "DIALECT",
-    "STRUCTURE",
-    "CallDpsOp",
-    "CallTirOp",
-    "ConstantOp",
-    "DataflowOp",
-    "MakeTupleOp",
-    "OutputOp",
-    "ShapeError",
-    "TupleGetOp",
-    "callee_of",
-    "dense_value",
-    "verify_callee",
-]

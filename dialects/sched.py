@@ -10,46 +10,378 @@ sched.func @schedule {
 ```
 Handles are SSA values. A step that takes a loop apart *consumes* its handle: the verifier rejects a later use. All
 steps share one form: operands, then properties in braces, then result types.
+
+Each step is declared here once (`sched_parameters.Step`); `get_block` has a syntax, and so an op, of its own.
 """
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
+from collections.abc import Mapping
+from typing import Final
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
+from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched_parameters import (
     BLOCK,
     INT,
     LOOP,
-    SAMPLED,
     BlockType,
     FuncOp,
     IntType,
     LoopType,
+    Parameter,
+    Step,
     StepOp,
     define,
     integers_of,
+    verify_handles,
 )
-from weft.dialects.sched_steps import PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
+from weft.dialects.sched_parameters import SAMPLED as SAMPLED
 from weft.support.locations import record_places
 
-__all__ = [
-    "BLOCK",
-    "INT",
-    "LOOP",
-    "SAMPLED",
-    "SCHED",
-    "STEPS",
-    "FuncOp",
-    "GetBlockOp",
-    "QueryOp",
-    "SamplingOp",
-    "StepOp",
-    "integers_of",
-]
+_BLOCK = Parameter("block", kinds.BLOCK_HANDLE)
+_LOOP = Parameter("loop", kinds.LOOP_HANDLE)
+_LOOPS = Parameter("loops", kinds.LOOP_HANDLES)
+_TARGET = Parameter("target", kinds.LOOP_OR_BLOCK, "block_or_loop")
+_FACTORS = Parameter("factors", kinds.FACTORS)
+_KEY = Parameter("key", kinds.STRING, "ann_key")
+_READ = Parameter("index", kinds.READ_BUFFER, "read_buffer_index")
+_WRITTEN = Parameter("index", kinds.WRITTEN_BUFFER, "write_buffer_index")
+_BUFFER_INDEX = Parameter("index", kinds.WRITTEN_BUFFER, "buffer_index")
+_BUFFER = Parameter("buffer", kinds.BUFFER)
+_SCOPE = Parameter("scope", kinds.STRING, "storage_scope")
+_CONSUMERS = Parameter("consumer_blocks", kinds.BLOCKS, default=None)
+_INDEX_MAP = Parameter("index_map", kinds.BLOCK_MAP)
+_MOVE = (
+    _BLOCK,
+    Parameter("loop", kinds.LOOP_ELSEWHERE),
+    Parameter("preserve_unit_loops", kinds.FLAG, default=False),
+    Parameter("index", kinds.PLACE, default=-1),
+)
+_UNIT_ITERS = ("preserve_unit_iters",)
+
+
+def _count(step: StepOp) -> int:
+    return len(integers_of(step.properties["factors"]))
+
+
+def _verify_split(step: StepOp) -> None:
+    verify_handles(step, _count(step))
+
+
+def _verify_tile(step: StepOp) -> None:
+    verify_handles(step, 2 * sum(handle.type == LOOP for handle in step.operands))
+
+
+def _verify_partition(step: StepOp) -> None:
+    leaves_some = len(step.results) == _count(step) + 1 and all(integers_of(step.properties["factors"]))
+    verify_handles(step, _count(step) + leaves_some)
+
+
+def _verify_annotate(step: StepOp) -> None:
+    if (len(step.operands) == 2) == ("value" in step.properties):
+        raise VerifyException("sched.annotate takes a value or a sampled integer")
+
+
+def _verify_tiling(step: StepOp) -> None:
+    n = step.properties["n"]
+    if isinstance(n, IntegerAttr):
+        verify_handles(step, n.value.data)
+
+
+def _by_name(*steps: Step) -> Mapping[str, Step]:
+    return {step.name: step for step in steps}
+
+
+QUERY_STEPS: Final = _by_name(
+    Step("get_loops", "The loops around a block (a handle or a name), outermost first.", (_BLOCK,), (LOOP,)),
+    Step("get_producers", "The blocks of its scope that write what the block reads.", (_BLOCK,), (BLOCK,)),
+    Step("get_consumers", "The blocks of its scope that read what the block writes.", (_BLOCK,), (BLOCK,)),
+    Step(
+        "get_child_blocks",
+        "The blocks inside the body of a block or loop that are in no other block there, in order.",
+        (_TARGET,),
+        (BLOCK,),
+    ),
+)
+"""Steps that only look."""
+
+SAMPLING_STEPS: Final = _by_name(
+    Step(
+        "sample_perfect_tile",
+        """Draw n factors whose product is the extent of a loop.
+
+`%t0, %t1 = sched.sample_perfect_tile %i {n = 2, max_innermost_factor = 16, decision = [16, 8]} : int, int`""",
+        (
+            _LOOP,
+            Parameter("n", kinds.INTEGER),
+            Parameter("max_innermost_factor", kinds.INTEGER, default=16),
+            Parameter("decision", kinds.DECISIONS, default=None),
+        ),
+        (INT,),
+        verify=_verify_tiling,
+    ),
+    Step(
+        "sample_categorical",
+        """Draw one of several integers; `decision` is its position.
+
+`%v = sched.sample_categorical {candidates = [0, 16, 64], probs = [0.5, 0.25, 0.25], decision = 1} : int`""",
+        (
+            Parameter("candidates", kinds.INTEGERS),
+            Parameter("probs", kinds.FLOATS),
+            Parameter("decision", kinds.DECISION, default=None),
+        ),
+        INT,
+    ),
+    Step(
+        "sample_compute_location",
+        """Draw a place for a producer, for `compute_at`.
+
+`%l = sched.sample_compute_location %b {decision = 1} : loop`""",
+        (_BLOCK, Parameter("decision", kinds.DECISION, default=None)),
+        LOOP,
+    ),
+)
+"""Steps that draw integers or a loop; what was drawn is written down as their `decision`."""
+
+PRIMITIVE_STEPS: Final = _by_name(
+    Step(
+        "split",
+        "Split a loop into `len(factors)` loops; None (at most one) is inferred.",
+        (_LOOP, _FACTORS, Parameter("disable_predication", kinds.FLAG, default=False, keyword_only=True)),
+        (LOOP,),
+        consumes=True,
+        verify=_verify_split,
+        ignores=_UNIT_ITERS,
+    ),
+    Step("fuse", "Fuse nested loops, outermost first, into one.", (_LOOPS,), LOOP, consumes=True, ignores=_UNIT_ITERS),
+    Step(
+        "tile",
+        "Split each loop of a perfect nest by its factor; returns the outer loops, then the tile loops.",
+        (_LOOPS, Parameter("factors", kinds.TILE_FACTORS)),
+        (LOOP,),
+        consumes=True,
+        verify=_verify_tile,
+    ),
+    Step("reorder", "Put loops of one chain into the given order.", (_LOOPS,)),
+    Step("parallel", "Run the iterations on several threads.", (_LOOP,)),
+    Step("vectorize", "Turn the iterations into vector lanes.", (_LOOP,)),
+    Step("unroll", "Repeat the body at emission.", (_LOOP,)),
+    Step(
+        "bind",
+        'Make each iteration a thread (`"threadIdx.x"`) or block of threads (`"blockIdx.x"`).',
+        (_LOOP, Parameter("thread_axis", kinds.STRING)),
+    ),
+    Step(
+        "merge",
+        "Make loops of equal extent that follow each other one.",
+        (Parameter("loops", kinds.LOOPS_OF_BLOCKS),),
+        LOOP,
+        consumes=True,
+    ),
+    Step(
+        "loop_partition",
+        "Cut a loop into loops that follow each other, of the given extents; None (at most one) is inferred.",
+        (_LOOP, _FACTORS),
+        (LOOP,),
+        consumes=True,
+        verify=_verify_partition,
+        ignores=_UNIT_ITERS,
+    ),
+    Step("add_unit_loop", "Put a loop of one iteration around a block or loop.", (_TARGET,), LOOP),
+    Step(
+        "reorder_block_iter_var",
+        "Put the iterators of a block into another order.",
+        (_BLOCK, Parameter("new_order", kinds.INTEGERS)),
+    ),
+    Step(
+        "annotate",
+        "Note something on a block or loop.",
+        (_TARGET, _KEY, Parameter("value", kinds.ANNOTATION, "ann_val")),
+        verify=_verify_annotate,
+    ),
+    Step("unannotate", "Take a note off a block or loop.", (_TARGET, _KEY)),
+    Step(
+        "compute_at",
+        "Move a producer under a loop of its consumers, to the `index`-th place in it: -1 is the last place, -2 the "
+        "first.",
+        _MOVE,
+    ),
+    Step(
+        "reverse_compute_at",
+        "Move a consumer under a loop of its producers, to the `index`-th place in it: -1 is the last place, -2 the "
+        "first.",
+        _MOVE,
+    ),
+    Step("compute_inline", "Make a producer part of every block that reads it.", (_BLOCK,)),
+    Step("reverse_compute_inline", "Make a consumer part of the block it reads.", (_BLOCK,)),
+    Step(
+        "cache_read",
+        "Read a copy of the index-th (or named) buffer that the block reads; all blocks of the scope do, or those "
+        "given. Returns the copying block.",
+        (_BLOCK, _READ, _SCOPE, _CONSUMERS),
+        BLOCK,
+    ),
+    Step(
+        "cache_write",
+        "Write a copy of the index-th (or named) buffer that the block writes; blocks that are given read the copy, "
+        "too. Returns the copying block.",
+        (_BLOCK, _WRITTEN, _SCOPE, _CONSUMERS),
+        BLOCK,
+    ),
+    Step(
+        "cache_inplace",
+        "Let a block update a copy of the index-th (or named) buffer that it reads. Returns the blocks that copy to it "
+        "and back.",
+        (_BLOCK, _READ, _SCOPE),
+        (BLOCK,),
+    ),
+    Step(
+        "cache_index",
+        "Compute indices at which a block loads once, before its nest. Returns the computing blocks.",
+        (_BLOCK, _SCOPE, Parameter("cse_thresh", kinds.INTEGER, default=0)),
+        (BLOCK,),
+    ),
+    Step(
+        "read_at",
+        "Read a copy of what an iteration of `loop` reads of a buffer. Returns the copying block.",
+        (_LOOP, _BLOCK, _READ, _SCOPE),
+        BLOCK,
+    ),
+    Step(
+        "write_at",
+        "Write a copy of what an iteration of `loop` writes of a buffer. Returns the copying block.",
+        (_LOOP, _BLOCK, _WRITTEN, _SCOPE),
+        BLOCK,
+    ),
+    Step(
+        "set_scope",
+        "Move the index-th (or named) temporary that the block writes to a memory scope.",
+        (_BLOCK, _BUFFER_INDEX, _SCOPE),
+    ),
+    Step(
+        "decompose_reduction",
+        "Give the init of a reduction its own block, before `loop`. Returns that block.",
+        (_BLOCK, _LOOP),
+        BLOCK,
+    ),
+    Step(
+        "fuse_reduction_epilogue",
+        "Let a reduction start from what a block combines with its result, such as a bias.",
+        (Parameter("reduction_block", kinds.BLOCK_HANDLE), Parameter("epilogue_block", kinds.BLOCK_HANDLE)),
+    ),
+    Step(
+        "rfactor",
+        "Reduce in two steps: partial results for each iteration of `loop`, in a new dimension, then all of them. "
+        "Returns the block of the partial results.",
+        (_LOOP, Parameter("factor_axis", kinds.INTEGER)),
+        BLOCK,
+    ),
+    Step(
+        "blockize",
+        "Make one block of a loop and all in it, or of several blocks. Returns that block.",
+        (Parameter("target", kinds.LOOP_OR_BLOCKS),),
+        BLOCK,
+        ignores=_UNIT_ITERS,
+    ),
+    Step(
+        "tensorize",
+        "Let a registered tensor intrinsic do what a block, or all in a loop, does.",
+        (_TARGET, Parameter("intrinsic", kinds.STRING, "tensor_intrin")),
+        ignores=_UNIT_ITERS,
+    ),
+    Step(
+        "storage_align",
+        "Let the stride of an axis of a temporary be a multiple of `factor` plus `offset`.",
+        (_BLOCK, _BUFFER_INDEX, *(Parameter(name, kinds.INTEGER) for name in ("axis", "factor", "offset"))),
+    ),
+    Step(
+        "annotate_buffer_access",
+        'State the region that a block touches of a buffer that it reads (`buf_type` "read") or writes ("write"): '
+        "`gen_new_ranges(*iterators)` gives a `(begin, end)` for each dimension, or an index alone, or begins and ends "
+        "in turn.",
+        (
+            _BLOCK,
+            Parameter("index", kinds.READ_OR_WRITTEN_BUFFER, "buffer_index"),
+            Parameter("buffer_type", kinds.STRING, "buf_type"),
+            Parameter("region", kinds.REGION, "gen_new_ranges"),
+        ),
+    ),
+    Step(
+        "reindex",
+        "Let a block access a copy of a buffer that is indexed by its iterators only. Returns the copying block.",
+        (_BLOCK, _BUFFER),
+        BLOCK,
+    ),
+    Step(
+        "reindex_cache_read",
+        "Let a block read a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the copying block.",
+        (_BLOCK, _READ, _SCOPE, _INDEX_MAP),
+        BLOCK,
+    ),
+    Step(
+        "reindex_cache_write",
+        "Let a block write a copy of a buffer in a memory scope, at `index_map(*iterators)`. Returns the block that "
+        "copies it out.",
+        (_BLOCK, _WRITTEN, _SCOPE, _INDEX_MAP),
+        BLOCK,
+    ),
+    Step(
+        "transform_layout",
+        """Let a buffer that the block accesses lie in another layout: its element at `indices` comes to lie at
+`index_map(*indices)`.
+
+Elements that the new buffer has besides get `pad_value`, a number or a function of the new indices. When the buffer is
+a parameter, callers pass it in the new layout from then on.""",
+        (
+            _BLOCK,
+            _BUFFER,
+            Parameter("index_map", kinds.BUFFER_MAP),
+            Parameter("pad_value", kinds.PADDING, default=None),
+        ),
+    ),
+    Step(
+        "transform_block_layout",
+        "Run a block over another domain: the instance at `indices` becomes the one at `index_map(*indices)`. Returns "
+        "the new loops.",
+        (_BLOCK, _INDEX_MAP),
+        (LOOP,),
+    ),
+    Step(
+        "recode",
+        'Read a factor of a sum of products from a copy that holds it as other integers: "unsigned", "signed", or a '
+        'wider type such as "int16". Returns the copying block and, for the first two, the block that adds up the '
+        "other factor and the one that writes the results.",
+        (_BLOCK, _READ, Parameter("encoding", kinds.STRING)),
+        (BLOCK,),
+    ),
+    Step(
+        "decompose_padding",
+        "Fill with the constant of a border before `loop`, and copy the inside without a branch. Returns the block "
+        "that fills.",
+        (_BLOCK, _LOOP),
+        BLOCK,
+    ),
+    Step(
+        "pad_einsum",
+        "Let each iterator of a block run up to a multiple of its padding, over padded copies.",
+        (_BLOCK, Parameter("padding", kinds.INTEGERS)),
+    ),
+    Step(
+        "rolling_buffer",
+        "Keep what the windows of neighbouring iterations share, in a circular buffer.",
+        (_BLOCK, _WRITTEN),
+    ),
+)
+"""Steps that change the program."""
+
+DECLARATIONS: Final = {**QUERY_STEPS, **SAMPLING_STEPS, **PRIMITIVE_STEPS}
 
 
 class QueryOp(StepOp):

@@ -13,7 +13,7 @@ from typing import Any
 
 from xdsl.universe import Universe
 
-from weft.dialects.sched_steps import PRIMITIVE_STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 
 DIALECTS: Mapping[str, str] = {
     "graph": "weft.texpr.graph_operators:GRAPH",

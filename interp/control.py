@@ -109,7 +109,7 @@ def emit_for(emitter: Emitter, op: scf.ForOp) -> None:
         carried.append(name)
     low, high, step = (emitter.written(v, op) for v in (op.lb, op.ub, op.step))
     if emitter.range_of(op.step)[0] is None or cast(int, emitter.range_of(op.step)[0]) < 1:
-        emitter.line(f"if {step} < 1: {emitter.helper(bad_step)}({emitter.operation_name(op)}, {step})", op)
+        emitter.refuse(f"{step} < 1", bad_step, op, step)
     bounds = f"range({low}, {high})" if step == "1" else f"range({low}, {high}, {step})"
     with emitter.loop(block.args[0], bounds, op, carried) as variable:
         first, last = emitter.range_of(op.lb)[0], emitter.range_of(op.ub)[1]

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 
 from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
-from weft.interp.scalar_functions import round_bf16, round_f16, round_f32, wrap
+from weft.interp.scalar_functions import ROUNDINGS, wrap
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -146,19 +146,13 @@ def rounded(emitter: Emitter, name: str, text: str, type_: Attribute) -> str:
 
 def finished_scalar(emitter: Emitter, text: str, type_: Attribute) -> str:
     """An expression rounded or wrapped to the type of a scalar."""
-    match type_:
-        case Float32Type():
-            return f"{emitter.helper(round_f32)}({text})"
-        case Float16Type():
-            return f"{emitter.helper(round_f16)}({text})"
-        case BFloat16Type():
-            return f"{emitter.helper(round_bf16)}({text})"
-        case IntegerType():
-            if integer_width(type_) == 1:
-                return f"({text}) & 1 == 1"
-            return f"{emitter.helper(wrap)}({text}, {integer_width(type_)})"
-        case _:
-            return text
+    rounding = ROUNDINGS.get(type(type_))
+    if rounding is not None:
+        return f"{emitter.helper(rounding)}({text})"
+    if not isinstance(type_, IntegerType):
+        return text
+    width = integer_width(type_)
+    return f"({text}) & 1 == 1" if width == 1 else f"{emitter.helper(wrap)}({text}, {width})"
 
 
 def _emit_lanes(emitter: Emitter, op: Operation, rule: Template, finish: bool, silent: bool) -> None:

@@ -128,6 +128,14 @@ class SourceWriter:
         """A name for `op` itself in the emitted code: an argument of helpers that raise errors about it."""
         return self.constant(op, "op")
 
+    def call(self, function: object, op: Operation, *arguments: object) -> str:
+        """An expression that calls a Python function with `op` itself and the expressions `arguments`."""
+        return f"{self.helper(function)}({', '.join(map(str, (self.operation_name(op), *arguments)))})"
+
+    def refuse(self, condition: str, function: object, op: Operation, *arguments: object) -> None:
+        """Write a line that calls `function`, which raises an error about `op`, where a condition holds."""
+        self.line(f"if {condition}: {self.call(function, op, *arguments)}", op)
+
     def callee(self, name: str) -> str:
         """An expression for the function @name of the module, which takes run-time values and returns a tuple of them.
 
@@ -485,12 +493,10 @@ class Emitter(SourceWriter):
                 checks.append(check)
         if checks:
             values = ", ".join(self.value(index) for index in indices)
-            extents = ", ".join(str(extent) for extent in buffer.extents)
-            call = (
-                f"{self.helper(out_of_bounds)}({self.operation_name(op)}, {buffer.hint!r}, [{values}], [{extents}], "
-                f"{mask or [True] * last_lanes})"
-            )
-            self.line(f"if not ({' and '.join(checks)}): {call}", op)
+            extents = ", ".join(map(str, buffer.extents))
+            lanes = mask or [True] * last_lanes
+            place = (repr(buffer.hint), f"[{values}]", f"[{extents}]", lanes)
+            self.refuse(f"not ({' and '.join(checks)})", out_of_bounds, op, *place)
         return self.flat_index([self.value(index) for index in indices], buffer.extents)
 
     def _bounds_check(self, index: SSAValue, extent: int | str, lanes: int) -> str | None:

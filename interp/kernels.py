@@ -142,7 +142,7 @@ Lanes: TypeAlias = "Sequence[Sequence[Any]]"
 @emits(*low_tensor_cores.TENSOR_CORE_OPS)
 def emit_warp_op(emitter: Emitter, op: low_tensor_cores.WarpOp) -> None:
     operands = ", ".join(emitter.value(operand) for operand in op.operands)
-    emitter.line(f"yield {emitter.helper(Synchronisation)}({emitter.operation_name(op)}, ({operands},))", op)
+    emitter.line(f"yield {emitter.call(Synchronisation, op, f'({operands},)')}", op)
 
 
 def run_warp_op(op: Operation, lanes: Lanes) -> None:
@@ -366,9 +366,7 @@ def emit_barrier(emitter: Emitter, op: low_gpu.BarrierOp) -> None:
 def emit_shuffle(emitter: Emitter, op: low_gpu.ShuffleOp) -> None:
     value, offset = emitter.value(op.value), emitter.written(op.offset, op)
     name = emitter.define(op.result, maybe_unwritten=True)
-    emitter.line(
-        f"{name} = yield {emitter.helper(Synchronisation)}({emitter.operation_name(op)}, {value}, {offset})", op
-    )
+    emitter.line(f"{name} = yield {emitter.call(Synchronisation, op, value, offset)}", op)
 
 
 @emits(low_gpu.AtomicOp)
@@ -410,9 +408,7 @@ def emit_async_copy(emitter: Emitter, op: low_gpu.AsyncCopyOp) -> None:
     source, target = emitter.buffer(op.source), emitter.buffer(op.target)
     at = emitter.element(source, [op.source_index], op, last_lanes=count)
     to = emitter.element(target, [op.target_index], op, last_lanes=count)
-    emitter.line(
-        f"if ({at}) % {count} or ({to}) % {count}: {emitter.helper(unaligned)}({emitter.operation_name(op)})", op
-    )
+    emitter.refuse(f"({at}) % {count} or ({to}) % {count}", unaligned, op)
     emitter.line(f"_copies.start({source.data}, {at}, {target.data}, {to}, {count})", op)
 
 

@@ -15,7 +15,7 @@ from weft.interp.elementwise import elementwise, lane_type
 from weft.interp.emitter import out_of_bounds
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import emit_rule, emits
-from weft.interp.scalar import scalar_constant
+from weft.interp.values import finisher
 from weft.support.errors import InternalError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def emit_prefetch(emitter: Emitter, op: low.PrefetchOp) -> None:
 def emit_gather(emitter: Emitter, op: low.GatherOp) -> None:
     buffer = emitter.buffer(op.base)
     mask = "None" if op.mask is None else emitter.written(op.mask, op)
-    zero = scalar_constant(0, lane_type(op.result.type))
+    zero = finisher(lane_type(op.result.type))(0)
     arguments = f"{buffer.hint!r}, {buffer.data}, {emitter.written(op.indices, op)}, {mask}, {zero!r}"
     name = emitter.define(op.result, maybe_unwritten=True)
     emitter.line(f"{name} = {emitter.helper(gather)}({emitter.operation_name(op)}, {arguments})", op)

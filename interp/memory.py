@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects import memref
+from xdsl.dialects import memref, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, NoneAttr
 from xdsl.traits import SymbolTable
 
@@ -21,6 +21,8 @@ from weft.interp.values import MAX_ELEMENTS, array_of_dense, element_count, flat
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.dialects.builtin import MemRefType
     from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -40,10 +42,9 @@ def emit_access_ptr(emitter: Emitter, op: AccessPtrOp) -> None:
     ]
     if ends:
         last = [f"{emitter.value(i)} + {size - 1}" for i, size in zip(op.indices, sizes, strict=True)]
-        extents = ", ".join(str(extent) for extent in buffer.extents)
-        values = f"{emitter.operation_name(op)}, {buffer.hint!r}, [{', '.join(last)}], [{extents}]"
-        call = f"{emitter.helper(out_of_bounds)}({values})"
-        emitter.line(f"if not ({' and '.join(ends)}): {call}", op)
+        extents = ", ".join(map(str, buffer.extents))
+        place = (repr(buffer.hint), f"[{', '.join(last)}]", f"[{extents}]")
+        emitter.refuse(f"not ({' and '.join(ends)})", out_of_bounds, op, *place)
     emitter.line(f"{emitter.define(op.pointer)} = ({buffer.data}, {at})", op)
 
 
@@ -75,12 +76,10 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
     sizes = [emitter.written(size, op) for size in op.dynamic_sizes]
     extents = emitter.extents_of(type_, iter(sizes))
     if sizes:
-        call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(sizes)}])"
-        emitter.line(f"if min({', '.join(sizes)}, 0) < 0: {call}", op)
+        refuse_negative_extents(emitter, op, sizes)
     count = " * ".join(str(extent) for extent in extents) or "1"
     if sizes or element_count(type_.get_shape()) > MAX_ELEMENTS:
-        limit = emitter.constant(MAX_ELEMENTS, "limit")
-        emitter.line(f"if {count} > {limit}: {emitter.helper(too_large)}({emitter.operation_name(op)}, {count})", op)
+        emitter.refuse(f"{count} > {MAX_ELEMENTS}", too_large, op, count)
     if isinstance(op, memref.AllocaOp) and type_.memory_space == SHARED and emitter.in_kernel:
         data = emit_shared_alloca(emitter, op, count)
     else:
@@ -93,6 +92,12 @@ def emit_alloc(emitter: Emitter, op: memref.AllocOp | memref.AllocaOp) -> None:
 
 def too_large(op: Operation, count: int) -> None:
     raise InterpreterError(op, f"'{op.name}' of {count:,} elements: the interpreter allocates at most {MAX_ELEMENTS:,}")
+
+
+def refuse_negative_extents(emitter: Emitter, op: Operation, sizes: Sequence[str]) -> None:
+    """A line that checks the extents of what `op` makes."""
+    listed = ", ".join(sizes)
+    emitter.refuse(f"min({listed}, 0) < 0", negative_extent, op, f"[{listed}]")
 
 
 def negative_extent(op: Operation, sizes: list[int]) -> None:
@@ -133,16 +138,18 @@ def emit_store(emitter: Emitter, op: memref.StoreOp) -> None:
 
 @emits(memref.DimOp)
 def emit_dim(emitter: Emitter, op: memref.DimOp) -> None:
+    bind_extent(emitter, op, emitter.buffer(op.source).extents)
+
+
+def bind_extent(emitter: Emitter, op: memref.DimOp | tensor.DimOp, extents: Sequence[int | str]) -> None:
     """The extent by its own name, so that what is bounded by it is known to be."""
-    buffer = emitter.buffer(op.source)
     index = emitter.value(op.index)
     if not index.isdigit():
-        raise CompileError.at(op, "the interpreter needs a constant dimension for 'memref.dim'")
-    if int(index) >= len(buffer.extents):
-        raise CompileError.at(op, f"'memref.dim' asks for dimension {index} of {op.source.type}")
-    extent = buffer.extents[int(index)]
-    interval = (extent, extent) if isinstance(extent, int) else (0, None)
-    emitter.bind(op.result, str(extent), interval)
+        raise CompileError.at(op, f"the interpreter needs a constant dimension for '{op.name}'")
+    if int(index) >= len(extents):
+        raise CompileError.at(op, f"'{op.name}' asks for dimension {index} of {op.source.type}")
+    extent = extents[int(index)]
+    emitter.bind(op.result, str(extent), (extent, extent) if isinstance(extent, int) else (0, None))
 
 
 @emits(memref.CastOp)
@@ -151,8 +158,7 @@ def emit_cast(emitter: Emitter, op: memref.CastOp) -> None:
     buffer, type_ = emitter.buffer(op.source), cast("MemRefType[Attribute]", op.dest.type)
     for dimension, (extent, known) in enumerate(zip(type_.get_shape(), buffer.extents, strict=True)):
         if extent not in (DYNAMIC_INDEX, known):
-            call = f"{emitter.helper(wrong_extent)}({emitter.operation_name(op)}, {dimension}, {extent}, {known})"
-            emitter.line(f"if {known} != {extent}: {call}", op)
+            emitter.refuse(f"{known} != {extent}", wrong_extent, op, dimension, extent, known)
     extents = [
         known if extent == DYNAMIC_INDEX else extent
         for extent, known in zip(type_.get_shape(), buffer.extents, strict=True)
@@ -173,8 +179,7 @@ def emit_reinterpret_cast(emitter: Emitter, op: memref.ReinterpretCastOp) -> Non
     if not _is_dense(op):
         raise CompileError.at(op, f"the interpreter views buffers as dense ones, '{op.name}' gives {op.result.type}")
     count = " * ".join(map(str, extents)) or "1"
-    call = f"{emitter.helper(too_many_elements)}({emitter.operation_name(op)})"
-    emitter.line(f"if len({buffer.data}) < {count}: {call}", op)
+    emitter.refuse(f"len({buffer.data}) < {count}", too_many_elements, op)
     emitter.bind_buffer(op.result, buffer.data, extents)
 
 

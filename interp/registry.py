@@ -53,26 +53,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    IndexType,
-    IntegerType,
     StringAttr,
-    VectorType,
 )
 
 from weft.dialects.effects import is_opaque
 from weft.dialects.levels import registered_meaning
 from weft.dialects.low import INTRINSIC
-from weft.interp.scalar_functions import round_bf16, round_f16, round_f32, wrap
+from weft.interp.values import finisher
 from weft.support.errors import CompileError, InternalError
 from weft.support.user_functions import intrinsics
 
 if TYPE_CHECKING:
     from xdsl.dialects.func import FuncOp
-    from xdsl.ir import Attribute, Operation
+    from xdsl.ir import Operation
 
     from weft.interp.emitter import Emitter
 
@@ -107,7 +100,7 @@ def meaning_of(function: FuncOp) -> Callable[..., tuple[Any, ...]] | None:
     outputs = list(function.function_type.outputs)
     if intrinsic is None or intrinsic.meaning is None or len(outputs) > 1:
         return None
-    compute, finish = intrinsic.meaning, [_finish(output) for output in outputs]
+    compute, finish = intrinsic.meaning, [finisher(output) for output in outputs]
 
     def run(*arguments: Any) -> tuple[Any, ...]:
         if not intrinsic.pure:
@@ -135,7 +128,7 @@ def rule_of_registered(op_name: str) -> Callable[..., Any] | None:
             values = (given,) if len(op.results) == 1 else tuple(given)
             if len(values) != len(op.results):
                 raise ValueError(f"expected {len(op.results)} values, got {len(values)}")
-            finished = tuple(_finish(r.type)(value) for r, value in zip(op.results, values, strict=True))
+            finished = tuple(finisher(r.type)(value) for r, value in zip(op.results, values, strict=True))
         return finished[0] if len(finished) == 1 else finished
 
     return run
@@ -152,29 +145,6 @@ def _telling(op: Operation, subject: str, arguments: Sequence[Any]) -> Generator
         raise CompileError.at(
             op, f"the meaning of {subject} fails on ({shown}): {type(error).__name__}: {error}"
         ) from error
-
-
-def _finish(type_: Attribute) -> Callable[[Any], Any]:
-    """How a Python number becomes a value of `type_`."""
-    match type_:
-        case Float16Type():
-            return lambda x: round_f16(float(x))
-        case BFloat16Type():
-            return lambda x: round_bf16(float(x))
-        case Float32Type():
-            return lambda x: round_f32(float(x))
-        case Float64Type():
-            return float
-        case IntegerType():
-            width = type_.width.data
-            return bool if width == 1 else lambda x: wrap(int(x), width)
-        case VectorType():
-            finish = _finish(type_.element_type)
-            return lambda lanes: [finish(lane) for lane in lanes]
-        case IndexType():
-            return int
-        case _:
-            return lambda x: x
 
 
 ROOMS: Mapping[str, str] = {

@@ -37,8 +37,7 @@ from weft.interp.elementwise import (
 )
 from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
-from weft.interp.scalar_functions import wrap
-from weft.interp.values import array_of, rounder
+from weft.interp.values import array_of, finisher
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
@@ -46,14 +45,6 @@ if TYPE_CHECKING:
 
     from weft.interp.elementwise import Template
     from weft.interp.emitter import Emitter
-
-
-def scalar_constant(value: float | int, type_: Attribute) -> float | int | bool:
-    """The run-time value of a number of this type."""
-    if isinstance(type_, IntegerType | IndexType):
-        width = integer_width(type_)
-        return bool(int(value) & 1) if width == 1 else wrap(int(value), width)
-    return rounder(type_)(float(value))
 
 
 def literal(value: float | int | bool) -> str | None:
@@ -73,7 +64,7 @@ def emit_constant(emitter: Emitter, op: arith.ConstantOp) -> None:
     if not isinstance(attribute, IntegerAttr | FloatAttr):
         raise CompileError.at(op, f"the interpreter cannot read the constant {attribute}")
     check_lane_type(op, type_)
-    value = scalar_constant(attribute.value.data, type_)
+    value = finisher(type_)(attribute.value.data)
     text = literal(value)
     interval = (value, value) if isinstance(value, int) and not isinstance(value, bool) else None
     emitter.bind(op.result, emitter.constant(value, "number") if text is None else text, interval)
@@ -82,7 +73,7 @@ def emit_constant(emitter: Emitter, op: arith.ConstantOp) -> None:
 def _emit_dense(emitter: Emitter, op: arith.ConstantOp, attribute: DenseIntOrFPElementsAttr[Any]) -> None:
     type_ = cast("VectorType[Attribute] | TensorType[Attribute]", op.result.type)
     check_lane_type(op, type_.element_type)
-    values = [scalar_constant(cast("float | int", v), type_.element_type) for v in attribute.get_values()]
+    values = [*map(finisher(type_.element_type), attribute.get_values())]
     if isinstance(type_, TensorType):
         tensor = array_of(values, type_.get_shape(), type_.element_type)
         tensor.flags.writeable = False

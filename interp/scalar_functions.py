@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import struct
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 
 from weft.interp.errors import InterpreterError
 
 if TYPE_CHECKING:
-    from xdsl.ir import Operation
+    from xdsl.ir import Attribute, Operation
 
 
 F32_CELL: Any = memoryview(array("f", [0.0]))
@@ -52,6 +53,14 @@ def round_bf16(x: float) -> float:
         return x
     quantum = max(math.frexp(x)[1] - 8, _bf16_quantum)
     return math.copysign(math.ldexp(round(math.ldexp(x, -quantum)), quantum), x)
+
+
+ROUNDINGS: Final[Mapping[type[Attribute], Callable[[float], float]]] = {
+    Float16Type: round_f16,
+    BFloat16Type: round_bf16,
+    Float32Type: round_f32,
+}
+"""Floating-point type narrower than double -> the function that rounds to it."""
 
 
 def wrap(x: int, width: int) -> int:

@@ -18,7 +18,7 @@ from weft.dialects.low_kernel import LaunchOp, argument_accesses
 from weft.dialects.strides import choose_strides, dynamic_extents, strides_of
 from weft.interp.errors import InterpreterError
 from weft.interp.scalar_functions import wrap
-from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_of, flat_list, narrow, rounder, widen
+from weft.interp.values import MAX_ELEMENTS, Array, Buffer, array_dtype, array_of, finisher, flat_list, narrow, widen
 from weft.support.errors import CompileError, did_you_mean
 
 if TYPE_CHECKING:
@@ -385,4 +385,4 @@ def _scalar(parameter: Parameter, argument: Any) -> float | int | bool:
         return int(value)
     if not isinstance(value, float | int):
         raise TypeError(f"argument {parameter.name} must be a number ({type_}), got {argument!r}")
-    return rounder(type_)(float(value))
+    return finisher(type_)(value)

@@ -17,12 +17,11 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from weft.dialects import te
 from weft.dialects.te import Combiner
 from weft.interp.emitter import BufferSource
-from weft.interp.memory import negative_extent
+from weft.interp.memory import bind_extent, refuse_negative_extents
 from weft.interp.registry import emits
-from weft.interp.scalar import combined, literal, scalar_constant
-from weft.interp.tir import wrong_shape
-from weft.interp.values import array_of, flat_list
-from weft.support.errors import CompileError
+from weft.interp.scalar import combined, literal
+from weft.interp.tir import refuse_other_shape
+from weft.interp.values import array_of, finisher, flat_list
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -84,15 +83,7 @@ def emit_extract(emitter: Emitter, op: tensor.ExtractOp) -> None:
 
 @emits(tensor.DimOp)
 def emit_dim(emitter: Emitter, op: tensor.DimOp) -> None:
-    """The extent by its own name, so that what is bounded by it is known to be."""
-    extents = _extents(emitter, op.source, op)
-    index = emitter.value(op.index)
-    if not index.isdigit():
-        raise CompileError.at(op, "the interpreter needs a constant dimension for 'tensor.dim'")
-    if int(index) >= len(extents):
-        raise CompileError.at(op, f"'tensor.dim' asks for dimension {index} of {op.source.type}")
-    extent = extents[int(index)]
-    emitter.bind(op.result, str(extent), (extent, extent) if isinstance(extent, int) else (0, None))
+    bind_extent(emitter, op, _extents(emitter, op.source, op))
 
 
 @emits(te.AssumeShapeOp)
@@ -100,14 +91,8 @@ def emit_assume_shape(emitter: Emitter, op: te.AssumeShapeOp) -> None:
     actual = _extents(emitter, op.tensor, op)
     dynamic = iter([emitter.written(extent, op) for extent in op.extents])
     stated = [extent if isinstance(extent, int) else next(dynamic) for extent in actual]
-    pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
-    if not pairs:
-        return
     hint = op.tensor.name_hint or "a tensor"
-    lists = f"[{', '.join(map(str, actual))}], [{', '.join(map(str, stated))}]"
-    call = f"{emitter.helper(wrong_shape)}({emitter.operation_name(op)}, {hint!r}, {lists})"
-    emitter.line(f"if not ({' and '.join(f'{has} == {wanted}' for has, wanted in pairs)}): {call}", op)
-    if emitter.scope is emitter.root:
+    if refuse_other_shape(emitter, op, hint, actual, stated) and emitter.scope is emitter.root:
         # From here on the extents go by the stated names: indices known to be below those are in bounds.
         data = _known(emitter)[op.tensor].data
         _known(emitter)[op.tensor] = BufferSource(data, tuple(stated), hint, _element_type(op.tensor))
@@ -151,8 +136,7 @@ def _written_extents(emitter: Emitter, op: Operation, extents: Sequence[te.Exten
         if not isinstance(extent, int) and (emitter.range_of(extent)[0] or -1) < 0
     ]
     if unsure:
-        call = f"{emitter.helper(negative_extent)}({emitter.operation_name(op)}, [{', '.join(unsure)}])"
-        emitter.line(f"if min({', '.join(unsure)}, 0) < 0: {call}", op)
+        refuse_negative_extents(emitter, op, unsure)
     return texts
 
 
@@ -193,7 +177,7 @@ def _identity(emitter: Emitter, op: te.ReduceOp) -> list[str]:
         emitter.region(block)
         return [emitter.written(value, op) for value in cast("te.YieldOp", block.last_op).values]
     types = [result.type for result in op.results]
-    numbers = [scalar_constant(n, type_) for n, type_ in zip(te.identity_of(op.kind, types), types, strict=True)]
+    numbers = [finisher(type_)(n) for n, type_ in zip(te.identity_of(op.kind, types), types, strict=True)]
     return [literal(number) or emitter.constant(number, "number") for number in numbers]
 
 

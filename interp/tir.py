@@ -20,6 +20,8 @@ from weft.interp.kernels import refuse_threads_in_step
 from weft.interp.registry import emits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from xdsl.ir import Operation
 
     from weft.interp.emitter import Emitter
@@ -117,8 +119,8 @@ def _check_domain(emitter: Emitter, op: tir.BlockOp) -> None:
             emitter.bind(variable, name, known, None if isinstance(extent, int) else extents[-1])
     if checks:
         values = ", ".join(emitter.value(variable) for variable in op.iter_vars)
-        call = f"{emitter.helper(outside_domain)}({emitter.operation_name(op)}, [{values}], [{', '.join(extents)}])"
-        emitter.line(f"if not ({' and '.join(checks)}): {call}", op)
+        place = (f"[{values}]", f"[{', '.join(extents)}]")
+        emitter.refuse(f"not ({' and '.join(checks)})", outside_domain, op, *place)
 
 
 def outside_domain(op: tir.BlockOp, values: list[int], extents: list[int]) -> None:
@@ -155,15 +157,20 @@ def emit_access_region(emitter: Emitter, op: AccessRegionOp) -> None:
 def emit_assume_shape(emitter: Emitter, op: AssumeShapeOp) -> None:
     buffer = emitter.buffer(op.buffer)
     stated = emitter.extents_of(op.buffer.type, (emitter.written(e, op) for e in op.extents))  # pyright: ignore[reportArgumentType]
-    checks = [
-        f"{actual} == {wanted}" for actual, wanted in zip(buffer.extents, stated, strict=True) if actual != wanted
-    ]
-    if checks:
-        actual = ", ".join(str(extent) for extent in buffer.extents)
-        wanted = ", ".join(str(extent) for extent in stated)
-        call = f"{emitter.helper(wrong_shape)}({emitter.operation_name(op)}, {buffer.hint!r}, [{actual}], [{wanted}])"
-        emitter.line(f"if not ({' and '.join(checks)}): {call}", op)
+    refuse_other_shape(emitter, op, buffer.hint, buffer.extents, stated)
     emitter.tie_extents(op.buffer, stated)
+
+
+def refuse_other_shape(
+    emitter: Emitter, op: Operation, name: str, actual: Sequence[int | str], stated: Sequence[int | str]
+) -> bool:
+    """A line that compares the extents of `name` with those that the program states; whether there was any to write."""
+    pairs = [(has, wanted) for has, wanted in zip(actual, stated, strict=True) if str(has) != str(wanted)]
+    if pairs:
+        lists = (f"[{', '.join(map(str, extents))}]" for extents in (actual, stated))
+        same = " and ".join(f"{has} == {wanted}" for has, wanted in pairs)
+        emitter.refuse(f"not ({same})", wrong_shape, op, repr(name), *lists)
+    return bool(pairs)
 
 
 @emits(AssumeStridesOp)
@@ -175,8 +182,7 @@ def emit_assume_strides(emitter: Emitter, op: AssumeStridesOp) -> None:
 def emit_assume(emitter: Emitter, op: AssumeOp) -> None:
     left, right = (emitter.affine(side, op.symbols) for side in (op.left, op.right))
     values = ", ".join(emitter.value(value) for value in op.symbols)
-    call = f"{emitter.helper(wrong_assumption)}({emitter.operation_name(op)}, [{values}])"
-    emitter.line(f"if not ({left} {op.kind.value} {right}): {call}", op)
+    emitter.refuse(f"not ({left} {op.kind.value} {right})", wrong_assumption, op, f"[{values}]")
 
 
 def wrong_assumption(op: AssumeOp, values: list[int]) -> None:

@@ -17,9 +17,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float64Type, IndexType, IntegerType
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    VectorType,
+)
 
-from weft.interp.scalar_functions import round_bf16, round_f16, round_f32
+from weft.interp.scalar_functions import ROUNDINGS, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,17 +138,24 @@ def _round_array_bf16(array: NDArray[np.float64]) -> Array:
         return np.where(np.isfinite(array), rounded, array).astype(np.float32)
 
 
-def rounder(element_type: Attribute) -> Callable[[float], float]:
-    """The function that rounds a Python float to a floating-point type."""
-    match element_type:
-        case Float16Type():
-            return round_f16
-        case BFloat16Type():
-            return round_bf16
-        case Float32Type():
-            return round_f32
-        case _:
+def finisher(type_: Attribute) -> Callable[[Any], Any]:
+    """The function that makes a Python number a value of a type: floats are rounded, integers wrapped."""
+    rounding = ROUNDINGS.get(type(type_))
+    if rounding is not None:
+        return lambda x: rounding(float(x))
+    match type_:
+        case Float64Type():
             return float
+        case IntegerType():
+            width = type_.width.data
+            return bool if width == 1 else lambda x: wrap(int(x), width)
+        case IndexType():
+            return int
+        case VectorType():
+            finish = finisher(type_.element_type)
+            return lambda lanes: [finish(lane) for lane in lanes]
+        case _:
+            return lambda x: x
 
 
 def element_count(shape: Sequence[int]) -> int:

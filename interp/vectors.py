@@ -134,8 +134,7 @@ def _lane_position(emitter: Emitter, op: vector.ExtractOp | vector.InsertOp, typ
             raise CompileError.at(op, f"'{op.name}' names lane {position} of {type_}")
         return str(position)
     text = emitter.written(position, op)
-    call = f"{emitter.helper(no_such_lane)}({emitter.operation_name(op)}, {text}, {count})"
-    emitter.line(f"if not 0 <= {text} < {count}: {call}", op)
+    emitter.refuse(f"not 0 <= {text} < {count}", no_such_lane, op, text, count)
     return text
 
 

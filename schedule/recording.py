@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from weft.analysis.structure import buffers_read, buffers_written, function_of
 from weft.dialects import sched
-from weft.dialects.sched_steps import DECLARATIONS
+from weft.dialects.sched import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import copy_of
 from weft.passes.schedule.replay import Outcome, Replay, check_handles, decision_attribute

@@ -16,8 +16,8 @@ from xdsl.ir.affine import AffineMap
 from weft.analysis.structure import buffers_read, buffers_written
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds
+from weft.dialects.sched import DECLARATIONS, QUERY_STEPS
 from weft.dialects.sched_parameters import REQUIRED, Kind, Step
-from weft.dialects.sched_steps import DECLARATIONS, QUERY_STEPS
 from weft.passes.schedule.annotate import Note, attribute_of
 from weft.passes.schedule.index_maps import index_map_of, ranges_of, value_of
 from weft.passes.schedule.primitive import BufferPlace, buffer_place

@@ -21,8 +21,8 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import VarResultDef
 
 from weft.dialects import sched
+from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import ANNOTATION, LOOP_OR_BLOCKS
-from weft.dialects.sched_steps import DECLARATIONS
 from weft.passes.schedule.annotate import note_of
 from weft.passes.schedule.index_maps import function_text, parse_function
 from weft.passes.schedule.replay import step_name

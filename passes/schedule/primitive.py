@@ -5,7 +5,7 @@ parameters (`int`, `str`, tuples of int). `plan()` checks every requirement and 
 IR; the plan then rewrites it. A refused primitive leaves the IR as it was.
 
 Passes (`tir-split`), `sched` steps, `Schedule` methods and the tuner all come to this class (see `registry.py`). Their
-spelling of the parameters follows from the declaration in `dialects/sched_steps.py`.
+spelling of the parameters follows from the declaration in `dialects/sched.py`.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Refusing(ABC):
 
 @dataclass(frozen=True)
 class Primitive(Refusing):
-    """Base of all primitives. The fields are the parameters that the step declares (`dialects/sched_steps.py`)."""
+    """Base of all primitives. The fields are the parameters that the step declares (`dialects/sched.py`)."""
 
     @abstractmethod
     def plan(self) -> Plan:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from weft.dialects.sched_steps import PRIMITIVE_STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.passes.schedule.primitive import Primitive
 from weft.support.errors import InternalError
 

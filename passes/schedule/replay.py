@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.structure import child_blocks, consumers_of, find_block, loops_around, producers_of
 from weft.dialects import sched
+from weft.dialects.sched import DECLARATIONS
 from weft.dialects.sched_parameters import (
     ANNOTATION,
     BLOCK_HANDLE,
@@ -21,7 +22,6 @@ from weft.dialects.sched_parameters import (
     IntType,
     Kind,
 )
-from weft.dialects.sched_steps import DECLARATIONS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.annotate import note_of
 from weft.passes.schedule.primitive import BufferPlace

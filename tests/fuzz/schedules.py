@@ -34,7 +34,7 @@ from weft.analysis.structure import (
 )
 from weft.dialects import sched
 from weft.dialects import sched_parameters as kinds_of
-from weft.dialects.sched_steps import PRIMITIVE_STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.schedule import registry

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import CompileError, Schedule
 from weft.dialects import sched
-from weft.dialects.sched_steps import PRIMITIVE_STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.passes.schedule.apply_schedule import ApplySchedulePass
 from weft.passes.schedule.primitive_passes import primitive_pass

@@ -12,7 +12,7 @@ from xdsl.targets import get_all_targets
 from xdsl.transforms import get_all_passes
 from xdsl.utils.target import Target
 
-from weft.dialects.sched_steps import PRIMITIVE_STEPS
+from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.driver.universe import DIALECTS, PASSES, TARGETS, WEFT_UNIVERSE, load
 from weft.passes.schedule.registry import PRIMITIVES
 
