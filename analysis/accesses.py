@@ -17,11 +17,11 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, MemRefType, i1
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from weft.analysis.computed import Division, meaning_of
-from weft.analysis.computed import is_fixed as is_fixed
-from weft.analysis.computed import is_symbol as is_symbol
-from weft.analysis.computed import range_of as range_of
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import Division, meaning_of
+from weft.analysis.integer_ranges import is_fixed as is_fixed
+from weft.analysis.integer_ranges import is_symbol as is_symbol
+from weft.analysis.integer_ranges import range_of as range_of
 from weft.analysis.structure import is_inside
 from weft.dialects.effects import (
     effects_of,

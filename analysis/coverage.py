@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Block, SSAValue
 
 from weft.analysis.accesses import Conditions, Domain, is_fixed, is_symbol, range_of
-from weft.analysis.computed import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, without_clamp
 from weft.analysis.layout_inverse import are_determined
 from weft.analysis.questions import Counterexample, Question, add_domain, symbols_in
 from weft.analysis.sets import Naming, NotProved, Row, System, Variable, sample_point, value_text, within_budget
@@ -286,7 +286,7 @@ def _box(domain: Domain, symbols: Sequence[SSAValue], assumed: Sequence[Index]) 
         place = _declare_place(system, at, extent, naming)
         system.positives.append(Row({place: 1}, 0))
     for symbol in symbols:
-        system.row(Index({symbol: 1}), naming)  # with the facts about it
+        system.row(Index({symbol: 1}), naming)  # with the assumptions about it
     system.positives.extend(system.row(index, naming) for index in assumed)
     return system
 

@@ -17,8 +17,8 @@ from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
 from weft.analysis.combiners import combines_freely
-from weft.analysis.computed import leaves, small_values
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import leaves, small_values
 from weft.analysis.questions import Question, point_text
 from weft.analysis.sets import NotProved, Point
 from weft.dialects.effects import opaque_advice, opaque_text

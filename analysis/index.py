@@ -25,7 +25,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
-from weft.dialects.index_map import Interval
+from weft.dialects.intervals import Interval
 from weft.dialects.tir import range_of_index
 from weft.support.errors import CompileError, InternalError
 

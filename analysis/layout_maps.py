@@ -21,7 +21,7 @@ from weft.analysis.accesses import is_symbol, range_of
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
-from weft.dialects.index_map import Interval
+from weft.dialects.intervals import Interval
 
 if TYPE_CHECKING:
     import islpy as isl

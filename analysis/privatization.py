@@ -285,7 +285,7 @@ def _touched(
         system.less(system.row(Index.of(before.induction_variable), naming), Row({kept: 1}, 0))
     for value in keep:
         if isinstance(value, SSAValue) and is_symbol(value):
-            system.row(Index({value: 1}), naming)  # with the facts about it
+            system.row(Index({value: 1}), naming)  # with the assumptions about it
     for value in settled:
         system.bounds.setdefault(value, (None, None))
         system.equal(Row({value: 1}, 0), system.row(Index({value: 1}), naming))

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from weft.analysis.computed import (
+from weft.analysis.divisions import Divisions, Part, Row, Variable
+from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.integer_ranges import (
     Choice,
     Division,
     Product,
+    assumptions_about,
     is_fixed,
     is_not_negative,
     is_symbol,
     meaning_of,
     without_clamp,
 )
-from weft.analysis.divisions import Divisions, Part, Row, Variable
-from weft.analysis.facts import facts_about
-from weft.analysis.index import Index, Quotient, Remainder
-from weft.dialects.index_map import Interval
+from weft.dialects.intervals import Interval
 
 if TYPE_CHECKING:
     import islpy as isl
@@ -107,10 +107,10 @@ class System:
         return self._variable(value, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
-        """Note the facts of the function in which a symbol occurs."""
-        for fact in facts_about(value) if is_symbol(value) else ():
-            row = self.row(fact.index, naming)
-            (self.zeros if fact.is_equality else self.positives).append(row)
+        """Add the assumptions of the function in which a symbol occurs."""
+        for assumed in assumptions_about(value) if is_symbol(value) else ():
+            row = self.row(assumed.index, naming)
+            (self.zeros if assumed.is_equality else self.positives).append(row)
 
     def _variable(self, value: SSAValue, naming: Naming) -> Row:
         variable = naming(value)

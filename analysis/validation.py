@@ -15,8 +15,8 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, Conditions, Context, Domain
 from weft.analysis.index import Index
-from weft.dialects.index_map import Interval
 from weft.dialects.integer_arith import INTEGER_OPS, SIGNED_PREDICATES
+from weft.dialects.intervals import Interval
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import IterKind

@@ -7,8 +7,7 @@ the same text are then equal attributes, so text round trips are exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, IntegerType, i64
 from xdsl.ir import SSAValue
@@ -23,9 +22,6 @@ from xdsl.ir.affine import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-
-Interval: TypeAlias = tuple[int | None, int | None]
-"""Inclusive lower and upper bound of an integer; None is unbounded."""
 
 _SUM, _PRODUCT, _PRIMARY = 0, 1, 2
 
@@ -133,48 +129,3 @@ def _print_expr(printer: Printer, expr: AffineExpr, operands: Sequence[SSAValue]
         _print_expr(printer, expr.rhs, operands, _PRODUCT if is_sum else _PRIMARY)
     if parenthesised:
         printer.print_string(")")
-
-
-def add_intervals(a: Interval, b: Interval) -> Interval:
-    low = None if a[0] is None or b[0] is None else a[0] + b[0]
-    high = None if a[1] is None or b[1] is None else a[1] + b[1]
-    return low, high
-
-
-def scale_interval(a: Interval, factor: int) -> Interval:
-    if factor == 0:
-        return 0, 0
-    low = None if a[0] is None else a[0] * factor
-    high = None if a[1] is None else a[1] * factor
-    return (low, high) if factor > 0 else (high, low)
-
-
-def interval_of(expr: AffineExpr, range_of_dim: Callable[[int], Interval]) -> Interval:
-    """An interval that holds every value of `expr` when dimension d lies in `range_of_dim(d)`.
-
-    Exact when each dimension occurs once; an over-approximation otherwise.
-    """
-    if isinstance(expr, AffineConstantExpr):
-        return expr.value, expr.value
-    if isinstance(expr, AffineDimExpr):
-        return range_of_dim(expr.position)
-    if not isinstance(expr, AffineBinaryOpExpr):
-        return None, None
-    lhs = interval_of(expr.lhs, range_of_dim)
-    rhs = interval_of(expr.rhs, range_of_dim)
-    match expr.kind:
-        case AffineBinaryOpKind.Add:
-            return add_intervals(lhs, rhs)
-        case AffineBinaryOpKind.Mul:
-            return scale_interval(lhs, rhs[0]) if rhs[0] is not None and rhs[0] == rhs[1] else (None, None)
-        case AffineBinaryOpKind.FloorDiv | AffineBinaryOpKind.CeilDiv:
-            if rhs[0] is None or rhs[0] != rhs[1] or rhs[0] <= 0:
-                return None, None
-            up = rhs[0] - 1 if expr.kind is AffineBinaryOpKind.CeilDiv else 0
-            return tuple(None if end is None else (end + up) // rhs[0] for end in lhs)  # pyright: ignore[reportReturnType]
-        case AffineBinaryOpKind.Mod:
-            if rhs[0] is None or rhs[0] != rhs[1] or rhs[0] <= 0:
-                return None, None
-            if lhs[0] is not None and lhs[1] is not None and lhs[0] // rhs[0] == lhs[1] // rhs[0]:
-                return lhs[0] % rhs[0], lhs[1] % rhs[0]
-            return 0, rhs[0] - 1

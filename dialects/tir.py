@@ -44,9 +44,7 @@ from xdsl.traits import HasParent, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.index_map import (
-    Interval,
     canonical_map,
-    interval_of,
     mixed_extents,
     parse_extent,
     parse_index_map,
@@ -54,6 +52,7 @@ from weft.dialects.index_map import (
     print_index_map,
     static_extents,
 )
+from weft.dialects.intervals import Interval, interval_of
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir_assume import AssumeOp as AssumeOp
 from weft.dialects.tir_kinds import PART_OF, VIRTUAL_AXES, IterKind, IterKindAttr, LoopKind, LoopKindAttr

@@ -16,7 +16,7 @@ from weft.interp.registry import emits
 if TYPE_CHECKING:
     from xdsl.ir import Block, Operation, SSAValue
 
-    from weft.dialects.index_map import Interval
+    from weft.dialects.intervals import Interval
     from weft.interp.emitter import Emitter
 
 

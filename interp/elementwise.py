@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
-from weft.interp.emitter import UNBOUNDED
+from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED
 from weft.interp.registry import emits
 from weft.interp.scalar_functions import ROUNDINGS, wrap
 from weft.support.errors import CompileError
@@ -24,13 +24,14 @@ from weft.support.errors import CompileError
 if TYPE_CHECKING:
     from xdsl.ir import Attribute, Operation, SSAValue
 
-    from weft.dialects.index_map import Interval
+    from weft.dialects.intervals import Interval
     from weft.interp.emitter import Emitter
 
 Template: TypeAlias = "Callable[[Emitter, Operation, Sequence[str]], str]"
 """(emitter, op, one expression per operand) -> the expression of the mathematical result. Operand expressions are names
 or literals and may be repeated."""
-IntervalRule: TypeAlias = "Callable[[Sequence[Interval]], Interval]"
+IntervalRule: TypeAlias = "Callable[[Interval], Interval]"
+"""The range of the result of a conversion, by that of its operand."""
 
 TEMPLATES: dict[str, tuple[Template, bool]] = {}
 """Op name -> its template, and whether its result is then rounded or wrapped."""
@@ -66,6 +67,7 @@ def elementwise(
     """Give ops their meaning by an expression.
 
     A `template` given as text has `{0}`, `{1}`, ... for the operands. `finish`: round or wrap the result to its type.
+    `interval`: the range of a converted integer (`INTERVALS_OF_ARITH` has those of arithmetic).
     `silent`: Python would compute the expression on None too, so unwritten operands need a check.
     """
     rule: Template = _from_text(template) if isinstance(template, str) else template
@@ -101,7 +103,11 @@ def _emit_scalar(
     result = op.results[0]
     check_lane_type(op, result.type)
     text = rule(emitter, op, [_read(emitter, op, operand, silent) for operand in op.operands])
-    span = UNBOUNDED if interval is None else interval([emitter.range_of(operand) for operand in op.operands])
+    span = UNBOUNDED
+    if interval is not None:
+        span = interval(emitter.range_of(op.operands[0]))
+    elif (of_two := INTERVALS_OF_ARITH.get(type(op))) is not None:
+        span = of_two(*(emitter.range_of(operand) for operand in op.operands))
     assign(emitter, op, result, text, finish=finish, span=span)
 
 

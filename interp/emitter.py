@@ -18,7 +18,7 @@ from xdsl.dialects.memref import AllocaOp, AllocOp
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from weft.dialects.effects import op_name
-from weft.dialects.index_map import Interval, interval_of
+from weft.dialects.intervals import UNBOUNDED, Interval, interval_of
 from weft.interp.errors import InterpreterError
 from weft.interp.registry import call_rule, emit_rule
 from weft.interp.scalar_functions import F32_CELL
@@ -184,7 +184,6 @@ class SourceWriter:
         return lines
 
 
-UNBOUNDED: Interval = (None, None)
 _MAX_NESTED_LOOPS = 16
 """CPython refuses more than 20 statically nested loops in a function: deeper ones go into an inner function."""
 

@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import (
     VectorType,
 )
 
-from weft.dialects.index_map import Interval, add_intervals
 from weft.dialects.integer_arith import divide_truncating, remainder_truncating
+from weft.dialects.intervals import UNBOUNDED, Interval, union_of_intervals
 from weft.interp import scalar_functions as functions
 from weft.interp.elementwise import (
     TEMPLATES,
@@ -35,7 +35,6 @@ from weft.interp.elementwise import (
     integer_width,
     lane_type,
 )
-from weft.interp.emitter import UNBOUNDED
 from weft.interp.registry import emits
 from weft.interp.values import array_of, finisher
 from weft.support.errors import CompileError
@@ -145,43 +144,14 @@ def _on_unsigned(text: str) -> Template:
     return lambda emitter, op, operands: text.format(*(_unsigned(op.results[0].type, x) for x in operands))
 
 
-def _sum(spans: Sequence[Interval]) -> Interval:
-    return add_intervals(spans[0], spans[1])
-
-
-def _difference(spans: Sequence[Interval]) -> Interval:
-    low, high = spans[1]
-    return add_intervals(spans[0], (None if high is None else -high, None if low is None else -low))
-
-
-def _product(spans: Sequence[Interval]) -> Interval:
-    (a, b), (c, d) = spans
-    if a is None or b is None or c is None or d is None:
-        return (0, None) if a is not None and c is not None and a >= 0 and c >= 0 else UNBOUNDED
-    corners = (a * c, a * d, b * c, b * d)
-    return min(corners), max(corners)
-
-
-def _maximum(spans: Sequence[Interval]) -> Interval:
-    lows = [low for low, _ in spans if low is not None]
-    highs = [high for _, high in spans]
-    return max(lows, default=None), None if None in highs else max(h for h in highs if h is not None)
-
-
-def _minimum(spans: Sequence[Interval]) -> Interval:
-    lows = [low for low, _ in spans]
-    highs = [high for _, high in spans if high is not None]
-    return None if None in lows else min(low for low in lows if low is not None), min(highs, default=None)
-
-
-elementwise(arith.AddiOp, template="{0} + {1}", interval=_sum)
-elementwise(arith.SubiOp, template="{0} - {1}", interval=_difference)
-elementwise(arith.MuliOp, template="{0} * {1}", interval=_product)
+elementwise(arith.AddiOp, template="{0} + {1}")
+elementwise(arith.SubiOp, template="{0} - {1}")
+elementwise(arith.MuliOp, template="{0} * {1}")
 elementwise(arith.AndIOp, template="{0} & {1}", finish=False)
 elementwise(arith.OrIOp, template="{0} | {1}", finish=False)
 elementwise(arith.XOrIOp, template="{0} ^ {1}", finish=False)
-elementwise(arith.MaxSIOp, template=_on_signed("{0} if {0} >= {1} else {1}"), interval=_maximum)
-elementwise(arith.MinSIOp, template=_on_signed("{0} if {0} <= {1} else {1}"), interval=_minimum)
+elementwise(arith.MaxSIOp, template=_on_signed("{0} if {0} >= {1} else {1}"))
+elementwise(arith.MinSIOp, template=_on_signed("{0} if {0} <= {1} else {1}"))
 elementwise(arith.MaxUIOp, template=_on_unsigned("{0} if {0} >= {1} else {1}"))
 elementwise(arith.MinUIOp, template=_on_unsigned("{0} if {0} <= {1} else {1}"))
 elementwise(arith.DivUIOp, template=_on_unsigned("{0} // {1}"))
@@ -207,30 +177,9 @@ def _quotient(text: str, positive: str) -> Template:
     return rule
 
 
-def _quotient_span(spans: Sequence[Interval]) -> Interval:
-    (low, high), (least, most) = spans
-    if low is None or least is None or least <= 0 or least != most or low < 0:
-        return (0, None) if low is not None and least is not None and low >= 0 and least >= 0 else UNBOUNDED
-    return low // least, None if high is None else high // least
-
-
-def _ceiling_span(spans: Sequence[Interval]) -> Interval:
-    (low, high), (least, most) = spans
-    if low is None or least is None or least <= 0 or least != most or low < 0:
-        return UNBOUNDED
-    return -(-low // least), None if high is None else -(-high // least)
-
-
-def _remainder_span(spans: Sequence[Interval]) -> Interval:
-    low, most = spans[0][0], spans[1][1]
-    if low is None or low < 0 or spans[1][0] is None or spans[1][0] < 0 or most is None:
-        return UNBOUNDED
-    return 0, max(most - 1, 0)
-
-
-elementwise(arith.DivSIOp, template=_quotient("{divide}({0}, {1})", "{0} // {1}"), interval=_quotient_span)
-elementwise(arith.FloorDivSIOp, template=_quotient("{0} // {1}", "{0} // {1}"), interval=_quotient_span)
-elementwise(arith.CeilDivSIOp, template=_quotient("-(-{0} // {1})", "-(-{0} // {1})"), interval=_ceiling_span)
+elementwise(arith.DivSIOp, template=_quotient("{divide}({0}, {1})", "{0} // {1}"))
+elementwise(arith.FloorDivSIOp, template=_quotient("{0} // {1}", "{0} // {1}"))
+elementwise(arith.CeilDivSIOp, template=_quotient("-(-{0} // {1})", "-(-{0} // {1})"))
 
 
 def _remainder(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -241,7 +190,7 @@ def _remainder(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
     return f"{emitter.helper(remainder_truncating)}({signed})"
 
 
-elementwise(arith.RemSIOp, template=_remainder, interval=_remainder_span)
+elementwise(arith.RemSIOp, template=_remainder)
 
 
 def _shift(text: str) -> Template:
@@ -323,16 +272,11 @@ elementwise(arith.CmpiOp, template=_compare_integers, finish=False, silent=True)
 elementwise(arith.CmpfOp, template=_compare_floats, finish=False, silent=True)
 
 
-def _union(a: Interval, b: Interval) -> Interval:
-    low = None if a[0] is None or b[0] is None else min(a[0], b[0])
-    return low, None if a[1] is None or b[1] is None else max(a[1], b[1])
-
-
 @emits(arith.SelectOp)
 def emit_select(emitter: Emitter, op: arith.SelectOp) -> None:
     condition = emitter.written(op.cond, op)
     first, second = emitter.value(op.lhs), emitter.value(op.rhs)
-    span = _union(emitter.range_of(op.lhs), emitter.range_of(op.rhs))
+    span = union_of_intervals(emitter.range_of(op.lhs), emitter.range_of(op.rhs))
     name = emitter.define(op.result, None if span == UNBOUNDED else span)
     if isinstance(op.cond.type, VectorType):
         emitter.line(f"{name} = [a if c else b for c, a, b in zip({condition}, {first}, {second})]", op)
@@ -345,8 +289,8 @@ def emit_select(emitter: Emitter, op: arith.SelectOp) -> None:
 # Conversions
 
 
-def _same(spans: Sequence[Interval]) -> Interval:
-    return spans[0]
+def _same(span: Interval) -> Interval:
+    return span
 
 
 def _from_signed(emitter: Emitter, op: Operation, operands: Sequence[str]) -> str:
@@ -357,9 +301,8 @@ def _from_unsigned(emitter: Emitter, op: Operation, operands: Sequence[str]) -> 
     return _unsigned(op.operands[0].type, operands[0])
 
 
-def _unsigned_span(spans: Sequence[Interval]) -> Interval:
-    low, high = spans[0]
-    return (low, high) if low is not None and low >= 0 else UNBOUNDED
+def _unsigned_span(span: Interval) -> Interval:
+    return span if span[0] is not None and span[0] >= 0 else UNBOUNDED
 
 
 elementwise(arith.ExtFOp, template="{0}", finish=False, silent=True)

@@ -12,25 +12,19 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family import facts
+from weft.backends.c_family import index_ranges
 from weft.backends.c_family.constants import number
 from weft.backends.c_family.expression import LANE, Expr
+from weft.backends.c_family.index_ranges import IndexRange
 from weft.dialects import low_lanes
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from xdsl.ir import Attribute, Operation
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
-    from weft.backends.c_family.facts import Fact
 
-_PLAIN: Final[dict[type[Operation], tuple[str, Callable[[Fact, Fact], Fact]]]] = {
-    arith.AddiOp: ("+", facts.add),
-    arith.SubiOp: ("-", facts.subtract),
-    arith.MuliOp: ("*", facts.multiply),
-}
+_PLAIN: Final[dict[type[Operation], str]] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 _BITWISE: Final[dict[type[Operation], str]] = {arith.AndIOp: "&", arith.OrIOp: "|", arith.XOrIOp: "^"}
 _TRUTHS: Final[dict[type[Operation], str]] = {
     arith.AndIOp: "&&",
@@ -55,11 +49,11 @@ _FLOAT_HELPERS: Final[dict[type[Operation], str]] = {
     arith.MinimumfOp: "weft_minimum",
 }
 _FLOAT_FUNCTIONS: Final[dict[type[Operation], str]] = {arith.MaxnumfOp: "maxnumf", arith.MinnumfOp: "minnumf"}
-_MINIMA: Final[dict[type[Operation], tuple[str, bool, Callable[[Fact, Fact], Fact]]]] = {
-    arith.MinSIOp: ("<", True, facts.smaller),
-    arith.MaxSIOp: (">", True, facts.larger),
-    arith.MinUIOp: ("<", False, facts.smaller),
-    arith.MaxUIOp: (">", False, facts.larger),
+_MINIMA: Final[dict[type[Operation], tuple[str, type[Operation]]]] = {
+    arith.MinSIOp: ("<", arith.MinSIOp),
+    arith.MaxSIOp: (">", arith.MaxSIOp),
+    arith.MinUIOp: ("<", arith.MinSIOp),
+    arith.MaxUIOp: (">", arith.MaxSIOp),
 }
 
 
@@ -75,10 +69,10 @@ def emit_constant(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{emitter.language.name} has no constants of the form {value.name}")
     element = kind
     if kind == "index":
-        known = facts.Fact.constant(int(numbers[0]))
+        known = IndexRange.constant(int(numbers[0]))
         for other in numbers[1:]:
-            known = facts.either(known, facts.Fact.constant(int(other)))
-        emitter.facts[result] = known
+            known |= IndexRange.constant(int(other))
+        emitter.ranges[result] = known
         element = emitter.index_type(known)
     lanes = emitter.lanes(result.type, op)
     if all(str(other) == str(numbers[0]) for other in numbers):
@@ -109,11 +103,11 @@ def wrapped(emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, r
 
 
 def index_binary(
-    emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, fact: Fact
-) -> tuple[Expr, Fact]:
+    emitter: FunctionEmitter, op: Operation, operator: str, lhs: Expr, rhs: Expr, fact: IndexRange
+) -> tuple[Expr, IndexRange]:
     """Index arithmetic whose result lies within `fact`, and what is known of it after wrapping around."""
     if not fact.fits_long:
-        return wrapped(emitter, op, operator, lhs, rhs, "idx64"), facts.UNKNOWN
+        return wrapped(emitter, op, operator, lhs, rhs, "idx64"), index_ranges.UNKNOWN
     if lhs.element == rhs.element == "idx32":
         if fact.fits_int:
             return c.binary(operator, lhs, rhs, "idx32"), fact
@@ -123,7 +117,7 @@ def index_binary(
 
 def emit_plain(emitter: FunctionEmitter, op: Operation) -> None:
     """Sum, difference, product of integers."""
-    operator, combine = _PLAIN[type(op)]
+    operator = _PLAIN[type(op)]
     lhs, rhs = emitter.exprs(op)
     result = op.results[0]
     kind = emitter.element(result.type, op)
@@ -133,21 +127,21 @@ def emit_plain(emitter: FunctionEmitter, op: Operation) -> None:
     if kind != "index":
         emitter.define(result, wrapped(emitter, op, operator, lhs, rhs, kind), op)
         return
-    a, b = emitter.fact(op.operands[0]), emitter.fact(op.operands[1])
-    known = combine(a, b)
+    a, b = emitter.range_of(op.operands[0]), emitter.range_of(op.operands[1])
+    known = IndexRange.of(type(op), a, b)
     if known.is_constant:
-        emitter.facts[result] = known
+        emitter.ranges[result] = known
         emitter.define(result, number(known.low, emitter.index_type(known)), op)
         return
     for value, fact, other in ((lhs, a, rhs), (rhs, b, lhs)):
         neutral = 1 if operator == "*" else 0
         if fact.is_constant and fact.low == neutral and (value is rhs or operator != "-"):
-            emitter.facts[result] = known
+            emitter.ranges[result] = known
             emitter.define(result, other, op)
             return
     if operator == "+" and b.is_constant and b.low < 0:
         operator, rhs = "-", number(-b.low, "idx32" if rhs.element == "idx32" else "idx64")
-    expr, emitter.facts[result] = index_binary(emitter, op, operator, lhs, rhs, known)
+    expr, emitter.ranges[result] = index_binary(emitter, op, operator, lhs, rhs, known)
     emitter.define(result, expr, op)
 
 
@@ -164,7 +158,7 @@ def emit_bitwise(emitter: FunctionEmitter, op: Operation) -> None:
     operator = _BITWISE[type(op)]
     if kind == "index":
         if operator == "&":
-            emitter.facts[result] = facts.masked(emitter.fact(op.operands[0]), emitter.fact(op.operands[1]))
+            emitter.ranges[result] = IndexRange.of(arith.AndIOp, *map(emitter.range_of, op.operands))
         element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
         emitter.define(result, c.binary(operator, lhs, rhs, element), op)
         return
@@ -181,19 +175,19 @@ def emit_shift(emitter: FunctionEmitter, op: Operation) -> None:
         raise CompileError.at(op, f"{op.name} of truth values has no form in {emitter.language.name}")
     element = kind
     if kind == "index":
-        amount = emitter.fact(op.operands[1])
-        source = emitter.fact(op.operands[0])
+        amount = emitter.range_of(op.operands[1])
+        source = emitter.range_of(op.operands[0])
         if amount.is_constant and 0 <= amount.low < 62:
-            power = facts.Fact.constant(1 << amount.low)
+            power = IndexRange.constant(1 << amount.low)
             if isinstance(op, arith.ShLIOp):
-                known = facts.multiply(source, power)
+                known = IndexRange.of(arith.MuliOp, source, power)
                 if known.fits_long:
                     times = number(power.low, emitter.index_type(power))
-                    expr, emitter.facts[result] = index_binary(emitter, op, "*", lhs, times, known)
+                    expr, emitter.ranges[result] = index_binary(emitter, op, "*", lhs, times, known)
                     emitter.define(result, expr, op)
                     return
             elif isinstance(op, arith.ShRSIOp) or source.low >= 0:
-                emitter.facts[result] = facts.floor_divide(source, power)
+                emitter.ranges[result] = IndexRange.of(arith.FloorDivSIOp, source, power)
                 emitter.define(result, c.binary(">>", lhs, rhs, lhs.element), op)
                 return
         element = "idx64"
@@ -209,7 +203,8 @@ def emit_shift(emitter: FunctionEmitter, op: Operation) -> None:
 
 def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
     """The lesser or the greater of two integers."""
-    operator, signed, combine = _MINIMA[type(op)]
+    operator, signed_op = _MINIMA[type(op)]
+    signed = type(op) is signed_op
     result = op.results[0]
     kind = emitter.element(result.type, op)
     if kind == "i1":
@@ -219,10 +214,10 @@ def emit_minimum(emitter: FunctionEmitter, op: Operation) -> None:
     lhs, rhs = (emitter.atom(operand, op) for operand in op.operands)
     element = kind
     if kind == "index":
-        a, b = emitter.fact(op.operands[0]), emitter.fact(op.operands[1])
+        a, b = emitter.range_of(op.operands[0]), emitter.range_of(op.operands[1])
         signed = signed or (a.low >= 0 and b.low >= 0)
         if signed:
-            emitter.facts[result] = combine(a, b)
+            emitter.ranges[result] = IndexRange.of(signed_op, a, b)
         element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
     emitter.define(result, c.conditional(compared(emitter, operator, lhs, rhs, element, signed), lhs, rhs), op)
 
@@ -254,7 +249,7 @@ def emit_integer_comparison(emitter: FunctionEmitter, op: Operation) -> None:
         return
     element = kind
     if kind == "index":
-        signed = signed or all(emitter.fact(operand).low >= 0 for operand in op.operands)
+        signed = signed or all(emitter.range_of(operand).low >= 0 for operand in op.operands)
         element = "idx64"
     emitter.define(op.results[0], compared(emitter, operator, lhs, rhs, element, signed), op)
 
@@ -332,7 +327,7 @@ def emit_select(emitter: FunctionEmitter, op: Operation) -> None:
     condition, yes, no = emitter.exprs(op)
     result = op.results[0]
     if emitter.element(result.type, op) == "index":
-        emitter.facts[result] = facts.either(emitter.fact(op.operands[1]), emitter.fact(op.operands[2]))
+        emitter.ranges[result] = emitter.range_of(op.operands[1]) | emitter.range_of(op.operands[2])
         if yes.element != no.element:
             yes = Expr(yes.text, "idx64", yes.level, yes.reads, yes.size, yes.calls, yes.lanes)
     emitter.define(result, c.conditional(condition, yes, no), op)

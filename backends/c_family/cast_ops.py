@@ -63,16 +63,16 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> None:
     (operand,) = emitter.exprs(op)
     source, target = emitter.element(op.operands[0].type, op), emitter.element(op.results[0].type, op)
     result = op.results[0]
-    fact = emitter.fact(op.operands[0])
+    fact = emitter.range_of(op.operands[0])
     if target == "index":
         if source == "i1":
             emitter.define(result, _converted(emitter, op, _signed(emitter, operand, source), "idx32"), op)
             return
-        emitter.facts[result] = fact
+        emitter.ranges[result] = fact
         element = "idx64" if source == "i64" else "idx32"
         emitter.define(result, _relabelled(operand, element), op)
         return
-    emitter.facts[result] = fact
+    emitter.ranges[result] = fact
     if target == "i1":
         emitter.define(result, _narrowed(emitter, op, operand, target), op)
     elif (target == "i32" and operand.element == "idx32") or (target == "i64" and operand.element == "idx64"):
@@ -80,7 +80,7 @@ def emit_index_cast(emitter: FunctionEmitter, op: Operation) -> None:
     else:
         emitter.define(result, _converted(emitter, op, operand, target), op)
     if not fact.fits_int and target != "i64":
-        del emitter.facts[result]
+        del emitter.ranges[result]
 
 
 def _relabelled(operand: Expr, element: str) -> Expr:

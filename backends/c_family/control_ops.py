@@ -17,8 +17,8 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family import facts
 from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import check_unrolled
 from weft.dialects import low
 from weft.support.errors import CompileError, InternalError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from xdsl.ir import Block, Operation, SSAValue
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
-    from weft.backends.c_family.facts import Fact
 
 
 def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
@@ -37,7 +36,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     body = op.regions[0].block
     carried = [_declared(emitter, op, argument, init) for argument, init in zip(body.args[1:], inits, strict=True)]
     lower, upper, step = (emitter.expr(bound) for bound in bounds)
-    known = [emitter.fact(bound) for bound in bounds]
+    known = [emitter.range_of(bound) for bound in bounds]
     if known[2].high <= 0:
         raise CompileError.at(op, f"the step of a loop must be positive, got {known[2].high}")
     if low.UNROLL in op.attributes:
@@ -61,7 +60,7 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
         emitter.values[result] = expr
 
 
-def _trip_count(known: Sequence[Fact]) -> int | None:
+def _trip_count(known: Sequence[IndexRange]) -> int | None:
     """The number of iterations when it is known."""
     if not all(fact.is_constant for fact in known):
         return None
@@ -74,18 +73,18 @@ def _loop_head(
     op: Operation,
     counter: SSAValue,
     bounds: tuple[Expr, Expr, Expr],
-    known: Sequence[Fact],
+    known: Sequence[IndexRange],
     narrow: str | None = None,
 ) -> str:
     """`for (int i = 0; i < n; ++i)`: binds the counter, whose scope begins here."""
     lower, upper, step = bounds
     below, above, stride = known
-    divisor = facts.add(below, facts.Fact(0, 0, stride.divisor)).divisor
-    fact = facts.Fact(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
-    ends = facts.add(fact, stride)  # the counter as the last test sees it
+    divisor = (below + IndexRange(0, 0, stride.divisor)).divisor
+    fact = IndexRange(below.low, max(above.high - 1, below.low), divisor, below.soft and above.soft)
+    ends = fact + stride  # the counter as the last test sees it
     plain = narrow is None and lower.element != "idx64" != upper.element
     element = "idx32" if plain and ends.fits_int else "idx64"
-    emitter.facts[counter] = fact
+    emitter.ranges[counter] = fact
     name = emitter.names.fresh((counter.name_hint or "i") + ("_wide" if narrow not in (None, "i64") else ""))
     emitter.values[counter] = Expr(name, "i64" if narrow == "i64" else element)
     advance = f"++{name}" if step.text == "1" else f"{name} += {step.text}"
@@ -186,8 +185,8 @@ def _note_range(emitter: FunctionEmitter, op: Operation) -> None:
     """What is known of the index that a condition chooses."""
     ends = [region.block.last_op for region in op.regions]
     if isinstance(op.results[0].type, IndexType) and all(isinstance(end, scf.YieldOp) for end in ends):
-        first, second = (emitter.fact(end.operands[0]) for end in ends if end is not None)
-        emitter.facts[op.results[0]] = facts.either(first, second)
+        first, second = (emitter.range_of(end.operands[0]) for end in ends if end is not None)
+        emitter.ranges[op.results[0]] = first | second
 
 
 def _as_expression(emitter: FunctionEmitter, op: Operation, condition: Expr) -> Expr | None:
@@ -242,8 +241,8 @@ def emit_parallel_for(emitter: FunctionEmitter, op: Operation) -> None:
     for line in ("#ifdef _OPENMP", "#pragma omp parallel for", "#endif"):
         emitter.lines.append(line)
     body = op.regions[0].block
-    start = facts.Fact.constant(0)
-    known = (start, emitter.fact(op.operands[0]), facts.Fact.constant(1))
+    start = IndexRange.constant(0)
+    known = (start, emitter.range_of(op.operands[0]), IndexRange.constant(1))
     emitter.names.enter()
     head = _loop_head(emitter, op, body.args[0], (Expr("0", "idx32"), upper, Expr("1", "idx32")), known)
     with emitter.block(head):

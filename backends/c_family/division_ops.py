@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Final
 from xdsl.dialects import arith
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family import facts
 from weft.backends.c_family.constants import number
+from weft.backends.c_family.index_ranges import IndexRange
 from weft.dialects.integer_arith import constant_number
 from weft.support.errors import CompileError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from xdsl.ir import Operation
 
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
     from weft.backends.c_family.expression import Expr
-    from weft.backends.c_family.facts import Fact
 
 _NAMES: Final[dict[type[Operation], str]] = {
     arith.DivSIOp: "div",
@@ -37,15 +34,11 @@ _NAMES: Final[dict[type[Operation], str]] = {
 }
 
 
-def _truncated(a: Fact, b: Fact) -> Fact:
-    return facts.either(facts.floor_divide(a, b), facts.ceil_divide(a, b))
-
-
-_RANGES: Final[dict[str, Callable[[Fact, Fact], Fact]]] = {
-    "div": _truncated,
-    "rem": facts.remainder,
-    "floordiv": facts.floor_divide,
-    "ceildiv": facts.ceil_divide,
+_SIGNED: Final[dict[str, type[Operation]]] = {
+    "div": arith.DivSIOp,
+    "rem": arith.RemSIOp,
+    "floordiv": arith.FloorDivSIOp,
+    "ceildiv": arith.CeilDivSIOp,
 }
 
 
@@ -68,25 +61,23 @@ def emit_division(emitter: FunctionEmitter, op: Operation) -> None:
 
 
 def _emit_index(emitter: FunctionEmitter, op: Operation, name: str, lhs: Expr, rhs: Expr) -> None:
-    a, b = emitter.fact(op.operands[0]), emitter.fact(op.operands[1])
+    a, b = emitter.range_of(op.operands[0]), emitter.range_of(op.operands[1])
     result = op.results[0]
     natural = a.low >= 0 and b.low >= 1
     if a.low >= 0 and b.low >= 0:  # then signs do not matter
         name = name.removeprefix("u")
-    if name in _RANGES:
-        emitter.facts[result] = _RANGES[name](a, b)
-        if b.low < 1:  # division by zero gives zero
-            emitter.facts[result] = facts.either(emitter.facts[result], facts.Fact(0, 0, 0))
+    if name in _SIGNED:
+        emitter.ranges[result] = IndexRange.of(_SIGNED[name], a, b)
     element = "idx32" if lhs.element == rhs.element == "idx32" else "idx64"
     if (natural or b.low >= 1) and name in ("div", "rem"):
         emitter.define(result, c.binary("/" if name == "div" else "%", lhs, rhs, element), op)
     elif natural and name == "floordiv":
         emitter.define(result, c.binary("/", lhs, rhs, element), op)
-    elif natural and name == "ceildiv" and b.is_constant and facts.add(a, b).fits_long:
+    elif natural and name == "ceildiv" and b.is_constant and (a + b).fits_long:
         from weft.backends.c_family.arith_ops import index_binary
 
-        more = facts.Fact.constant(b.low - 1)
-        total, _ = index_binary(emitter, op, "+", lhs, number(more.low, emitter.index_type(more)), facts.add(a, more))
+        more = IndexRange.constant(b.low - 1)
+        total, _ = index_binary(emitter, op, "+", lhs, number(more.low, emitter.index_type(more)), a + more)
         emitter.define(result, c.binary("/", total, rhs, "idx32" if total.element == "idx32" else "idx64"), op)
     elif name == "floordiv" and b.is_constant and b.low > 0 and b.low & (b.low - 1) == 0:
         shift = number(b.low.bit_length() - 1, "idx32")

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.ptr import PtrType
 
-from weft.backends.c_family import facts
+from weft.backends.c_family import index_ranges
 from weft.backends.c_family.expression import LANE, NOTHING, Expr
 from weft.backends.names import Scopes, identifier
 from weft.dialects import low
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Block, Operation, SSAValue
 
     from weft.backends.c_family.expression import Root
-    from weft.backends.c_family.facts import Fact
+    from weft.backends.c_family.index_ranges import IndexRange
     from weft.backends.c_family.language import Language
     from weft.support.target import Target
 
@@ -111,7 +111,7 @@ class FunctionEmitter:
         self.lines: list[str] = []
         self.depth = 1
         self.values: dict[SSAValue, Expr] = {}
-        self.facts: dict[SSAValue, Fact] = {}
+        self.ranges: dict[SSAValue, IndexRange] = {}
         self.axes: dict[str, str] = {}
         """Axis of threads -> the variable that holds the place on it."""
         self.shared_bytes = 0
@@ -132,13 +132,13 @@ class FunctionEmitter:
     def exprs(self, op: Operation) -> list[Expr]:
         return [self.expr(operand) for operand in op.operands]
 
-    def fact(self, value: SSAValue) -> Fact:
+    def range_of(self, value: SSAValue) -> IndexRange:
         """What is known of an integer."""
-        known = self.facts.get(value)
+        known = self.ranges.get(value)
         if known is not None:
             return known
         element = _scalar(value.type)
-        return facts.of_width(element.width.data) if isinstance(element, IntegerType) else facts.UNKNOWN
+        return index_ranges.of_width(element.width.data) if isinstance(element, IntegerType) else index_ranges.UNKNOWN
 
     def element(self, type_: Attribute, op: Operation) -> str:
         """The element type of values of `type_`, `index` included. Raises `CompileError` at `op` for any other."""
@@ -172,7 +172,7 @@ class FunctionEmitter:
             raise CompileError.at(op, f"vectors have one fixed dimension at low level, got {type_}")
         return shape[0]
 
-    def index_type(self, fact: Fact) -> str:
+    def index_type(self, fact: IndexRange) -> str:
         return "idx32" if fact.fits_int else "idx64"
 
     # Expressions

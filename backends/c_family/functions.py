@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.memref import GlobalOp
 
-from weft.backends.c_family import facts
 from weft.backends.c_family.assumptions import assumed
 from weft.backends.c_family.emitter import FunctionEmitter, ModuleEmitter
 from weft.backends.c_family.expression import EQUALITY, Expr
+from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import buffer_type, memory_type
 from weft.dialects import low_kernel
 from weft.dialects.low import PARAMS, params_of, symbols_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from xdsl.ir import SSAValue
 
     from weft.backends.c_family.emitter import Rules
-    from weft.backends.c_family.facts import Fact
 
 
 @cache
@@ -74,12 +73,14 @@ def accesses_of(function: FuncOp) -> tuple[Access, ...]:
     return (*(param.access.data for param in params), *(Access.READ for _ in symbols_of(function)))
 
 
-def bind_parameters(emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, Fact] | None = None) -> list[str]:
+def bind_parameters(
+    emitter: FunctionEmitter, function: FuncOp, known: Mapping[int, IndexRange] | None = None
+) -> list[str]:
     """Bind the parameters of `function`; returns their declarations. `known`: facts about some, by position."""
     parameters: list[str] = []
-    emitter.facts.update(assumed(function))
+    emitter.ranges.update(assumed(function))
     for position, fact in (known or {}).items():
-        emitter.facts[function.args[position]] = fact
+        emitter.ranges[function.args[position]] = fact
     for argument, access in zip(function.args, accesses_of(function), strict=True):
         if emitter.lanes(argument.type, function):
             raise CompileError.at(function, f"a parameter of @{emitter.name} is a vector: {argument.type}")
@@ -120,7 +121,7 @@ def _number_parameter(emitter: FunctionEmitter, function: FuncOp, argument: SSAV
 
 def _bind_index(emitter: FunctionEmitter, argument: SSAValue, name: str) -> None:
     """An index parameter; in kernels, where callers check that it is small, an int."""
-    fact = emitter.facts.setdefault(argument, facts.Fact.number())
+    fact = emitter.ranges.setdefault(argument, IndexRange.number())
     if not fact.fits_int or not emitter.kernel_threads:
         emitter.values[argument] = Expr(name, "idx64")
         return

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.func import FuncOp
 
 from weft.backends.c_family import expression as c
-from weft.backends.c_family import facts
 from weft.backends.c_family.expression import Expr
+from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.c_family.memory_ops import access, buffer_type
 from weft.dialects import low_gpu, low_kernel
 from weft.dialects.low_kernel import space_of
@@ -31,12 +31,12 @@ def emit_thread_id(emitter: FunctionEmitter, op: Operation) -> None:
     extent = thread_id.static_extent
     result = thread_id.result
     if extent == 1:
-        emitter.facts[result] = facts.Fact.constant(0)
+        emitter.ranges[result] = IndexRange.constant(0)
         emitter.values[result] = Expr("0", "idx32", literal=True)
         return
     gpu = emitter.module.target.gpu
     limits = (2**31 - 1,) * 3 if gpu is None else gpu.max_grid if axis.startswith("block") else gpu.max_block
-    emitter.facts[result] = facts.Fact(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
+    emitter.ranges[result] = IndexRange(0, (limits["xyz".index(axis[-1])] if extent is None else extent) - 1)
     spelled = emitter.language.axes.get(axis)
     if spelled is None:
         raise CompileError.at(op, f"{op.name} has no form in {emitter.language.name}: it stands in kernels")

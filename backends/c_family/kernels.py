@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.dialects.func import FuncOp
 
-    from weft.backends.c_family.facts import Fact
+    from weft.backends.c_family.index_ranges import IndexRange
     from weft.backends.c_family.language import Language
     from weft.support.target import Target
 
@@ -53,8 +53,8 @@ def emit_kernels(
     texts: list[str] = []
     entries: list[Kernel] = []
     for function in kernels:
-        facts = known.get(function.sym_name.data, {})
-        entry, text = _kernel_text(emitter, function, head, dynamic_shared, facts, grids)
+        ranges = known.get(function.sym_name.data, {})
+        entry, text = _kernel_text(emitter, function, head, dynamic_shared, ranges, grids)
         entries.append(entry)
         texts.append(text)
     scratch = FunctionEmitter(emitter, "module")
@@ -70,7 +70,7 @@ def _kernel_text(
     function: FuncOp,
     head: Callable[[str, tuple[int, int, int], list[str]], str],
     dynamic_shared: str,
-    known: Mapping[int, Fact],
+    known: Mapping[int, IndexRange],
     grids: Mapping[str, tuple[int | None, ...]],
 ) -> tuple[Kernel, str]:
     kernel = low_kernel.kernel_of(function)

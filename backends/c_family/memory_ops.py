@@ -101,7 +101,7 @@ def is_wide(emitter: FunctionEmitter, op: Operation, base: SSAValue, index: SSAV
     element, _ = buffer_type(emitter, base.type, op)
     if not emitter.language.wide_type(element, lanes) or isinstance(root_of(base), str):
         return False
-    return emitter.fact(index).divisor % lanes == 0
+    return emitter.range_of(index).divisor % lanes == 0
 
 
 def _copies(emitter: FunctionEmitter, op: vector.LoadOp | vector.StoreOp, lanes: int) -> bool:

@@ -87,7 +87,7 @@ def _require_alignment(
         ("rows are multiples of {} elements apart", rows),
         ("tiles start at multiples of {} elements", access.indices[0]),
     ):
-        known = 0 if value is None else emitter.fact(value).divisor
+        known = 0 if value is None else emitter.range_of(value).divisor
         if known % count:
             raise CompileError.at(
                 op,

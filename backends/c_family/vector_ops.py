@@ -26,8 +26,8 @@ def emit_broadcast(emitter: FunctionEmitter, op: Operation) -> None:
     expr = emitter.expr(source)
     if emitter.lanes(source.type, op) and source.type != result.type:
         raise CompileError.at(op, f"vector.broadcast of {source.type} to {result.type}: one dimension at low level")
-    if source in emitter.facts:
-        emitter.facts[result] = emitter.facts[source]
+    if source in emitter.ranges:
+        emitter.ranges[result] = emitter.ranges[source]
     emitter.define(result, replace(expr, lanes=emitter.lanes(result.type, op)), op)
 
 
@@ -122,8 +122,8 @@ def _position(emitter: FunctionEmitter, op: Operation, dynamic: int) -> str | No
 def emit_extract(emitter: FunctionEmitter, op: Operation) -> None:
     position = _position(emitter, op, 1)
     expr = emitter.expr(op.operands[0])
-    if op.operands[0] in emitter.facts:
-        emitter.facts[op.results[0]] = emitter.facts[op.operands[0]]
+    if op.operands[0] in emitter.ranges:
+        emitter.ranges[op.results[0]] = emitter.ranges[op.operands[0]]
     if position is None:
         emitter.define(op.results[0], expr, op)
         return

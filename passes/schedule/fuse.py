@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import domain_of
-from weft.analysis.computed import is_not_negative
 from weft.analysis.coverage import repeated_instance
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import is_not_negative
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
 from weft.passes.index_ops import detached_ops, index_op, materialize

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import accesses, range_of
-from weft.analysis.facts import facts_about
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.analysis.structure import child_blocks, guards_of, is_inside, why_opaque
 from weft.dialects.tir import ForOp
@@ -39,7 +39,7 @@ def always_divides(factor: int, extent: Index) -> bool:
     rest = extent % factor
     if rest.is_constant:
         return rest.constant == 0
-    if not any(facts_about(value) for value in rest.values()):
+    if not any(assumptions_about(value) for value in rest.values()):
         return False
     system = System()
 

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ArrayAttr, MemRefType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from weft.analysis.computed import Division, Product, meaning_of
 from weft.analysis.index import Index, Quotient, Remainder
+from weft.analysis.integer_ranges import Division, Product, meaning_of
 from weft.analysis.structure import function_of
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParamAttr, facts_of, params_of, symbols_of

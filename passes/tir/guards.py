@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.facts import facts_about
 from weft.analysis.index import Index, RangeOf
+from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import ForOp
@@ -120,12 +120,12 @@ def _truth_of(constraint: Constraint, ranges: RangeOf) -> bool | None:
         return True
     if high is not None and high < 0:
         return False
-    return True if _follows_from_facts(constraint.index) else None
+    return True if _follows_from_assumptions(constraint.index) else None
 
 
-def _follows_from_facts(index: Index) -> bool:
+def _follows_from_assumptions(index: Index) -> bool:
     """Whether what the function assumes of its symbols (`tir.assume`) proves that an index is not negative."""
-    if not any(fact for value in index.values() for fact in facts_about(value)):
+    if not any(assumptions_about(value) for value in index.values()):
         return False
     system = System()
 

@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.facts import assumed_range
+from weft.analysis import integer_ranges
 from weft.analysis.index import Atom, Index, Quotient, RangeOf
 from weft.analysis.structure import bindings_of
-from weft.dialects.index_map import Interval, add_intervals, scale_interval
+from weft.dialects.intervals import Interval, add_intervals, intersection_of_intervals, scale_interval
 from weft.dialects.levels import allowed_at
 from weft.dialects.low import PARAMS, stride_symbols, symbols_of
 from weft.dialects.low_access import AccessPtrOp, PrefetchOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.low_kernel import KERNEL, ThreadIdOp
-from weft.dialects.tir import BlockOp, ForOp, range_of_index
+from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IN_STEP, TIR_FUNCTION, LoopKind
 from weft.passes.index_ops import compare_before, erase_if_unused, index_before, insert_before
 
@@ -151,7 +151,8 @@ def buffer_type(value: SSAValue) -> MemRefType:
 
 
 def range_of(value: SSAValue) -> Interval:
-    """The range of an index value: loops and iterators by their extents, dimensions are not negative."""
+    """The range of an index value, as in `weft.analysis.integer_ranges`; loops of dynamic extent stay below the
+    greatest one, and the extents that flat functions take are not negative."""
     return _range_of(value, range_of)
 
 
@@ -173,53 +174,23 @@ def _range_of(value: SSAValue, ranges: RangeOf) -> Interval:
         if isinstance(owner, ForOp) and owner.dynamic_extent is not None:
             high = Index.of(owner.dynamic_extent).range(ranges)[1]
             return 0, None if high is None else max(high - 1, 0)
-        if isinstance(owner, FuncOp):
-            return _assumed(value, _range_of_parameter(owner, value))
-        return range_of_index(value)
-    op = value.owner
-    if isinstance(op, memref.DimOp):
-        return _assumed(value, (0, None))
-    if isinstance(op, ThreadIdOp):
-        return 0, None if op.static_extent is None else op.static_extent - 1
-    if isinstance(op, arith.MinSIOp | arith.MaxSIOp) and isinstance(value.type, IndexType):
-        return _range_of_choice(op, ranges)
-    if isinstance(op, arith.MuliOp):
-        left, right = Index.of(op.lhs).range(ranges), Index.of(op.rhs).range(ranges)
-        if left[0] is not None and right[0] is not None and left[0] >= 0 and right[0] >= 0:
-            high = None if left[1] is None or right[1] is None else left[1] * right[1]
-            return left[0] * right[0], high
-    return None, None
+        if isinstance(owner, FuncOp) and _is_extent_of_flat(owner, value):
+            return intersection_of_intervals(integer_ranges.assumed_range(value), (0, None))
+    elif isinstance(value.owner, ThreadIdOp):
+        extent = value.owner.static_extent
+        return 0, None if extent is None else extent - 1
+    return integer_ranges.range_of(value, ranges)
 
 
-def _assumed(symbol: SSAValue, known: Interval) -> Interval:
-    """What is known of a symbol, and what the function assumes of it."""
-    lows, highs = zip(known, assumed_range(symbol), strict=True)
-    return max((low for low in lows if low is not None), default=None), min(
-        (high for high in highs if high is not None), default=None
-    )
-
-
-def _range_of_parameter(function: FuncOp, value: BlockArgument) -> Interval:
-    """The extents that a flat function takes after its parameters are not negative; strides may be."""
+def _is_extent_of_flat(function: FuncOp, value: BlockArgument) -> bool:
+    """Whether a parameter is one of the extents that a flat function takes after its parameters. These are not
+    negative; strides may be."""
     if KERNEL in function.attributes:
-        return (0, None) if value.index >= len(function.args) - len(symbols_of(function)) else (None, None)
+        return value.index >= len(function.args) - len(symbols_of(function))
     params = function.attributes.get(PARAMS)
     if not isinstance(params, ArrayAttr) or value.index < len(params):
-        return None, None
-    strides = stride_symbols(function)
-    if strides and symbols_of(function)[value.index - len(params)] in strides:
-        return None, None
-    return 0, None
-
-
-def _range_of_choice(op: arith.MinSIOp | arith.MaxSIOp, ranges: RangeOf) -> Interval:
-    sides = [Index.of(op.lhs).range(ranges), Index.of(op.rhs).range(ranges)]
-    lows, highs = [s[0] for s in sides], [s[1] for s in sides]
-    known_lows = [b for b in lows if b is not None]
-    known_highs = [b for b in highs if b is not None]
-    if isinstance(op, arith.MinSIOp):
-        return (min(known_lows) if len(known_lows) == 2 else None), (min(known_highs) if known_highs else None)
-    return (max(known_lows) if known_lows else None), (max(known_highs) if len(known_highs) == 2 else None)
+        return False
+    return symbols_of(function)[value.index - len(params)] not in stride_symbols(function)
 
 
 def range_of_difference(left: Index, right: Index) -> Interval:

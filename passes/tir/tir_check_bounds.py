@@ -15,8 +15,8 @@ from xdsl.passes import ModulePass
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.checks import may_leave
 from weft.analysis.dependence import buffer_name
-from weft.analysis.facts import dynamic_extents_of
 from weft.analysis.index import Index
+from weft.analysis.integer_ranges import dynamic_extents_of
 from weft.analysis.structure import function_of
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.low_access import Access as LowAccess

@@ -13,7 +13,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient
 from weft.analysis.threads import is_shared, runs_over_threads
-from weft.dialects.index_map import add_intervals, scale_interval
+from weft.dialects.intervals import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS

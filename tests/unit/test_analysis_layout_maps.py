@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from weft.analysis.index import Index
 from weft.analysis.layout_inverse import are_determined, inverse_by_digits
 from weft.analysis.layout_maps import LayoutMap, Piece
-from weft.dialects.index_map import Interval
+from weft.dialects.intervals import Interval
 from weft.passes.schedule.index_maps import function_text, index_map_of, parse_function
 
 

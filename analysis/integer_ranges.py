@@ -1,0 +1,264 @@
+"""Integer ranges of index values, and what bears on them: assumptions about symbols (`tir.assume`, extents related by
+`tir.assume_shape`), and the quotients, products and choices that values are computed as.
+
+Affine maps divide by constants. A quotient, a remainder or a product by a symbol, as `fuse` makes of loops of dynamic
+extent, is an SSA value computed by an `arith` op; `meaning_of` reads it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from weft.analysis.index import Index, RangeOf
+from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
+from weft.dialects.tir import range_of_index
+from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.tir_regions import AssumeShapeOp
+
+
+@dataclass(frozen=True)
+class Division:
+    """`numerator floordiv divisor` or `numerator mod divisor`; where it is computed, the divisor is at least 1."""
+
+    numerator: Index
+    divisor: Index
+    is_quotient: bool
+
+
+@dataclass(frozen=True)
+class Product:
+    """`left * right`, neither of them a constant."""
+
+    left: Index
+    right: Index
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The larger (or smaller) of two indices."""
+
+    left: Index
+    right: Index
+    larger: bool
+
+
+Computed: TypeAlias = "Division | Product | Choice"
+
+_QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
+
+
+def meaning_of(value: SSAValue) -> Computed | None:
+    """What a value computes that is not affine, where it means what `Division` and `Product` say; else None.
+
+    A division counts when its divisor cannot be negative (division by 0 never happens in a program that runs), and when
+    truncation is flooring: the numerator cannot be negative.
+    """
+    if type(value) is not OpResult or type(value.type) is not IndexType:
+        return None
+    op = value.op
+    if isinstance(op, arith.MuliOp):
+        return Product(Index.of(op.lhs), Index.of(op.rhs))
+    if isinstance(op, arith.MaxSIOp | arith.MinSIOp):
+        return Choice(Index.of(op.lhs), Index.of(op.rhs), isinstance(op, arith.MaxSIOp))
+    if isinstance(op, arith.DivSIOp | arith.FloorDivSIOp | arith.RemSIOp):
+        numerator, divisor = Index.of(op.lhs), Index.of(op.rhs)
+        floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator)
+        if floors and is_not_negative(divisor):
+            return Division(numerator, without_clamp(divisor), isinstance(op, _QUOTIENTS))
+    return None
+
+
+def is_symbol(value: SSAValue) -> bool:
+    """Whether a value is fixed for the whole call and free: a parameter, or an extent of a parameter."""
+    if type(value) is BlockArgument:
+        return type(value.block.parent_op()) is FuncOp
+    return type(value.owner) is memref.DimOp
+
+
+def is_fixed(value: SSAValue) -> bool:
+    """Whether a value is the same for all instances of the function's loops: defined at its top level."""
+    return type(value.owner.parent_op()) is FuncOp
+
+
+def without_clamp(index: Index) -> Index:
+    """`n` for `max(n, 0)`: the same number wherever it is at least 1."""
+    value = index.single_value
+    if isinstance(value, OpResult) and isinstance(value.op, arith.MaxSIOp):
+        for side, other in ((value.op.lhs, value.op.rhs), (value.op.rhs, value.op.lhs)):
+            if Index.of(other) == Index({}):
+                return Index.of(side)
+    return index
+
+
+def is_not_negative(index: Index) -> bool:
+    """Whether ranges prove that an index is 0 or more."""
+    low = index.range(range_of)[0]
+    return low is not None and low >= 0
+
+
+def leaves(value: SSAValue) -> Iterator[SSAValue]:
+    """The values that a value is computed from by quotients, products and choices; itself where it is none."""
+    meaning = meaning_of(value)
+    if meaning is None:
+        yield value
+        return
+    is_division = isinstance(meaning, Division)
+    for side in (meaning.numerator, meaning.divisor) if is_division else (meaning.left, meaning.right):
+        for part in side.values():
+            yield from leaves(part)
+
+
+def small_values(indices: Sequence[Index]) -> Iterator[dict[SSAValue, int]]:
+    """Numbers for all symbols that multiply, divide or are chosen in `indices`: small ones first, some dozens."""
+    symbols: dict[SSAValue, None] = {}
+    for index in indices:
+        for value in index.values():
+            if meaning_of(value) is not None:
+                symbols.update((leaf, None) for leaf in leaves(value) if is_symbol(leaf))
+    if symbols and len(symbols) <= _MOST_SYMBOLS:
+        choices = itertools.product(_SMALL, repeat=len(symbols))
+        for numbers in sorted(choices, key=sum)[:_MOST_CHOICES]:
+            yield dict(zip(symbols, numbers, strict=True))
+
+
+_SMALL = (1, 2, 3, 4, 5)
+_MOST_SYMBOLS, _MOST_CHOICES = 3, 48
+
+
+def range_of(value: SSAValue, ranges: RangeOf | None = None) -> Interval:
+    """The range of an index value: loops and iterators lie in their extents, extents of buffers are not negative, and
+    what is computed from these is followed, by their `ranges` if these are given."""
+    if type(value) is BlockArgument:
+        known = range_of_index(value)
+        if known == UNBOUNDED and is_parameter(value):
+            return intersection_of_intervals(assumed_range(value), (0, None) if _is_extent(value) else UNBOUNDED)
+        return known
+    op = value.owner
+    if isinstance(op, Block):
+        return UNBOUNDED
+    if isinstance(op, memref.DimOp):
+        return intersection_of_intervals(assumed_range(value), (0, None))
+    combine = INTERVALS_OF_ARITH.get(type(op))
+    if combine is None or not isinstance(value.type, IndexType):
+        return UNBOUNDED
+    return combine(*(Index.of(operand).range(ranges or range_of) for operand in op.operands))
+
+
+def _is_extent(parameter: BlockArgument) -> bool:
+    """Whether a parameter of a function is stated to be the extent of a buffer."""
+    return any(isinstance(use.operation, AssumeShapeOp) for use in parameter.uses)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """`index == 0`, or `index >= 0`."""
+
+    index: Index
+    is_equality: bool
+
+
+def assumptions_about(symbol: SSAValue) -> list[Assumption]:
+    """The assumptions of the function of `symbol`, a parameter or a value at its top, in which `symbol` occurs."""
+    owner = symbol.owner
+    entry = owner if isinstance(owner, Block) else owner.parent
+    if entry is None or not isinstance(entry.parent_op(), FuncOp):
+        return []
+    return [assumed for assumed in _assumptions_of(entry) if assumed.index.depends_on([symbol])]
+
+
+def assumed_range(symbol: SSAValue) -> Interval:
+    """The interval that assumptions about nothing but `symbol` leave it."""
+    low: int | None = None
+    high: int | None = None
+    for assumed in assumptions_about(symbol):
+        factor = assumed.index.coefficient(symbol)
+        if len(assumed.index.terms) != 1 or factor not in (1, -1):
+            continue
+        bound = -assumed.index.constant * factor
+        if assumed.is_equality or factor == 1:
+            low = bound if low is None else max(low, bound)
+        if assumed.is_equality or factor == -1:
+            high = bound if high is None else min(high, bound)
+    return low, high
+
+
+def assumption_of(op: AssumeOp) -> Assumption:
+    """What an op states, over the values that its own are computed from."""
+    operands = [Index.of(value) for value in op.symbols]
+    difference = Index.of_expr(op.right, operands) - Index.of_expr(op.left, operands)
+    return Assumption(difference - (1 if op.kind is Relation.LESS else 0), op.kind is Relation.EQUAL)
+
+
+def _assumptions_of(entry: Block) -> Iterator[Assumption]:
+    """The assumptions at the top of a function, before its loops; an extent that is read twice is one."""
+    extents: dict[tuple[SSAValue, int], SSAValue] = {}
+    for op in _top_of(entry):
+        if isinstance(op, AssumeOp):
+            yield assumption_of(op)
+            continue
+        for buffer, dimension, value in _extents_given_by(op):
+            first = extents.setdefault((buffer, dimension), value)
+            if first is value:
+                continue  # most extents are read once: no index is made for them
+            difference = Index.of(value) - Index.of(first)
+            if difference.terms or difference.constant:
+                yield Assumption(difference, True)
+
+
+def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:
+    """Buffer and dimension -> the value of the extent, for dynamic extents that the top of a function names."""
+    given = (found for op in _top_of(function.body.block) for found in _extents_given_by(op))
+    return {(buffer, dimension): value for buffer, dimension, value in given}
+
+
+# Ranges read assumptions thousands of times, so these read operands by place, and classes as they are.
+
+
+def _top_of(entry: Block) -> Iterator[Operation]:
+    """The ops before the first loop or block."""
+    op: Operation | None = entry.first_op
+    while op is not None and op.name not in ("tir.for", "tir.block"):
+        yield op
+        op = op.next_op
+
+
+def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:
+    """Buffer, dimension and value of each dynamic extent that an op reads or states."""
+    kind = type(op)
+    if kind is memref.DimOp:
+        buffer, dimension = op.operands
+        if (constant := _constant(dimension)) is not None:
+            yield buffer, constant, op.results[0]
+    elif kind is AssumeShapeOp:
+        buffer, *given = op.operands
+        for dimension, extent in zip(_dynamic_dimensions(buffer), given, strict=False):
+            yield buffer, dimension, extent
+    elif kind is memref.AllocOp and op.operands:
+        alloc = cast("memref.AllocOp", op)
+        for dimension, extent in zip(_dynamic_dimensions(alloc.memref), alloc.dynamic_sizes, strict=False):
+            yield alloc.memref, dimension, extent
+
+
+def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
+    shape = buffer.type.get_shape() if isinstance(buffer.type, MemRefType) else ()
+    return [dimension for dimension, extent in enumerate(shape) if extent == DYNAMIC_INDEX]
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.op if type(value) is OpResult else None
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def is_parameter(value: SSAValue) -> bool:
+    """Whether a value is a parameter of a function."""
+    return type(value) is BlockArgument and type(value.block.parent_op()) is FuncOp
