@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.accesses import Access, accesses, accesses_of_instance, range_of
 from weft.analysis.dependence import buffer_name, conflict_between, undecided
 from weft.analysis.index import Index
-from weft.analysis.layout_inverse import are_determined
+from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Question, point_text
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import ancestors, child_towards, is_inside, loops_around, precedes, scope_of
@@ -81,8 +81,8 @@ def ops_until(first: Operation, last: Collection[Operation]) -> list[Operation]:
 
 
 def loops_around_both(first: Operation, second: Operation) -> list[ForOp]:
-    """The loops in whose iterations both stand: what moves from one to the other stays in its iteration."""
-    return [op for op in ancestors(first) if isinstance(op, ForOp) and is_inside(second, op)]
+    """The loops around both, outermost first: what moves from one to the other stays in an iteration of these."""
+    return [op for op in ancestors(first) if isinstance(op, ForOp) and is_inside(second, op)][::-1]
 
 
 def passing_conflict(

@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from weft.analysis.accesses import Conditions, Domain, is_fixed, is_symbol, range_of
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import Division, Product, leaves, meaning_of, without_clamp
-from weft.analysis.layout_inverse import are_determined
+from weft.analysis.layout_maps import are_determined
 from weft.analysis.questions import Counterexample, Question, add_domain, symbols_in
 from weft.analysis.sets import Naming, NotProved, Row, System, Variable, sample_point, value_text, within_budget
-from weft.analysis.structure import is_inside
+from weft.analysis.structure import is_defined_in
 from weft.analysis.validation import Missed
 from weft.dialects.tir import ForOp
 
@@ -125,7 +125,7 @@ def _symbols(domain: Domain, fixed: Sequence[ForOp] = ()) -> list[SSAValue]:
             if value not in own:
                 seen.update((part, None) for part in _parts_of(value, own) if part not in own)
     for value in seen:
-        if any(_is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
+        if any(is_defined_in(value, loop) for loop in domain.loops if loop not in fixed):
             raise NotProved(f"it depends on {value_text(value)}, which is not affine in the loops")
     return list(seen)
 
@@ -136,12 +136,6 @@ def _parts_of(value: SSAValue, own: Collection[SSAValue]) -> Iterator[SSAValue]:
         yield value
     if value not in own:
         yield from leaves(value)
-
-
-def _is_defined_in(value: SSAValue, loop: ForOp) -> bool:
-    owner = value.owner
-    holder = owner.parent_op() if isinstance(owner, Block) else owner
-    return holder is not None and is_inside(holder, loop)
 
 
 def _require_free(symbols: Sequence[SSAValue]) -> None:

@@ -16,7 +16,7 @@ from xdsl.dialects import memref
 from xdsl.ir import BlockArgument, OpResult, SSAValue
 
 from weft.analysis.accesses import Access, is_fixed, is_loop_value, is_symbol
-from weft.analysis.combiners import combines_freely
+from weft.analysis.block_patterns import combines_freely
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import leaves, small_values
 from weft.analysis.questions import Question, point_text

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from weft.analysis.index import Index, RangeOf
+from weft.dialects.integer_arith import constant_integer
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
 from weft.dialects.tir import range_of_index
 from weft.dialects.tir_assume import AssumeOp, Relation
@@ -235,7 +236,7 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
     kind = type(op)
     if kind is memref.DimOp:
         buffer, dimension = op.operands
-        if (constant := _constant(dimension)) is not None:
+        if (constant := constant_integer(dimension)) is not None:
             yield buffer, constant, op.results[0]
     elif kind is AssumeShapeOp:
         buffer, *given = op.operands
@@ -250,13 +251,6 @@ def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]
 def _dynamic_dimensions(buffer: SSAValue) -> list[int]:
     shape = buffer.type.get_shape() if isinstance(buffer.type, MemRefType) else ()
     return [dimension for dimension, extent in enumerate(shape) if extent == DYNAMIC_INDEX]
-
-
-def _constant(value: SSAValue) -> int | None:
-    op = value.op if type(value) is OpResult else None
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
 
 
 def is_parameter(value: SSAValue) -> bool:

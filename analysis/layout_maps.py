@@ -1,13 +1,21 @@
-"""Index maps on a box of indices: where they take it, whether two indices meet, what they miss, and the way back.
+"""Index maps on a box of indices: where they take it, whether two indices meet, what they miss, and their inverses.
 
 `f: (n, c) -> (n, c floordiv 4, c mod 4)` on 3 x 30 takes the box into a box of 3 x 8 x 4, keeps indices apart, misses
 `4 * co + ci >= 30`, and is undone by `(n, co, ci) -> (n, 4 * co + ci)`. The questions are exact, by integer sets;
 extents may be symbols.
+
+An inverse is read off digits where possible, for what isl finds is not what people would write: a new index is a sum of
+weighted *pieces*, each less than what the next weight leaves room for, so that it is a number of mixed radix. Pieces of
+one numerator, `x floordiv 4` and `x mod 4`, are put together again; the numerator may be a sum itself.
+
+The inverse of an access, `AccessInverse`, is the instance of a block that touches an element: `B[v * 16 + w]` is
+touched at element `e` by `(e floordiv 16, e mod 16)`. Values that are fixed in an instance of the block may be added
+to the indices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from string import ascii_lowercase
@@ -17,14 +25,141 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineMap
 
-from weft.analysis.accesses import is_symbol, range_of
-from weft.analysis.index import Index, Quotient, Remainder
-from weft.analysis.layout_inverse import are_determined, inverse_by_digits
-from weft.analysis.sets import NotProved, Point, Row, System, Variable, sample_point, within_budget
+from weft.analysis.accesses import Conditions, is_symbol, range_of
+from weft.analysis.dependence import undecided
+from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, exprs_of, quotient, remainder
+from weft.analysis.questions import point_text
+from weft.analysis.sets import (
+    NotProved,
+    Row,
+    System,
+    Variable,
+    dimension_limits,
+    smallest_point,
+    within_budget,
+)
 from weft.dialects.intervals import Interval
+from weft.dialects.tir import BlockOp
+from weft.support.errors import Violation
 
 if TYPE_CHECKING:
     import islpy as isl
+
+
+def inverse_by_digits(
+    results: Sequence[Index],
+    outputs: Sequence[SSAValue],
+    inputs: Sequence[SSAValue],
+    range_of_input: RangeOf,
+    range_of_output: RangeOf,
+) -> tuple[Index, ...] | None:
+    """The inputs over the outputs, each of which is a result over the inputs; None where digits do not tell."""
+    solver = _Solver(set(inputs), range_of_input, range_of_output)
+    for result, output in zip(results, outputs, strict=True):
+        solver.read(result, Index.of(output))
+    for value in inputs:
+        low, high = range_of_input(value)
+        if low is not None and low == high:
+            solver.known[Index.of(value)] = Index({}, low)
+    found = [solver.known.get(Index.of(value)) for value in inputs]
+    complete = [index for index in found if index is not None]
+    return tuple(complete) if len(complete) == len(found) else None
+
+
+def are_determined(variables: Sequence[SSAValue], results: Sequence[Index], ranges: RangeOf) -> bool:
+    """Whether the digits of `results` show that these determine the `variables`; others may occur in them."""
+    return inverse_by_digits(results, placeholders(len(results)), variables, ranges, lambda _: (None, None)) is not None
+
+
+_PLACEHOLDERS: list[SSAValue] = []
+
+
+def placeholders(count: int) -> tuple[SSAValue, ...]:
+    """Values that stand for results; they are in no function, and the same at each call."""
+    while len(_PLACEHOLDERS) < count:
+        _PLACEHOLDERS.extend(Block(arg_types=[IndexType()]).args)
+    return tuple(_PLACEHOLDERS[:count])
+
+
+class _Solver:
+    """What is known of numerators over the inputs: themselves, or pieces of them."""
+
+    def __init__(self, inputs: set[SSAValue], range_of_input: RangeOf, range_of_output: RangeOf) -> None:
+        self.known: dict[Index, Index] = {}
+        self.inputs = inputs
+        self.range_of_input = range_of_input
+        self.range_of_output = range_of_output
+        self._pieces: dict[Index, dict[int, tuple[int | None, Index]]] = {}
+        """Numerator -> weight -> (how many values the piece takes, or None: all that are left; the piece)."""
+
+    def read(self, numerator: Index, value: Index) -> None:
+        """Read the digits of `numerator`, which is known to be `value`."""
+        if numerator in self.known:
+            return
+        self.known[numerator] = value
+        rest = value - numerator.constant
+        digits: list[tuple[int, Atom, int | None, bool]] = []
+        for atom, factor in numerator.terms.items():
+            low, high = Index({atom: 1}).range(self.range_of_input)
+            if low is None or low < 0 or (factor < 0 and high is None):
+                return
+            if factor < 0 and high is not None:  # -c * a is c * (high - a), less a constant
+                rest = rest + -factor * high
+            digits.append((abs(factor), atom, high, factor < 0))
+        digits.sort(key=lambda digit: digit[0])
+        weights = [weight for weight, *_ in digits]
+        following_weights: list[int | None] = [*weights[1:], None][: len(weights)]
+        reach = 0
+        for weight, following, digit in zip(weights, following_weights, digits, strict=True):
+            high = digit[2]
+            if weight <= reach or (following is not None and (high is None or following % weight)):
+                return
+            reach += weight * (high or 0)
+        for (weight, atom, high, turned), following in zip(digits, following_weights, strict=True):
+            digit = quotient(rest, weight, self.range_of_output)
+            if following is not None:
+                digit = remainder(digit, following // weight, self.range_of_output)
+            self._found(atom, Index({}, high or 0) - digit if turned else digit)
+
+    def _found(self, atom: Atom, value: Index) -> None:
+        """A piece of some numerator is known."""
+        if isinstance(atom, SSAValue):
+            if atom in self.inputs:
+                self.known.setdefault(Index.of(atom), value)
+            return
+        numerator, weight, count = atom.numerator, 1, None
+        inner = next(iter(numerator.terms), None)
+        within = inner if inner is not None and numerator == Index({inner: 1}) else None
+        if isinstance(atom, Remainder):
+            count = atom.divisor
+            if isinstance(within, Quotient):
+                numerator, weight = within.numerator, within.divisor
+        else:
+            weight = atom.divisor
+            if isinstance(within, Remainder) and within.divisor % weight == 0:  # (x mod 16) floordiv 4
+                numerator, count = within.numerator, within.divisor // weight
+        pieces = self._pieces.setdefault(numerator, {})
+        pieces[weight] = (count, value)
+        whole = self._joined(numerator, pieces)
+        if whole is not None:
+            self.read(numerator, whole)
+
+    def _joined(self, numerator: Index, pieces: dict[int, tuple[int | None, Index]]) -> Index | None:
+        """A numerator from its pieces, when they leave out no digit."""
+        low, high = numerator.range(self.range_of_input)
+        if low is None or low < 0:
+            return None
+        weight, total = 1, Index({})
+        while high is None or weight <= high:
+            if weight not in pieces:
+                return None
+            count, piece = pieces[weight]
+            total = piece * weight + total
+            if count is None:
+                return total
+            weight *= count
+        return total
+
 
 MAX_PIECES = 16
 """More parts than that of what a map misses are not worth a nest each."""
@@ -226,7 +361,7 @@ class LayoutMap:
             return None
         self._require_free()
         variables: list[Variable] = [*self.symbols, *self.outputs]
-        point = _smallest(rest, variables)
+        point = smallest_point(rest, variables)
         return [point[output] for output in self.outputs]
 
     def _missed_set(self) -> isl.Set:
@@ -358,25 +493,11 @@ def _is_exact(index: Index) -> bool:
     )
 
 
-def _smallest(points: isl.Set, variables: Sequence[Variable]) -> Point:
-    """The lexicographically least point of a set that is not empty, or any where there is no least."""
-    import islpy as isl
-
-    try:
-        return sample_point(within_budget(points.lexmin), variables)
-    except (NotProved, isl.Error):
-        return sample_point(points, variables)
-
-
 def _spans(points: isl.Set, skip: int, count: int) -> list[tuple[int, int] | None]:
     """First and last value of `count` dimensions after the first `skip`; None where there is no bound."""
     if within_budget(points.is_empty):
         return [None] * count
-    spans: list[tuple[int, int] | None] = []
-    for at in range(skip, skip + count):
-        low, high = (within_budget(lambda f=f, at=at: f(at)) for f in (points.dim_min_val, points.dim_max_val))
-        spans.append((low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None)
-    return spans
+    return [dimension_limits(points, at) for at in range(skip, skip + count)]
 
 
 def _with_remainders(index: Index) -> Index:
@@ -389,3 +510,117 @@ def _with_remainders(index: Index) -> Index:
         if len(without.terms) + 1 < len(index.terms):
             return _with_remainders(without + Index({Remainder(atom.numerator, atom.divisor): times}))
     return index
+
+
+@dataclass(frozen=True)
+class AccessInverse:
+    """The instance that touches an element: `back` gives each variable over the element minus `shifts`."""
+
+    variables: tuple[SSAValue, ...]
+    extents: tuple[Index, ...]
+    indices: tuple[Index, ...]
+    shifts: tuple[Index, ...]
+    placeholders: tuple[SSAValue, ...]
+    back: tuple[Index, ...]
+
+    def instance(self, element: Sequence[Index]) -> tuple[Index, ...]:
+        """The variables of the instance that touches `element`, where one does."""
+        moved = (place - shift for place, shift in zip(element, self.shifts, strict=True))
+        mapping = dict(zip(self.placeholders, moved, strict=True))
+        return tuple(index.substitute(mapping, range_of).simplified(range_of) for index in self.back)
+
+    def conditions(self, element: Sequence[Index]) -> Conditions:
+        """When some instance touches `element`: its variables lie in their domains, and its indices are the element."""
+        instance = self.instance(element)
+        positives = [end for index, extent in zip(instance, self.extents, strict=True)
+                     for end in (index, extent - index - 1)]  # fmt: skip
+        mapping = dict(zip(self.variables, instance, strict=True))
+        zeros = [(index.substitute(mapping, range_of) - place).simplified(range_of)
+                 for index, place in zip(self.indices, element, strict=True)]  # fmt: skip
+        return Conditions(tuple(positives), tuple(index for index in zeros if index != Index({})))
+
+
+def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:
+    """The inverse of an access with these indices in the body of `block`, or why there is none."""
+    extents: dict[SSAValue, Index] = {
+        v: Index.of(extent) for v, extent in zip(block.iter_vars, block.extents, strict=True)
+    }
+    return access_inverse(extents, [Index.of(operand) for operand in operands])
+
+
+def access_inverse(domain: Mapping[SSAValue, Index], given: Sequence[Index]) -> AccessInverse | Violation:
+    """The values of variables, by their extents, at which an access with the `given` indices touches an element; or why
+    that is not one instance. A refuting violation names two that touch one element.
+    """
+    variables = tuple(domain)
+    indices = tuple(index.simplified(range_of) for index in given)
+    if (direct := _iterator_a_dimension(domain, indices)) is not None:
+        return direct
+    parts: list[Index] = []
+    shifts: list[Index] = []
+    for index in indices:
+        own = _own_part(index, variables)
+        low = None if own is None else own.range(range_of)[0]
+        if own is None or low is None:
+            return Violation(f"index {index!r} is no affine function of the iterators alone", "not proved")
+        parts.append(own - low)
+        shifts.append(index - own + low)
+    exprs = exprs_of([*(Index.of(variable) for variable in variables), *parts])[0][len(variables) :]
+    extents = tuple(domain.values())
+    layout = LayoutMap(AffineMap(len(variables), 0, tuple(exprs)), extents)
+    try:
+        back = layout.inverse_by_digits()
+        if back is None and (collision := layout.collision()) is not None:
+            return _same_element(variables, layout, *collision)
+        back = layout.inverse() if back is None else back
+    except NotProved as error:
+        return undecided(error)
+    if back is None:
+        return Violation("no single expression says which instance touches an element", "not proved")
+    return AccessInverse(variables, extents, indices, tuple(shifts), layout.outputs, back)
+
+
+def _iterator_a_dimension(domain: Mapping[SSAValue, Index], indices: tuple[Index, ...]) -> AccessInverse | None:
+    """The common case: each variable, plus something fixed, is the index of one dimension."""
+    at: dict[SSAValue, int] = {}
+    shifts: list[Index] = []
+    for dimension, index in enumerate(indices):
+        own = [atom for atom, factor in index.terms.items() if factor == 1 and atom in domain]
+        rest = index - Index({own[0]: 1}) if own else index
+        if len(own) > 1 or rest.depends_on(domain):
+            return None
+        shifts.append(rest)
+        if own and isinstance(own[0], SSAValue):
+            at.setdefault(own[0], dimension)
+    missing = [v for v, extent in domain.items() if v not in at and extent != Index({}, 1)]
+    if missing:
+        return None
+    element = placeholders(len(indices))
+    back = tuple(Index.of(element[at[v]]) if v in at else Index({}) for v in domain)
+    return AccessInverse(tuple(domain), tuple(domain.values()), indices, tuple(shifts), element, back)
+
+
+def _own_part(index: Index, variables: Collection[SSAValue]) -> Index | None:
+    """The terms of an index over `variables`; None when a quotient or remainder mixes them with other values."""
+    own: dict[Atom, int] = {}
+    for atom, factor in index.terms.items():
+        values = list(Index({atom: 1}).values())
+        if not Index({atom: 1}).depends_on(variables):
+            continue
+        if any(value not in variables for value in values):
+            return None
+        own[atom] = factor
+    return Index(own)
+
+
+def _same_element(variables: Sequence[SSAValue], layout: LayoutMap, first: list[int], second: list[int]) -> Violation:
+    instances = {
+        f"{role} instance": {v.name_hint or "?": number for v, number in zip(variables, point, strict=True)}
+        for role, point in (("first", first), ("second", second))
+    }
+    one, other = (point_text(point.items()) for point in instances.values())
+    return Violation(
+        f"instances {one} and {other} touch the same element",
+        counterexample=instances,
+        validate=lambda: layout.at(first) == layout.at(second),
+    )

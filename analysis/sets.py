@@ -4,11 +4,22 @@ The one module that talks to isl. A `System` is a conjunction of linear constrai
 a loop value, a loop value of the second instance, a symbol). Quotients and remainders become bounded variables of their
 own, shared between equal expressions. Whether a point exists is decided exactly within a budget of isl operations
 (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010).
+
+Products and quotients by a symbol are not linear: `whole == divisor * quotient + rest`. Of one such *part* alone little
+can be said; of two parts with the same divisor it is known how they compare, for the divisor is at least 1:
+
+- equal quotients: `whole - whole' == rest - rest'`
+- a smaller quotient: `whole' - whole >= divisor + rest' - rest`
+
+One of three cases holds of each pair. A question has no answer when it has none in any combination of cases. Bounds
+such as `f < n * m` are pairs too, of a quotient and of the product `n * m`, whose quotient by `m` is `n` and whose rest
+is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import gcd
@@ -16,7 +27,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from weft.analysis.divisions import Divisions, Part, Row, Variable
 from weft.analysis.index import Index, Quotient, Remainder
 from weft.analysis.integer_ranges import (
     Choice,
@@ -33,6 +43,138 @@ from weft.dialects.intervals import Interval
 
 if TYPE_CHECKING:
     import islpy as isl
+
+Variable: TypeAlias = Hashable
+"""Anything that a system has a number for."""
+
+
+@dataclass
+class Row:
+    """`constant + sum(coefficient * variable)`, to be zero or not negative."""
+
+    terms: dict[Variable, int]
+    constant: int
+
+    def copy(self) -> Row:
+        return Row(dict(self.terms), self.constant)
+
+    def add(self, other: Row, factor: int = 1) -> None:
+        """Add a multiple of another row to this one."""
+        self.constant += other.constant * factor
+        terms = self.terms
+        for variable, f in other.terms.items():
+            if variable not in terms:
+                if factor:
+                    terms[variable] = f * factor
+                continue
+            total = terms[variable] + f * factor
+            if total:
+                terms[variable] = total
+            else:
+                del terms[variable]
+
+    def minus(self, other: Row) -> Row:
+        result = self.copy()
+        result.add(other, -1)
+        return result
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal rows."""
+        return self.constant, frozenset(self.terms.items())
+
+
+@dataclass(frozen=True)
+class Part:
+    """`whole == divisor * quotient + rest` with `0 <= rest < divisor`."""
+
+    whole: Row
+    quotient: Row
+    rest: Row
+    fixed: bool
+    """A product of symbols or a multiple of the divisor: pairs of such tell nothing new."""
+
+    def same(self, other: Part) -> tuple[Row, Row]:
+        """Two rows that are zero when both have the same quotient."""
+        apart = self.whole.minus(other.whole)
+        apart.add(self.rest, -1)
+        apart.add(other.rest)
+        return self.quotient.minus(other.quotient), apart
+
+    def below(self, other: Part, divisor: Row) -> tuple[Row, Row]:
+        """Two rows that are not negative when this one has the smaller quotient."""
+        quotients = other.quotient.minus(self.quotient)
+        quotients.constant -= 1
+        apart = other.whole.minus(self.whole)
+        apart.add(divisor, -1)
+        apart.add(other.rest, -1)
+        apart.add(self.rest)
+        return quotients, apart
+
+    def not_below(self, other: Part) -> tuple[Row, Row]:
+        """Two rows that are not negative when this one has no smaller quotient."""
+        apart = self.whole.minus(other.whole)
+        apart.add(self.rest, -1)
+        apart.add(other.rest)
+        return self.quotient.minus(other.quotient), apart
+
+
+class Divisions:
+    """The parts of a system, by divisor."""
+
+    def __init__(self) -> None:
+        self._divisors: dict[Hashable, Row] = {}
+        self._parts: dict[Hashable, dict[Hashable, Part]] = {}
+
+    def __bool__(self) -> bool:
+        return any(not part.fixed for parts in self._parts.values() for part in parts.values())
+
+    def copy(self) -> Divisions:
+        result = Divisions()
+        result._divisors = dict(self._divisors)
+        result._parts = {key: dict(parts) for key, parts in self._parts.items()}
+        return result
+
+    def add(self, divisor: Row, part: Part) -> None:
+        """Note a part. A divisor that may be 0 or less must come from a division that is carried out."""
+        self._divisors.setdefault(divisor.key, divisor)
+        self._parts.setdefault(divisor.key, {}).setdefault((part.whole.key, part.quotient.key), part)
+
+    def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
+        """A divisor, a part that varies, and a fixed part of it that may bound it: a product of symbols, or a multiple
+        of the divisor that occurs in `positives`."""
+        for key, parts in self._parts.items():
+            divisor = self._divisors[key]
+            varying = [part for part in parts.values() if not part.fixed]
+            fixed = [part for part in parts.values() if part.fixed]
+            fixed += [_multiple(divisor, factor) for factor in _multiples_in(divisor, positives)]
+            for part, bound in itertools.product(varying, fixed):
+                yield divisor, part, bound
+
+    def pairs(self) -> list[tuple[Row, Part, Part]]:
+        """The pairs of different parts that vary."""
+        return [
+            (self._divisors[key], one, other)
+            for key, parts in self._parts.items()
+            for one, other in itertools.combinations([part for part in parts.values() if not part.fixed], 2)
+        ]
+
+
+def _multiple(divisor: Row, factor: int) -> Part:
+    whole = Row({}, 0)
+    whole.add(divisor, factor)
+    return Part(whole, Row({}, factor), Row({}, 0), fixed=True)
+
+
+def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
+    """The factors that a divisor has in rows that bound something from above."""
+    if len(divisor.terms) != 1 or divisor.constant:
+        return []
+    terms: Mapping[Variable, int] = divisor.terms
+    ((variable, own),) = terms.items()
+    factors = {row.terms[variable] // own for row in positives if row.terms.get(variable, 0) >= own > 0}
+    return sorted(factors)[:3]
+
 
 BUDGET = 60_000
 """isl operations allowed for one question: about 50 ms. Beyond it the answer is "not proved"."""
@@ -312,8 +454,7 @@ class System:
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None
-        low, high = (within_budget(lambda f=f: f(0)) for f in (points.dim_min_val, points.dim_max_val))
-        return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+        return dimension_limits(points, 0)
 
     def _obviously_empty(self) -> bool:
         """Whether intervals alone show that there is no point (no isl involved)."""
@@ -498,6 +639,22 @@ def _smallest_point(basic: isl.BasicSet) -> isl.Point | None:
     except isl.Error:  # the set is unbounded below
         return None
     return None if point.is_void() else point
+
+
+def dimension_limits(points: isl.Set, at: int) -> tuple[int, int] | None:
+    """The least and the greatest value in a dimension of a set that is not empty; None where there is no bound."""
+    low, high = (within_budget(lambda f=f: f(at)) for f in (points.dim_min_val, points.dim_max_val))
+    return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
+
+def smallest_point(points: isl.Set, variables: Sequence[Variable]) -> Point:
+    """The lexicographically least point of a set that is not empty, or any where there is no least."""
+    import islpy as isl
+
+    try:
+        return sample_point(within_budget(points.lexmin), variables)
+    except (NotProved, isl.Error):
+        return sample_point(points, variables)
 
 
 def sample_point(points: isl.Set, variables: Sequence[Variable]) -> Point:

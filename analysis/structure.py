@@ -1,7 +1,8 @@
 """The shape of a tir function: blocks and their loops, scopes, who produces and consumes what.
 
 A *scope* is a function or the body of a block; its *child blocks* are those with no other block in between. Two blocks
-of a scope are producer and consumer when the first writes a buffer that the second reads.
+of a scope are producer and consumer when the first writes a buffer that the second reads. A function is *plain* while
+it is as it was written, with one nest of serial loops for each block.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cmp_to_key
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -27,7 +28,7 @@ from weft.dialects.effects import (
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp, InitOp
-from weft.dialects.tir_kinds import PART_OF, IterKind
+from weft.dialects.tir_kinds import COMMUTATIVE, PART_OF, IterKind, LoopKind
 from weft.dialects.traversal import operations_in
 from weft.support.errors import CompileError, Violation, did_you_mean
 
@@ -43,6 +44,12 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 def is_inside(op: Operation, ancestor: Operation) -> bool:
     """Whether `op` is `ancestor` or lies in it."""
     return op is ancestor or any(parent is ancestor for parent in ancestors(op))
+
+
+def is_defined_in(value: SSAValue, ancestor: Operation) -> bool:
+    """Whether a value is defined by an op in `ancestor`, or is an argument of a body in it."""
+    holder = value.owner.parent_op() if isinstance(value.owner, Block) else value.owner
+    return holder is not None and is_inside(holder, ancestor)
 
 
 def function_of(op: Operation) -> FuncOp:
@@ -383,3 +390,39 @@ def child_towards(ancestor: Operation, op: Operation) -> Operation:
             return child
         child = parent
     raise CompileError.at(op, f"{op.name} is not inside the given {ancestor.name}")
+
+
+def is_plain(block: BlockOp) -> bool:
+    """Whether a block stands alone in a nest with one serial loop for each of its iterators, in their order, and
+    nothing is noted on the block or its loops. It holds no blocks."""
+    loops = loops_around(block)
+    if len(loops) != len(block.iter_vars):
+        return False
+    variables = [loop.induction_variable for loop in loops]
+    bindings = Index.of_map(block.bindings.data, block.binding_operands)
+    if [binding.single_value for binding in bindings] != variables or block.guards:
+        return False
+    if list(block.extents) != [loop.extent for loop in loops]:
+        return False
+    if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in operations_in(block.body)):
+        return False
+    return all(loop.kind.data is LoopKind.SERIAL and not loop.attributes and holds_one_nest(loop) for loop in loops)
+
+
+def holds_one_nest(loop: ForOp) -> bool:
+    """Whether one loop, block or condition is all that runs in a loop, but for what computes indices."""
+    return sum(isinstance(op, ForOp | BlockOp) or bool(op.regions) for op in loop.body.block.ops) == 1
+
+
+def why_not_plain(function: FuncOp) -> str | None:
+    """Why a function counts as scheduled already: a block that is not plain, or a temporary that somebody said
+    something about. None when it is as a front end might have written it."""
+    for block in child_blocks(function):
+        if not is_plain(block):
+            return f'block "{block.label}" is not alone in a nest of serial loops, one for each iterator'
+    for op in operations_in(function):
+        if isinstance(op, memref.AllocOp) and not isinstance(op.memref.type.memory_space, NoneAttr):
+            return f"temporary {op.memref.name_hint} has a memory scope"
+        if isinstance(op, memref.AllocOp) and op.attributes:
+            return f"temporary {op.memref.name_hint} has attributes: {', '.join(op.attributes)}"
+    return None

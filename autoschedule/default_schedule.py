@@ -12,8 +12,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from weft.analysis.plain_nests import is_plain, why_not_plain
-from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside
+from weft.analysis.structure import child_blocks, find_block, function_of, functions, is_inside, is_plain, why_not_plain
 from weft.autoschedule.contraction import ContractionRule, MatrixVectorRule
 from weft.autoschedule.convolution import DirectConvolutionRule
 from weft.autoschedule.dot_products import DotProductRule
@@ -89,7 +88,7 @@ def default_schedule(
     for the kind of target unless others are given.
 
     A function counts as scheduled when it is named in `skip`, or when it is not plain any more
-    (`analysis.plain_nests`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
+    (`analysis.structure`): whatever moves a block, binds or splits a loop or notes something shows. So does a name
     that two blocks share, by which no trace could tell them apart. Leaves `module` as it is; each trace replays on it.
     """
     return [schedule.trace for schedule in _schedules(module, target, rules, skip)]

@@ -11,8 +11,15 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.index import Index
-from weft.analysis.plain_nests import is_plain
-from weft.analysis.structure import buffers_read, buffers_written, child_blocks, consumers_of, function_of, scope_of
+from weft.analysis.structure import (
+    buffers_read,
+    buffers_written,
+    child_blocks,
+    consumers_of,
+    function_of,
+    is_plain,
+    scope_of,
+)
 from weft.autoschedule.machine import (
     cost_of,
     is_expensive,

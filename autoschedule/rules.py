@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from weft.analysis.block_patterns import BlockPattern
 from weft.analysis.index import Index
-from weft.analysis.plain_nests import holds_one_nest
+from weft.analysis.structure import holds_one_nest
 from weft.autoschedule.machine import pays_threads
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
@@ -27,7 +27,7 @@ class Rule(Protocol):
         ...
 
     def apply(self, sch: Schedule, block: BlockHandle, target: Target) -> bool:
-        """Schedule `block`, which is plain (`analysis.plain_nests`), through the methods of `sch`.
+        """Schedule `block`, which is plain (`analysis.structure`), through the methods of `sch`.
 
         Returns False where the rule has nothing to say. A `ScheduleError` on the way means the same: all that
         the rule did to the schedule is undone then, so a rule may try what it cannot prove. The rule reads what the

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation
 
-from weft.analysis.atomics import combining_loop, why_not_atomic
 from weft.analysis.independence import dependent_blocks, dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.structure import ancestors, child_blocks, child_towards, function_of, guards_of
-from weft.analysis.threads import VIRTUAL, kernel_around, loops_of_axis, nested_binding
+from weft.analysis.threads import VIRTUAL, combining_loop, kernel_around, loops_of_axis, nested_binding, why_not_atomic
 from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import AXES, BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind

@@ -10,13 +10,12 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.boxes import fills_box_around
 from weft.analysis.code_motion import actions_between, passing_conflict
 from weft.analysis.dependence import PairQuestion, buffer_name, conflict_between, is_exact, is_temporary, whole_buffer
 from weft.analysis.index import Index
-from weft.analysis.privatization import uncovered_element
+from weft.analysis.layout_maps import AccessInverse, inverse_in_block
+from weft.analysis.privatization import fills_box_around, uncovered_element
 from weft.analysis.structure import (
     ancestors,
     buffers_loaded,

@@ -12,14 +12,14 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.access_inverse import access_inverse
 from weft.analysis.accesses import Access, Conditions, Domain, domain_of, is_fixed, range_of
+from weft.analysis.block_patterns import combines_freely
 from weft.analysis.code_motion import actions_in, loops_around_both
-from weft.analysis.combiners import combines_freely
 from weft.analysis.coverage import late_start, repeated_instance, runs_only
 from weft.analysis.dependence import conflict_between, is_temporary
 from weft.analysis.footprint import Span, box_of, preimage, source_of
 from weft.analysis.index import Atom, Index, exprs_of
+from weft.analysis.layout_maps import access_inverse
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (
     bindings_of,
@@ -248,7 +248,7 @@ class Move(MovingPrimitive):
 
         Of a block that writes temporaries only, fewer instances may run afterwards: what nobody reads is not missed.
         """
-        shared = loops_around_both(self.block, self.loop)[::-1]
+        shared = loops_around_both(self.block, self.loop)
         before = domain_of(self.block)
         fewer = all(is_temporary(buffer) for buffer in buffers_written(self.block)) and self.RECOMPUTES
         with self._domain_afterwards(domains, kept) as (after, _):
@@ -296,7 +296,7 @@ class Move(MovingPrimitive):
         """No instance of `earlier` is before one of `later` that touches the same element, one of them writing, in the
         loops around the block and its new place: afterwards these run the other way round. What is in one iteration of
         the loops that are `kept` stays in order."""
-        shared = loops_around_both(self.block, self.loop)[::-1]
+        shared = loops_around_both(self.block, self.loop)
         for first, second in product(earlier, later):
             if first.buffer is not second.buffer or not (first.is_write or second.is_write):
                 continue

@@ -8,12 +8,12 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import accesses
+from weft.analysis.block_patterns import is_in_init, updates_of
 from weft.analysis.code_motion import actions_between, loops_around_both, passing_conflict, shared_element
-from weft.analysis.combiners import is_in_init, updates_of
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
+from weft.analysis.layout_maps import AccessInverse, inverse_in_block
 from weft.analysis.privatization import uncovered_element
 from weft.analysis.structure import (
     buffers_loaded,
@@ -140,7 +140,7 @@ class FuseReductionEpilogue(Primitive):
         require_uses_inside(self, 3, buffer, [reduction, epilogue], subject)
         if not precedes(reduction, epilogue):
             self.refuse(3, f"{block_text(epilogue)} stands before", epilogue, subject)
-        for loop in loops_around_both(reduction, epilogue):
+        for loop in reversed(loops_around_both(reduction, epilogue)):
             legal = "fuse_reduction_epilogue before compute_at, reverse_compute_at or merge"
             self.refuse(3, Violation(f"both are in loop {operation_text(loop)}", legal=legal), loop, subject)
         load, combine = self._combination(buffer, store, operation)

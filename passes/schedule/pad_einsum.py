@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import is_fixed, range_of
-from weft.analysis.combiners import Update, is_in_init, neutral_value, updates_of
+from weft.analysis.block_patterns import Update, is_in_init, neutral_value, updates_of
 from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.index import Index
 from weft.analysis.structure import bindings_of, function_of, loops_around, scope_of, writers_of

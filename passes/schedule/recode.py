@@ -11,11 +11,10 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType, NoneAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.combiners import updates_of
+from weft.analysis.block_patterns import updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.plain_nests import is_plain
-from weft.analysis.structure import child_towards, function_of, is_inside, scope_of, why_opaque
+from weft.analysis.structure import child_towards, function_of, is_inside, is_plain, scope_of, why_opaque
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL, IterKind
 from weft.passes.index_ops import insert_before

@@ -8,11 +8,11 @@ from xdsl.dialects import memref
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.access_inverse import AccessInverse, inverse_in_block
 from weft.analysis.accesses import Conditions, Context, accesses, range_of
 from weft.analysis.code_motion import actions_between, passing_conflict, shared_element
 from weft.analysis.dependence import buffer_name, is_exact, is_temporary
 from weft.analysis.index import Index
+from weft.analysis.layout_maps import AccessInverse, inverse_in_block
 from weft.analysis.questions import instances_where
 from weft.analysis.sets import NotProved
 from weft.analysis.structure import (

@@ -10,8 +10,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.accesses import range_of
+from weft.analysis.block_patterns import Update, neutral_value, updates_of
 from weft.analysis.code_motion import shared_element
-from weft.analysis.combiners import Update, neutral_value, updates_of
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
 from weft.analysis.structure import (

@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.accesses import range_of
-from weft.analysis.combiners import combines_freely
+from weft.analysis.block_patterns import combines_freely
 from weft.analysis.index import Index, exprs_of
 from weft.analysis.layout_maps import LayoutMap, substituted
 from weft.analysis.structure import ancestors, bindings_of, guards_of, loops_around, parts_of, why_not_complete

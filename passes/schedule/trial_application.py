@@ -20,7 +20,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from weft.analysis.accesses import Access, accesses
-from weft.analysis.combiners import combines_freely
+from weft.analysis.block_patterns import combines_freely
 from weft.analysis.independence import dependent_iterations
 from weft.analysis.index import Index
 from weft.analysis.layout_maps import LayoutMap

@@ -8,9 +8,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import OpResult
 from xdsl.rewriter import Rewriter
 
-from weft.analysis.atomics import AtomicUpdate, atomic_updates, combining_loop, why_not_atomic
 from weft.analysis.structure import ancestors
-from weft.analysis.threads import axis_of, kernel_around
+from weft.analysis.threads import AtomicUpdate, atomic_updates, axis_of, combining_loop, kernel_around, why_not_atomic
 from weft.dialects.low_gpu import AtomicOp
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind

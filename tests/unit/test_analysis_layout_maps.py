@@ -13,8 +13,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from weft.analysis.index import Index
-from weft.analysis.layout_inverse import are_determined, inverse_by_digits
-from weft.analysis.layout_maps import LayoutMap, Piece
+from weft.analysis.layout_maps import LayoutMap, Piece, are_determined, inverse_by_digits
 from weft.dialects.intervals import Interval
 from weft.passes.schedule.index_maps import function_text, index_map_of, parse_function
 
