@@ -16,11 +16,13 @@ from weft.passes.schedule.primitive import Plan, Primitive
 class AddUnitLoopPlan(Plan):
     """The loop or block that gets a loop around it."""
 
+    target: BlockOp | ForOp
+
     def rewrite(self) -> tuple[Operation, ...]:
-        unit = new_loop(1, "u", self.anchor)
-        Rewriter.insert_op([unit], InsertPoint.before(self.anchor))
-        self.anchor.detach()
-        unit.body.block.add_op(self.anchor)
+        unit = new_loop(1, "u", self.target)
+        Rewriter.insert_op([unit], InsertPoint.before(self.target))
+        self.target.detach()
+        unit.body.block.add_op(self.target)
         return (unit,)
 
 

@@ -74,16 +74,17 @@ def why_not_key(key: str) -> str | None:
 
 @dataclass(frozen=True)
 class AnnotatePlan(Plan):
-    """A key and its new value; None takes the annotation away."""
+    """A loop or block, a key and its new value; None takes the annotation away."""
 
+    target: BlockOp | ForOp
     key: str
     value: Attribute | None
 
     def rewrite(self) -> tuple[Operation, ...]:
         if self.value is None:
-            del self.anchor.attributes[self.key]
+            del self.target.attributes[self.key]
         else:
-            self.anchor.attributes[self.key] = self.value
+            self.target.attributes[self.key] = self.value
         return ()
 
 

@@ -97,7 +97,7 @@ class AnnotateBufferAccess(Primitive):
         for access in accesses_of_instance(block):
             if access.buffer is buffer and access.is_write == wants:
                 self._require_inside(access, corner, constants)
-        return RegionPlan(block, block, buffer, WritesOp if wants else ReadsOp, corner, constants)
+        return RegionPlan(block, buffer, WritesOp if wants else ReadsOp, corner, constants)
 
     def _require_inside(self, access: Access, corner: Sequence[Index], sizes: Sequence[int]) -> None:
         name, extents = buffer_name(access.buffer), buffer_extents(access.buffer)

@@ -101,7 +101,7 @@ class Bind(Primitive):
         kernel = kernel_around(loop)
         self._require_atomic_updates(kernel)
         self.require(10, dependent_blocks(kernel, loop, axis), loop)
-        return BindPlan(loop, loop, LoopKind.THREAD_BINDING, axis, grown, extent)
+        return BindPlan(loop, LoopKind.THREAD_BINDING, axis, grown, extent)
 
     def _grown(self) -> tuple[tuple[ForOp, ...], int]:
         """The loops of the nest on the axis that have to run more often, as often as the longest."""

@@ -34,7 +34,7 @@ from weft.dialects.tir_kinds import IterKind, IterKindAttr
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import detached_ops, erase_if_unused, materialize
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, lift, outermost_place, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, outermost_place, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -95,7 +95,7 @@ class BlockizePlan(Plan):
         outer = self._outer_block()
         Rewriter.insert_op([outer], InsertPoint.before(root))
         set_guards(outer, self.guards_outside())
-        lift(self.used_by_init, Place.before_op(outer))
+        hoist(self.used_by_init, Place.before_op(outer))
         parts = iter(outer.iter_vars)
         outer_values = [next(parts) if division.outer is not None else None for division in self.divisions]
         renamed = {
@@ -266,7 +266,7 @@ class JoinPlan(Plan):
                 bindings_of(outer), zip(outer.iter_kinds, outer.extents, hints, strict=True), strict=True
             ):
                 iterators.setdefault(index, part)
-        label = free_label(function_of(self.anchor), "_".join([*(plan.block.label for plan in self.plans), "o"]))
+        label = free_label(function_of(outers[0]), "_".join([*(plan.block.label for plan in self.plans), "o"]))
         kinds, extents, hints = zip(*iterators.values(), strict=True) if iterators else ((), (), ())
         joined = new_block(label, kinds, extents, list(iterators), hints, outers[0])
         body, values = joined.body.block, dict(zip(iterators, joined.iter_vars, strict=True))
@@ -331,7 +331,7 @@ class Blockize(MovingPrimitive):
             return first
         for plan in plans:
             self._require_joinable(plan, first)
-        return JoinPlan(first.anchor, plans)
+        return JoinPlan(plans)
 
     def _nests(self) -> list[ForOp | BlockOp]:
         """The loop; or the nests of the blocks in the innermost body that holds them all, in their order."""
@@ -394,8 +394,8 @@ class Blockize(MovingPrimitive):
         self._require_own_element(block, root)
         init = block.init
         used = () if init is None else tuple(v for v in values_used_by(init) if v not in block.iter_vars)
-        self.require(6, why_not_visible(used, Place.before_op(root)), block, subject)
-        return BlockizePlan(root, block, root, divisions, outer_guards, inner_guards, used)
+        self.require(6, why_not_dominating(used, Place.before_op(root)), block, subject)
+        return BlockizePlan(block, root, divisions, outer_guards, inner_guards, used)
 
     def _computed_inside(
         self, block: BlockOp, root: Operation, bindings: Sequence[Index], outside: set[SSAValue]

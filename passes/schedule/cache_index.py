@@ -119,11 +119,11 @@ class CacheIndex(Primitive):
             own = [v for v in block.iter_vars if index.depends_on([v])]
             if count < self.cse_thresh or not own or (index - index.constant).single_value is not None:
                 continue
-            if any(value not in own and not before.sees(value) for value in index.values()):
+            if any(value not in own and not before.is_dominated_by(value) for value in index.values()):
                 continue
             for variable, extent in zip(block.iter_vars, block.extents, strict=True):
                 if variable in own and not isinstance(extent, int) and not is_fixed(extent):
                     detail = f"the extent of %{variable.name_hint or '?'} is not"
                     self.refuse(2, Violation(detail))
             chosen.append(index)
-        return CacheIndexPlan(block, block, tuple(chosen), self.scope, place)
+        return CacheIndexPlan(block, tuple(chosen), self.scope, place)

@@ -13,6 +13,7 @@ from weft.analysis.dependence import buffer_name, is_temporary
 from weft.analysis.footprint import Span, box_of, static_box
 from weft.analysis.index import Index
 from weft.analysis.structure import (
+    ancestors,
     buffers_stored_by,
     child_blocks,
     child_towards,
@@ -86,31 +87,35 @@ class CacheRead(Reading):
                 self.refuse(3, f"{op_name(user)} outside of the blocks of the scope writes {buffer_name(buffer)}", user)
             if any(is_inside(user, reader) for reader in readers):
                 self.require(3, why_not_redirected(user, buffer), user)
-        if not writers:
-            first = child_towards(scope, child_blocks(scope)[0])
-            self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True))
-            box = self._box(buffer, None, readers, scope)
-            if box is not None and is_temporary(buffer):
-                self.require_written(4, buffer, accesses(function_of(block)), readers, scope, box)
-            guards = common_guards(readers, scope) if box is not None else ()
-            return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
-        (writer,) = writers
-        common = self._common_body(writer, readers, scope)
+        writer = writers[0] if writers else None
+        common, first = (
+            (scope, child_towards(scope, child_blocks(scope)[0]))
+            if writer is None
+            else self._behind(writer, readers, buffer)
+        )
+        self.require(3, disturbed_by_opaque(ops_until(first, readers), buffer, writes=True))
+        box = self._box(buffer, writer, readers, common)
+        if box is not None and is_temporary(buffer):
+            self.require_written(4, buffer, accesses(writer or function_of(block)), readers, common, box)
+        guards = () if writer is None and box is None else common_guards(readers, common)
+        return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
+
+    def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
+        """The innermost loop around the writer and all readers, or the scope, and the op there behind the writer."""
+        scope = scope_of(writer)
+        around = (
+            parent for parent in ancestors(writer) if parent is scope or all(is_inside(r, parent) for r in readers)
+        )
+        common = next(around)
         place = child_towards(common, writer)
         for reader in readers:
             if reader is writer or not precedes(writer, reader) or child_towards(common, reader) is place:
                 self.refuse(
                     3, f'block "{writer.label}" writes {buffer_name(buffer)} while "{reader.label}" reads it', reader
                 )
-        following = place.next_op
-        if following is None:
+        if place.next_op is None:
             raise InternalError("a reader follows the writer, but nothing does")
-        self.require(3, disturbed_by_opaque(ops_until(following, readers), buffer, writes=True))
-        box = self._box(buffer, writer, readers, common)
-        guards = common_guards(readers, common)
-        if box is not None and is_temporary(buffer):
-            self.require_written(4, buffer, accesses(writer), readers, common, box)
-        return CachePlan(block, buffer, self.scope, readers, following, reading=True, box=box, guards=guards)
+        return common, place.next_op
 
     def _box(
         self, buffer: SSAValue, writer: BlockOp | None, readers: Sequence[BlockOp], common: Operation
@@ -138,15 +143,6 @@ class CacheRead(Reading):
         if len(found) < rank or unwritten_element(writer, buffer, sizes, [span.lower for span in found]) is not None:
             self.refuse(4, whole, writer)
         return tuple(box)
-
-    def _common_body(self, writer: BlockOp, readers: Sequence[BlockOp], scope: Operation) -> Operation:
-        """The innermost loop (or the scope) around the writer and all readers."""
-        parent = writer.parent_op()
-        while parent is not None and parent is not scope:
-            if all(is_inside(reader, parent) for reader in readers):
-                return parent
-            parent = parent.parent_op()
-        return scope
 
 
 def _holds_all(span: Span, extent: Index) -> bool:

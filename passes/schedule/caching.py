@@ -238,9 +238,11 @@ def why_not_redirected(op: Operation, buffer: SSAValue) -> str | None:
 
 @dataclass(frozen=True)
 class CachePlan(Plan):
-    """A buffer, its copy's scope, the blocks to redirect, whether it is copied to its copy before them and back after
-    them, the op before or after which that is, what is copied (all when `box` is None), and when."""
+    """A block, a buffer that it accesses, the scope of the copy, the blocks to redirect, whether the buffer is copied
+    before them and back after them, the op before or after which that is, what is copied (all when `box` is None), and
+    the guards of that."""
 
+    block: BlockOp
     buffer: SSAValue
     scope: str
     redirected: tuple[BlockOp, ...]
@@ -252,18 +254,18 @@ class CachePlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         wanted = f"{self.buffer.name_hint or 'buffer'}_{self.scope.replace('.', '_')}"
-        name = free_label(function_of(self.anchor), wanted)
+        name = free_label(function_of(self.block), wanted)
         extents, operations = extents_of(self.buffer)
         element = memref_type(self.buffer).element_type
-        alloc = new_alloc(element, extents, space_of(self.scope), name, self.anchor)
+        alloc = new_alloc(element, extents, space_of(self.scope), name, self.block)
         insert_alloc(self.buffer, alloc, operations)
         redirect(self.redirected, self.buffer, alloc.memref)
         into = ((self.buffer, alloc.memref, InsertPoint.before(self.place)),)
         back = ((alloc.memref, self.buffer, InsertPoint.after(self.place)),)
         blocks: list[BlockOp] = []
         for source, target, point in (*into * self.reading, *back * self.writing):
-            label = free_label(function_of(self.anchor), wanted)
-            nest_op, block, guards = copy_block(label, source, target, extents, self.anchor, self.box)
+            label = free_label(function_of(self.block), wanted)
+            nest_op, block, guards = copy_block(label, source, target, extents, self.block, self.box)
             Rewriter.insert_op([nest_op], point)
             set_guards(block, [*self.guards, *guards])
             blocks.append(block)

@@ -84,7 +84,7 @@ class ComputeAt(Move):
         first = min((child_towards(self.loop, user) for user in users), key=self._position)
         # Requirement 6 holds of every place before it: it is asked of all that stands under the loop.
         before = self.place(9, 7, domains, last=first)
-        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
+        return MovePlan(block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _users(self) -> list[Operation]:
         """What uses the buffers that the block writes: all of it is under the loop."""

@@ -33,7 +33,7 @@ from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import materialize
-from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import erase_empty_loops
 from weft.passes.schedule.primitive import Plan, Primitive, block_text, or_undecided
 from weft.passes.schedule.requirements import instance_left_out, single_store
@@ -93,7 +93,7 @@ class ComputeInlinePlan(Plan):
         buffer = self.store.memref
         for load in self.loads:
             erase_outgrown_regions(load, self.block)
-            lift(values_used_by(self.block), Place.before_op(load))
+            hoist(values_used_by(self.block), Place.before_op(load))
             point = InsertPoint.before(load)
             instance = self.inverse.instance([Index.of(index) for index in load.indices])
             indices: dict[SSAValue, Index] = dict(zip(self.block.iter_vars, instance, strict=True))
@@ -154,8 +154,8 @@ class ComputeInline(Primitive):
         self._require_same_inputs(readers, store.memref)
         loads = tuple(load for reader in readers for load in loads_of(reader, store.memref))
         for load in loads:
-            self.require(6, why_not_visible(values_used_by(block), Place.before_op(load)), load)
-        return ComputeInlinePlan(block, block, store, inverse, loads)
+            self.require(6, why_not_dominating(values_used_by(block), Place.before_op(load)), load)
+        return ComputeInlinePlan(block, store, inverse, loads)
 
     def _require_same_inputs(self, readers: Sequence[BlockOp], buffer: SSAValue) -> None:
         """Between producer and reader nobody overwrites what the producer read."""

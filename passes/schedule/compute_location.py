@@ -32,7 +32,7 @@ from weft.analysis.structure import (
 )
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
-from weft.passes.schedule.dominance import Place, lift, values_of_block, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_of_block, why_not_dominating
 from weft.passes.schedule.loop_nests import IterDomain, erase_empty_loops, loops_over, nest, set_guards
 from weft.passes.schedule.primitive import Plan, operation_text
 from weft.passes.schedule.requirements import (
@@ -75,7 +75,7 @@ class MovePlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         block = self.block
-        lift(values_of_block(block), Place(self.loop.body.block, self.before))
+        hoist(values_of_block(block), Place(self.loop.body.block, self.before))
         old_parent = block.parent_op()
         loops, bindings, guards = loops_over(self.domains, block.extents, self.loop, unit_loops=self.unit_loops)
         block.detach()
@@ -375,13 +375,13 @@ class Move(MovingPrimitive):
         places = {at: Place(self.loop.body.block, before) for at, before in enumerate([*acting[low:], None], low)}
         at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
         if at == -2:
-            at = next((n for n in range(low, high) if why_not_visible(used, places[n]) is None), high)
+            at = next((n for n in range(low, high) if why_not_dominating(used, places[n]) is None), high)
         elif at == -1:
             at = high
         if not low <= at <= high:
             legal = f"-1, -2 or {low}{f' .. {high}' if low < high else ''}"
             self.refuse(wanted, Violation(f"{at} is not", legal=legal), self.loop)
-        self.require(visible, why_not_visible(used, places[at]))
+        self.require(visible, why_not_dominating(used, places[at]))
         return places[at].before
 
 

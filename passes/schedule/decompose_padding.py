@@ -27,7 +27,7 @@ from weft.passes.index_ops import (
     is_defined_inside,
 )
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, lift, values_outside, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_outside, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     empty_copy,
     extent_value,
@@ -149,7 +149,7 @@ class DecomposePaddingPlan(Plan):
     inside: Inside
 
     def rewrite(self) -> tuple[Operation, ...]:
-        lift(_values_of_fill(self.block, self.loop, self.padding), Place.before_op(self.loop))
+        hoist(_values_of_fill(self.block, self.loop, self.padding), Place.before_op(self.loop))
         loops = loops_around(self.block)
         repeated = loops[loops.index(self.loop) :]
         copies = [empty_copy(loop, loop.extent, f"{loop.induction_variable.name_hint or 'i'}_pad") for loop in repeated]
@@ -315,8 +315,8 @@ class DecomposePadding(Primitive):
                 self.refuse(5, f"{owner} touches {buffer_name(access.buffer)} below the loop", access.op)
         inside = self._inside(positives, zeros)
         used = _values_of_fill(block, self.loop, padding)
-        self.require(7, why_not_visible(used, Place.before_op(self.loop)))
-        return DecomposePaddingPlan(self.loop, block, self.loop, padding, inside)
+        self.require(7, why_not_dominating(used, Place.before_op(self.loop)))
+        return DecomposePaddingPlan(block, self.loop, padding, inside)
 
     def _padding(self) -> Padding:
         block = self.block

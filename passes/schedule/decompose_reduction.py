@@ -27,7 +27,7 @@ from weft.dialects.low_kernel import BLOCK_AXES, THREAD_AXES
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.passes.schedule.caching import free_label
-from weft.passes.schedule.dominance import Place, lift, values_outside, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import init_operations, nest, new_block, new_loop, rebind, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
 from weft.passes.schedule.requirements import started_elsewhere, two_iterations
@@ -49,7 +49,7 @@ class DecomposeReductionPlan(Plan):
     """What the init block uses from outside."""
 
     def rewrite(self) -> tuple[Operation, ...]:
-        lift(self.used, Place.before_op(self.loop))
+        hoist(self.used, Place.before_op(self.loop))
         loops = [
             new_loop(loop.extent, f"{loop.induction_variable.name_hint or 'i'}_init", loop) for loop in self.repeated
         ]
@@ -143,10 +143,10 @@ class DecomposeReduction(Primitive):
         guards = self._init_guards(hidden, known)
         self._require_once(loops[:at])
         used = self._values_of_init(init, repeated, guards)
-        self.require(7, why_not_visible(used, Place.before_op(self.loop)))
+        self.require(7, why_not_dominating(used, Place.before_op(self.loop)))
         self._require_earlier_kernel(loops[: at + 1], [loop for loop in loops if loop.induction_variable in reduced])
         as_before = all(loop.induction_variable not in reduced for loop in repeated)
-        return DecomposeReductionPlan(self.loop, block, init, self.loop, repeated, as_before, guards, used)
+        return DecomposeReductionPlan(block, init, self.loop, repeated, as_before, guards, used)
 
     def _require_earlier_kernel(self, outside: Sequence[ForOp], reduced: Sequence[ForOp]) -> None:
         bound = [loop for loop in reduced if axis_of(loop) in (*THREAD_AXES, *BLOCK_AXES) and loop.extent != 1]

@@ -1,7 +1,7 @@
-"""Are the values that an operation uses known at the place it moves to?
+"""Dominance: are the values that an operation uses defined before the place that it moves to, in a region around it?
 
 Constants and temporaries of static shape depend on nothing: they can be defined at the start of the function instead.
-Everything else must stand before the new place, in a region around it.
+Everything else stays where it is.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Place:
             raise ValueError(f"{op.name} is in no block")
         return Place(op.parent, op)
 
-    def sees(self, value: SSAValue) -> bool:
+    def is_dominated_by(self, value: SSAValue) -> bool:
         """Whether `value` may be used here."""
-        return not self.unseen([value])
+        return not self.not_dominating([value])
 
-    def unseen(self, values: Iterable[SSAValue]) -> list[SSAValue]:
+    def not_dominating(self, values: Iterable[SSAValue]) -> list[SSAValue]:
         """Those of `values` that may not be used here."""
         values = list(values)
         following: dict[Block | None, Operation | None] = {}
@@ -81,15 +81,15 @@ def values_of_block(block: BlockOp) -> list[SSAValue]:
     return [*block.extent_operands, *values_used_by(block)]
 
 
-def _can_be_lifted(value: SSAValue) -> bool:
+def _can_be_hoisted(value: SSAValue) -> bool:
     owner = value.owner
     return isinstance(owner, arith.ConstantOp) or (isinstance(owner, memref.AllocOp) and not owner.operands)
 
 
-def why_not_visible(values: Iterable[SSAValue], place: Place) -> str | None:
-    """Why some of `values` cannot be used at a place, or None when all can (some after `lift`)."""
-    for value in place.unseen(values):
-        if not _can_be_lifted(value):
+def why_not_dominating(values: Iterable[SSAValue], place: Place) -> str | None:
+    """Why some of `values` cannot be used at a place, or None when all can (some after `hoist`)."""
+    for value in place.not_dominating(values):
+        if not _can_be_hoisted(value):
             name = f"%{value.name_hint}" if value.name_hint else f"the result of {_owner_name(value)}"
             return f"it uses {name}, which is not known there"
     return None
@@ -99,11 +99,11 @@ def _owner_name(value: SSAValue) -> str:
     return "a loop" if isinstance(value.owner, Block) else value.owner.name
 
 
-def lift(values: Iterable[SSAValue], place: Place) -> None:
+def hoist(values: Iterable[SSAValue], place: Place) -> None:
     """Define constants and temporaries that are not known at a place at the start of the function instead."""
-    for value in place.unseen(values):
+    for value in place.not_dominating(values):
         owner = value.owner
-        if isinstance(owner, Operation) and _can_be_lifted(value):
+        if isinstance(owner, Operation) and _can_be_hoisted(value):
             entry = function_of(owner).body.blocks[0]
             first = entry.first_op
             owner.detach()
@@ -120,7 +120,7 @@ def outermost_place(loop: Operation, index: Index) -> Place:
         if not isinstance(parent, ForOp):
             break
         further = Place.before_op(parent)
-        if not all(further.sees(value) for value in index.values()):
+        if not all(further.is_dominated_by(value) for value in index.values()):
             break
         place = further
     return place

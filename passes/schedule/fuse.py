@@ -126,7 +126,7 @@ class Fuse(Primitive):
             if not isinstance(loop.extent, int) and Index.of(loop.extent).depends_on(outer_values):
                 self.refuse(3, f"the extent of {operation_text(loop)} depends on an outer loop", loop)
         self.require(4, repeated_reduction(self.loops), self.loops[0])
-        return FusePlan(self.loops[0], self.loops)
+        return FusePlan(self.loops)
 
 
 @or_undecided

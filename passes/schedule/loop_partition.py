@@ -19,7 +19,7 @@ from weft.passes.schedule.loop_nests import new_loop, replace_loop_value
 from weft.passes.schedule.primitive import Plan
 from weft.passes.schedule.split import why_not_serial
 from weft.passes.schedule.trial_application import MovingPrimitive
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import Violation
 from weft.support.names import free_name
 
 
@@ -27,12 +27,11 @@ from weft.support.names import free_name
 class LoopPartitionPlan(Plan):
     """A loop and the number of iterations of each part."""
 
+    loop: ForOp
     lengths: tuple[int, ...]
 
     def rewrite(self) -> tuple[Operation, ...]:
-        loop = self.anchor
-        if not isinstance(loop, ForOp):
-            raise InternalError(f"loop_partition is planned on a loop, got {loop.name}")
+        loop = self.loop
         blocks = [op for op in function_of(loop).walk() if isinstance(op, BlockOp)]
         labels = {block.label for block in blocks}
         groups = {group.data for block in blocks if isinstance(group := block.attributes.get(PART_OF), StringAttr)}

@@ -91,7 +91,7 @@ class Merge(Primitive):
         for (earlier, buffers), (later, others) in combinations(touched, 2):
             if not buffers.isdisjoint(others):
                 self.require(4, _overtaken(earlier, later), later[0][0])
-        return MergePlan(self.loops[0], chains)
+        return MergePlan(chains)
 
     def _chains(self) -> tuple[tuple[ForOp, ...], ...]:
         """For each loop the loops from the outermost one that is merged down to it."""

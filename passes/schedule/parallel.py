@@ -68,7 +68,7 @@ class Parallel(Primitive):
         for parent in ancestors(self.loop):
             if isinstance(parent, ForOp) and parent.kind.data is LoopKind.VECTORIZED:
                 self.refuse(3, f"loop {operation_text(parent)} around it is vectorized", parent)
-        return LoopKindPlan(self.loop, self.loop, LoopKind.PARALLEL)
+        return LoopKindPlan(self.loop, LoopKind.PARALLEL)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Vectorize(Primitive):
                 continue
             if op.kind.data in (LoopKind.PARALLEL, LoopKind.THREAD_BINDING):
                 self.refuse(4, f"loop {operation_text(op)} inside is {op.kind.data.value}", op)
-        return LoopKindPlan(self.loop, self.loop, LoopKind.VECTORIZED)
+        return LoopKindPlan(self.loop, LoopKind.VECTORIZED)
 
     def _why_not_independent(self) -> Violation | None:
         reductions = REASSOCIATE not in self.loop.attributes
@@ -125,4 +125,4 @@ class Unroll(Primitive):
         self.require(1, why_bound_together(self.loop), self.loop)
         if not isinstance(self.loop.extent, int):
             self.refuse(2, "the extent is only known at run time: split the loop by a constant first", self.loop)
-        return LoopKindPlan(self.loop, self.loop, LoopKind.UNROLLED)
+        return LoopKindPlan(self.loop, LoopKind.UNROLLED)

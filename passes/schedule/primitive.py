@@ -33,9 +33,7 @@ BufferPlace: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """A checked change: what to do, on the IR as it is. `anchor` is an op in the nest that it changes."""
-
-    anchor: Operation
+    """A checked change: what to do, on the IR as it is."""
 
     @abstractmethod
     def rewrite(self) -> tuple[Operation, ...]:

@@ -235,7 +235,7 @@ class Recode(Primitive):
             if self.encoding.startswith("int"):
                 type_ = IntegerType(int(self.encoding[3:]))
                 self._require_wider(product, type_)
-                return WidenPlan(block, block, product, reading, type_)
+                return WidenPlan(block, product, reading, type_)
             if product.is_signed == (self.encoding == "signed"):
                 self.refuse(2, f"{buffer_name(buffer)} is read as {self.encoding} already")
             writing = CacheWrite(block, 0, "global").plan()
@@ -244,7 +244,7 @@ class Recode(Primitive):
                 raise
             detail = f"{error.primitive}, {error.summary}: {error.violation.detail}"
             self.refuse(5, replace(error.violation, detail=detail))
-        return ShiftPlan(block, block, product, reading, writing, self._used(product))
+        return ShiftPlan(block, product, reading, writing, self._used(product))
 
     def _require_wider(self, product: Product, type_: IntegerType) -> None:
         old, new, sums = product.element.width.data, type_.width.data, product.sum_type.width.data

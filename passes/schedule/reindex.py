@@ -33,7 +33,7 @@ from weft.dialects.tir_kinds import SPATIAL, IterKind
 from weft.dialects.tir_regions import AccessRegionOp
 from weft.passes.index_ops import erase_if_unused, index_before
 from weft.passes.schedule.caching import free_label, insert_alloc, memref_type, new_alloc, pick, space_of, why_not_scope
-from weft.passes.schedule.dominance import Place, why_not_visible
+from weft.passes.schedule.dominance import Place, why_not_dominating
 from weft.passes.schedule.index_maps import Points, layout_of, meeting_points
 from weft.passes.schedule.loop_nests import block_in_loops, set_corner, values_in
 from weft.passes.schedule.primitive import BufferPlace, Plan
@@ -137,7 +137,7 @@ class Reindexing(MovingPrimitive):
         new_extents = tuple(block.extents[at] for at in iterators)
         if index_map is not None:
             new_indices, new_extents = self._layout(index_map, iterators)
-        return ReindexPlan(block, block, buffer, simpler, iterators, new_indices, new_extents, scope, reading, place)
+        return ReindexPlan(block, buffer, simpler, iterators, new_indices, new_extents, scope, reading, place)
 
     def _layout(
         self, index_map: AffineMap, iterators: Sequence[int]
@@ -182,7 +182,7 @@ class Reindexing(MovingPrimitive):
             self.refuse(2, f"it accesses {texts}")
         (indices,) = found
         outer = [v for index in indices for v in index.values() if v not in block.iter_vars]
-        self.require(2, why_not_visible(outer, Place.before_op(place)))
+        self.require(2, why_not_dominating(outer, Place.before_op(place)))
         return indices
 
     def _require_all(self, buffer: SSAValue, iterators: Sequence[int]) -> None:

@@ -146,7 +146,7 @@ class Reorder(MovingPrimitive):
             if Index.of(loop.extent).depends_on(inside):
                 self.refuse(2, f"the extent of {operation_text(loop)} depends on a loop inside", loop)
         self.require(3, self._inversion(old, new), old[0])
-        return ReorderPlan(old[0], old, new)
+        return ReorderPlan(old, new)
 
     def _chain(self) -> tuple[ForOp, ...]:
         """All loops from the outermost to the innermost named one."""

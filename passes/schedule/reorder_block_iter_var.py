@@ -71,4 +71,4 @@ class ReorderBlockIterVar(Primitive):
             detail = f"{list(self.new_order)} for {count} iterators"
             legal = f"each of {', '.join(map(str, range(count)))} once" if count else "an empty order"
             self.refuse(1, Violation(detail, legal=legal))
-        return ReorderBlockIterVarPlan(self.block, tuple(parts_of(self.block)), self.new_order)
+        return ReorderBlockIterVarPlan(tuple(parts_of(self.block)), self.new_order)

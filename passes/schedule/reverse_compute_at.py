@@ -110,7 +110,7 @@ class ReverseComputeAt(Move):
         last = max((child_towards(self.loop, p) for p in producers), key=self._position)
         # Requirement 7 holds of every place behind it: it is asked of all that stands under the loop.
         before = self.place(10, 8, domains, behind=last)
-        return MovePlan(block, block, self.loop, before, domains, kept, self.keeps_unit_loops)
+        return MovePlan(block, self.loop, before, domains, kept, self.keeps_unit_loops)
 
     def _ran_before(self, producer: BlockOp) -> bool:
         """Whether a producer is in a nest that ends before that of the loop begins, and writes what no other does."""

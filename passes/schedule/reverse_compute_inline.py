@@ -40,7 +40,7 @@ from weft.passes.schedule.compute_inline import (
     require_uses_inside,
     unstored_element,
 )
-from weft.passes.schedule.dominance import Place, lift, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_used_by, why_not_dominating
 from weft.passes.schedule.primitive import Plan, block_text
 from weft.passes.schedule.requirements import instance_left_out, single_store
 from weft.passes.schedule.trial_application import MovingPrimitive
@@ -84,7 +84,7 @@ class ReverseComputeInlinePlan(Plan):
     def rewrite(self) -> tuple[Operation, ...]:
         buffer, store = self.store.memref, self.store
         erase_outgrown_regions(store, self.consumer)
-        lift(values_used_by(self.consumer), Place.before_op(store))
+        hoist(values_used_by(self.consumer), Place.before_op(store))
         before = store.prev_op
         point = InsertPoint.before(store)
         indices: dict[SSAValue, Index] = dict(zip(self.consumer.iter_vars, self.instance, strict=True))
@@ -169,9 +169,9 @@ class ReverseComputeInline(MovingPrimitive):
         self.require(6, violation or passing_conflict(block, passed, (), flow_to=True))
         self._require_no_overlap(producer, buffer)
         used = [value for index in inverse.shifts for value in index.values()]
-        reason = why_not_visible([*values_used_by(block), *used], Place.before_op(store))
+        reason = why_not_dominating([*values_used_by(block), *used], Place.before_op(store))
         self.require(7, reason)
-        return ReverseComputeInlinePlan(block, block, producer, store, inverse.instance(element), conditions)
+        return ReverseComputeInlinePlan(block, producer, store, inverse.instance(element), conditions)
 
     def _producer(self, subject: str) -> tuple[SSAValue, BlockOp]:
         block = self.block

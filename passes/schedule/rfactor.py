@@ -37,7 +37,7 @@ from weft.passes.index_ops import (
     number_attribute,
 )
 from weft.passes.schedule.caching import extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.dominance import Place, lift, values_outside, values_used_by, why_not_visible
+from weft.passes.schedule.dominance import Place, hoist, values_outside, values_used_by, why_not_dominating
 from weft.passes.schedule.loop_nests import (
     become,
     empty_copy,
@@ -244,7 +244,7 @@ class RfactorPlan(Plan):
 
     def rewrite(self) -> tuple[Operation, ...]:
         block, top = self.block, self.chain[0]
-        lift(self.used, Place.before_op(top))
+        hoist(self.used, Place.before_op(top))
         partials = [
             Partial(update, self._partial_buffer(update.store.memref, axis), axis)
             for update, axis in zip(self.updates, self.axes, strict=True)
@@ -384,10 +384,10 @@ class Rfactor(MovingPrimitive):
         self._require_own_elements(block, updates)
         guards = self._guards(block, reduced)
         used = self._values(block, chain, guards)
-        self.require(8, why_not_visible(used, Place.before_op(chain[0])), block, subject)
+        self.require(8, why_not_dominating(used, Place.before_op(chain[0])), block, subject)
         self._require_extent(block, updates)
         others = tuple(loop for loop in chain if loop in reduced and loop is not self.loop)
-        return RfactorPlan(block, block, chain, self.loop, updates, axes, others, guards, used)
+        return RfactorPlan(block, chain, self.loop, updates, axes, others, guards, used)
 
     def _block(self) -> BlockOp:
         """The only thing with an effect below the loop: a reduction block."""

@@ -348,7 +348,7 @@ class RollingBuffer(MovingPrimitive):
         for each in (window, *inner):
             self._require_reads_inside(buffer, each)
         self._require_stable(window)
-        return RollingBufferPlan(block, block, alloc, window, inner)
+        return RollingBufferPlan(block, alloc, window, inner)
 
     def _temporary(self, buffer: SSAValue) -> memref.AllocOp:
         block, owner = self.block, buffer.owner

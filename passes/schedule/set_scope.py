@@ -56,4 +56,4 @@ class SetScope(Primitive):
             self.refuse(3, f"{buffer_name(buffer)} is a parameter of @{function}")
         for use in buffer.uses:
             self.require(3, why_not_redirected(use.operation, buffer), use.operation)
-        return SetScopePlan(owner, owner, self.scope)
+        return SetScopePlan(owner, self.scope)

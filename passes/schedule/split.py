@@ -21,7 +21,7 @@ from weft.passes.index_ops import detached_ops, materialize
 from weft.passes.schedule.dominance import outermost_place
 from weft.passes.schedule.loop_nests import insert_in, nest, new_loop, replace_loop_value, set_guards
 from weft.passes.schedule.primitive import Plan, Primitive, operation_text
-from weft.support.errors import InternalError, Violation
+from weft.support.errors import Violation
 
 
 def why_not_serial(loop: ForOp) -> Violation | None:
@@ -64,15 +64,14 @@ def unguarded_access(loop: ForOp) -> Operation | None:
 
 @dataclass(frozen=True)
 class SplitPlan(Plan):
-    """The extents of the new loops, outermost first; one of them may be computed."""
+    """A loop and the extents of the new loops, outermost first; one of them may be computed."""
 
+    loop: ForOp
     extents: tuple[int | Index, ...]
     guarded: bool
 
     def rewrite(self) -> tuple[Operation, ...]:
-        loop = self.anchor
-        if not isinstance(loop, ForOp):
-            raise InternalError(f"split is planned on a loop, got {loop.name}")
+        loop = self.loop
         hint = loop.induction_variable.name_hint or "i"
         extents: list[int | SSAValue] = []
         for extent in self.extents:

@@ -90,4 +90,4 @@ class StorageAlign(Primitive):
                 continue
             if not (isinstance(user, AccessPtrOp) and has_strides):
                 self.refuse(5, f"{op_name(user)} may", user)
-        return StorageAlignPlan(owner, owner, axis, self.factor, self.offset)
+        return StorageAlignPlan(owner, axis, self.factor, self.offset)

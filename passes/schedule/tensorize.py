@@ -193,7 +193,7 @@ class Tensorize(MovingPrimitive):
         placed: dict[SSAValue, Box] = {theirs: boxes[ours] for ours, theirs in parameters}
         for parameter, box in placed.items():
             self._require_layout(block, intrinsic, parameter, box)
-        return TensorizePlan(block, block, intrinsic, placed)
+        return TensorizePlan(block, intrinsic, placed)
 
     def _draft_of_loop(self, loop: ForOp, intrinsic: TensorIntrinsic) -> TensorizeLoopPlan:
         """The match is asked of a copy in which the loop is a block."""
@@ -204,7 +204,7 @@ class Tensorize(MovingPrimitive):
         (block,) = copy_of_nests(function, [child_towards(function, loop)]).apply(blockize)
         if isinstance(block, BlockOp):
             replace(self, target=block).draft()
-        return TensorizeLoopPlan(loop, blockize, self.intrinsic)
+        return TensorizeLoopPlan(blockize, self.intrinsic)
 
     def _boxes(self, block: BlockOp, intrinsic: TensorIntrinsic) -> dict[SSAValue, Box]:
         subject = block_text(block)

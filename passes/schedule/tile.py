@@ -67,7 +67,7 @@ class Tile(Primitive):
             access = None if divides else unguarded_access(loop)
             if access is not None:
                 self.refuse(5, f"{access.name} is in no block below {operation_text(loop)}", access)
-        return TilePlan(self.loops[0], self.loops, self.factors)
+        return TilePlan(self.loops, self.factors)
 
 
 @or_undecided

@@ -238,7 +238,7 @@ class TransformBlockLayout(Primitive):
             inverse = layout.inverse()
         if inverse is None:
             self.refuse(5, Violation("the way back is no single expression", "not proved"))
-        return TransformBlockLayoutPlan(block, own, layout, inverse, kinds, self._units())
+        return TransformBlockLayoutPlan(own, layout, inverse, kinds, self._units())
 
     def _units(self) -> tuple[tuple[SSAValue, int], ...]:
         """The iterators of extent 1 that stay iterators; guards inside are on no others of them."""

@@ -448,7 +448,7 @@ class TransformLayout(MovingPrimitive):
             self._require_followers(buffer, layout)
             missed = layout.missed_index()
         if missed is None:
-            return TransformLayoutPlan(block, buffer, layout, None, None, None)
+            return TransformLayoutPlan(buffer, layout, None, None, None)
         return self._padded(buffer, layout, missed)
 
     def _layout(self, buffer: SSAValue) -> LayoutMap:
@@ -469,7 +469,6 @@ class TransformLayout(MovingPrimitive):
         return layout
 
     def _padded(self, buffer: SSAValue, layout: LayoutMap, missed: Sequence[int]) -> TransformLayoutPlan:
-        block = self.block
         if self.pad_value is None:
             detail = f"no element comes to lie at {shown(missed)}"
             shape = "x".join(map(repr, layout.new_extents or ()))
@@ -485,10 +484,10 @@ class TransformLayout(MovingPrimitive):
             self.refuse(5, Violation(detail, legal=legal))
         filling = filling_of(buffer, layout)
         if filling is not None:
-            return TransformLayoutPlan(block, buffer, layout, padding, filling, None)
+            return TransformLayoutPlan(buffer, layout, padding, filling, None)
         with self.deciding(5):
             pads = PadBlocks(layout.missed(), place_before(buffer))
-        return TransformLayoutPlan(block, buffer, layout, padding, None, pads)
+        return TransformLayoutPlan(buffer, layout, padding, None, pads)
 
     def _padding(self, layout: LayoutMap, element: Attribute) -> Padding:
         value = self.pad_value

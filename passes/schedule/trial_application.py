@@ -193,8 +193,9 @@ class MovingPrimitive(Primitive):
 
     def checked_on_copy(self, plan: Plan) -> Plan:
         """Check that requirement for a plan that meets all others; returns the plan."""
-        function = function_of(plan.anchor)
-        concerned = _with_neighbours(function, [plan.anchor, *self._operations()])
+        operations = list(self._operations())
+        function = function_of(operations[0])
+        concerned = _with_neighbours(function, operations)
         if any(runs_in_parallel(op) for nest in concerned for op in operations_in(nest)):
             self._check_copy(plan, copy_of_nests(function, concerned))
         return plan
@@ -232,7 +233,7 @@ class MovingPrimitive(Primitive):
                 continue  # it was so before
             legal = violation.legal or f"make {operation_text(op)} {op.kind.data.value} afterwards"
             requirement = self.requirements().index(KEEPS_INDEPENDENCE) + 1
-            self.refuse(requirement, replace(violation, legal=legal), loop or drafted.anchor)
+            self.refuse(requirement, replace(violation, legal=legal), loop or next(self._operations()), "")
 
     def _on_copy(self, copy: FunctionCopy) -> MovingPrimitive:
         arguments: dict[str, object] = {}

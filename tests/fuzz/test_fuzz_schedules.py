@@ -215,7 +215,7 @@ def test_split_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def unguarded(self: Split) -> SplitPlan:
         plan = planned(self)
-        return SplitPlan(plan.anchor, plan.extents, guarded=False)
+        return SplitPlan(plan.loop, plan.extents, guarded=False)
 
     monkeypatch.setattr(Split, "plan", unguarded)
     _, outcome = first_failure("elementwise")
