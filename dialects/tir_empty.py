@@ -15,6 +15,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind
+from weft.dialects.traversal import sources_in
 
 
 @dataclass(frozen=True)
@@ -98,19 +99,7 @@ def _used(expr: AffineExpr, operands: Sequence[SSAValue]) -> list[SSAValue]:
 
 def _loop_values(values: Sequence[SSAValue], loops: Sequence[ForOp]) -> set[SSAValue]:
     """The variables of `loops` that `values` are computed from."""
-    variables = {loop.induction_variable for loop in loops}
-    found: set[SSAValue] = set()
-    pending, seen = list(values), set[SSAValue]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        if value in variables:
-            found.add(value)
-        elif isinstance(value.owner, Operation):
-            pending.extend(value.owner.operands)
-    return found
+    return sources_in(values) & {loop.induction_variable for loop in loops}
 
 
 def _captured(block: BlockOp, init: Operation) -> Collection[SSAValue]:

@@ -7,12 +7,10 @@ when it is made, for values are defined before they are used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
-from xdsl.ir import Block, Operation, Region
-
-if TYPE_CHECKING:
-    from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
@@ -55,6 +53,18 @@ def _list_block(block: Block, found: list[Operation], inner_first: bool) -> None
             if inner_first:
                 found.append(op)
         op = op.next_op
+
+
+def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:
+    """The values that `values` are computed from by operands, themselves included."""
+    pending, found = list(values), set[SSAValue]()
+    while pending:
+        value = pending.pop()
+        if value not in found:
+            found.add(value)
+            if isinstance(value, OpResult):
+                pending.extend(value.op.operands)
+    return found
 
 
 def copy_of(op: OperationT, mapping: dict[SSAValue, SSAValue] | None = None) -> OperationT:

@@ -155,6 +155,19 @@ def end_of(block: Block) -> Generator[Operation]:
     Rewriter.erase_op(anchor)
 
 
+@contextmanager
+def branch_before(condition: SSAValue | None, anchor: Operation) -> Generator[Operation]:
+    """An anchor for ops that run where `condition` holds: the end of an `scf.if` before `anchor`; without a condition
+    `anchor` itself."""
+    if condition is None:
+        yield anchor
+        return
+    end = scf.YieldOp()
+    end.location = anchor.location
+    insert_before(anchor, [scf.IfOp(condition, [], Region(Block([end])))])
+    yield end
+
+
 def if_around(condition: SSAValue, ops: Iterable[Operation]) -> scf.IfOp:
     """A detached `scf.if` without results that holds `ops`, which are detached."""
     body = Block()

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from weft.analysis.checks import check_program
+from weft.analysis.structure import ancestors
 from weft.dialects import sched
 from weft.dialects.effects import op_name
 from weft.dialects.levels import LEVELS, allowed_at
@@ -53,9 +54,7 @@ def why_misplaced(op: Operation) -> str | None:
     """Why a function, a schedule or a module may not stand where it does; None for other ops."""
     if not isinstance(op, FuncOp | sched.FuncOp | ModuleOp):
         return None
-    around = op.parent_op()
-    while around is not None and not isinstance(around, FuncOp | sched.FuncOp):
-        around = around.parent_op()
+    around = next((parent for parent in ancestors(op) if isinstance(parent, FuncOp | sched.FuncOp)), None)
     return None if around is None else f"'{op.name}' may not stand in '{around.name}'"
 
 

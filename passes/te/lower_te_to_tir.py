@@ -482,18 +482,12 @@ def compute_nest(
 def read_memory(reads: Sequence[ExtractOp], memory: Mapping[SSAValue, SSAValue]) -> None:
     """Reads of tensors become loads of their buffers."""
     for read in reads:
-        block = read.parent_block()
-        if block is None:
-            raise InternalError("a read without a block")
         buffer = memory.get(read.tensor)
         if buffer is None:
             raise CompileError.at(read, "reads a tensor that is neither a parameter nor a result of te.compute")
         load = LoadOp.create(operands=[buffer, *read.indices], result_types=[read.result.type])
         load.location = read.location
-        load.res.name_hint = read.result.name_hint
-        block.insert_op_before(load, read)
-        read.result.replace_all_uses_with(load.res)
-        Rewriter.erase_op(read)
+        Rewriter.replace_op(read, load)
 
 
 def _take_yielded(body: Block) -> list[SSAValue]:

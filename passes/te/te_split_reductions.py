@@ -18,7 +18,7 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.te import Combiner, ComputeOp, Extent, ReduceOp, YieldOp, is_element_type
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import is_defined_inside
+from weft.passes.index_ops import detached_ops, insert_before, is_defined_inside, result_before
 from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
 
@@ -146,13 +146,10 @@ class _Split:
         label = f"{compute.label}_{'reduce' if reduce.kind is Combiner.CUSTOM else reduce.kind.value}"
         hints = [index.name_hint for index in self._indices]
         temporary = ComputeOp.over(label, list(self._indices.values()), types, hints)
-        temporary.location = reduce.location
         mapped: dict[SSAValue, SSAValue] = dict(zip(self._indices, temporary.indices, strict=True))
         self._fill(temporary.body.block, mapped)
-        block = compute.parent_block()
-        if block is None:
-            raise InternalError("a te.compute without a function")
-        block.insert_op_before(temporary, compute)
+        insert_before(compute, [temporary])
+        temporary.location = reduce.location
         self._read_instead(temporary)
 
     def _require_known_effects(self) -> None:
@@ -188,11 +185,8 @@ class _Split:
         self, reduce: ReduceOp, branches: Sequence[tuple[Operation, Block]], mapped: dict[SSAValue, SSAValue]
     ) -> None:
         """Let the body of `reduce` give its values where the conditions hold, else the identity."""
-        inner = reduce.body.block
-        body_ops = list(inner.ops)
-        for op in body_ops:
-            op.detach()
-        level = inner
+        level = inner = reduce.body.block
+        body_ops = detached_ops(inner)
         pending: list[tuple[Block, IfOp]] = []
         for op, region in branches:
             if isinstance(op, IfOp):
@@ -201,7 +195,9 @@ class _Split:
                 other.add_op(ScfYieldOp(*self._identity(reduce, other)))
                 first = op.true_region.blocks and op.true_region.block is region
                 regions = (Region(taken), Region(other)) if first else (Region(other), Region(taken))
-                pending.append((level, _detached_if(mapped.get(op.cond, op.cond), results, regions, op)))
+                guard = IfOp.create(operands=[mapped.get(op.cond, op.cond)], result_types=results, regions=regions)
+                guard.location = op.location
+                pending.append((level, guard))
                 level = taken
             self._copy_needed(region, level, mapped)
         terminator = body_ops.pop()
@@ -223,23 +219,11 @@ class _Split:
 
     def _read_instead(self, temporary: ComputeOp) -> None:
         reduce = self._reduce
-        block = reduce.parent_block()
-        if block is None:
-            raise InternalError("a reduction without a block")
         for result, tensor in zip(list(reduce.results), temporary.results, strict=True):
-            read = ExtractOp(tensor, list(self._indices), result.type)
-            read.location = reduce.location
-            read.result.name_hint = result.name_hint
-            block.insert_op_before(read, reduce)
-            result.replace_all_uses_with(read.result)
+            read = result_before(ExtractOp(tensor, list(self._indices), result.type), reduce)
+            read.name_hint = result.name_hint
+            result.replace_all_uses_with(read)
         Rewriter.erase_op(reduce)
-
-
-def _detached_if(condition: SSAValue, types: Sequence[Attribute], regions: Sequence[Region], like: Operation) -> IfOp:
-    """An `scf.if` whose blocks may still be filled."""
-    op = IfOp.create(operands=[condition], result_types=types, regions=regions)
-    op.location = like.location
-    return op
 
 
 def _used_by(op: Operation) -> list[SSAValue]:

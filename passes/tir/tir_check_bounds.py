@@ -9,7 +9,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from weft.analysis.accesses import Access, accesses
@@ -23,7 +23,7 @@ from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_access import AccessAttr
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in
-from weft.passes.index_ops import index_constant, insert_before, number_attribute
+from weft.passes.index_ops import constant_before, insert_before, number_attribute, result_before
 from weft.passes.tir.nest import buffer_type, tir_functions
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
@@ -164,56 +164,45 @@ class _BoundsLog:
 def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
     """Put an access under the condition that its indices are inside; each that is not is logged in its row."""
     types = [result.type for result in access.results]
-    indices = [access.indices[dimension] for dimension in rows]
-    extents = [_extent_ops(access.memref, dimension) for dimension in rows]
-    guards: list[Operation] = []
-
-    def guarded(level: int) -> list[Operation]:
-        """The access under the conditions from `level` on, and a terminator."""
-        if level == len(indices):
-            return [access, scf.YieldOp(*access.results)]
-        extent = extents[level]
-        inside = arith.CmpiOp(indices[level], extent[-1].results[0], "ult")
-        failed = _logged(log, list(rows.values())[level], indices[level], extent[-1].results[0])
+    anchor: Operation = access
+    for dimension, row in rows.items():
+        index, extent = access.indices[dimension], _extent_before(access.memref, dimension, anchor)
+        inside = result_before(arith.CmpiOp(index, extent, "ult"), anchor)
+        then, otherwise = scf.YieldOp(), scf.YieldOp()
+        then.location = otherwise.location = access.location
+        guard = scf.IfOp(inside, types, [then], [otherwise])
+        insert_before(anchor, [guard])
+        if anchor is access:
+            for old, new in zip(access.results, guard.results, strict=True):
+                old.replace_all_uses_with(new)
+                new.name_hint = None  # the access keeps the name
+        else:
+            anchor.operands = guard.results
+        _log_before(otherwise, log, row, index, extent)
         zeros = [arith.ConstantOp.create(result_types=[t], properties={"value": number_attribute(0, t)}) for t in types]
-        otherwise = [*failed, *zeros, scf.YieldOp(*zeros)]
-        then = Region(Block(guarded(level + 1)))
-        guard = scf.IfOp(inside, types, then, Region(Block(otherwise)))
-        guards.append(guard)
-        return [*extent, inside, guard, scf.YieldOp(*guard.results)]
-
-    place = scf.YieldOp()  # marks where the access stood
-    insert_before(access, [place])
-    uses = [list(result.uses) for result in access.results]
+        insert_before(otherwise, zeros)
+        otherwise.operands = [zero.result for zero in zeros]
+        anchor = then
     access.detach()
-    *ops, end = guarded(0)
-    insert_before(place, ops)
-    for result, old in zip(end.operands, uses, strict=True):
-        for use in old:
-            use.operation.operands[use.index] = result
-    end.drop_all_references()
-    place.detach()
-    for guard in guards:
-        for op in guard.walk():
-            op.location = access.location
+    insert_before(anchor, [access])
+    anchor.operands = access.results
 
 
-def _extent_ops(buffer: SSAValue, dimension: int) -> list[Operation]:
-    """Ops whose last one is the extent of a buffer."""
+def _extent_before(buffer: SSAValue, dimension: int, anchor: Operation) -> SSAValue:
+    """The extent of a buffer, computed before `anchor`."""
     extent = buffer_type(buffer).get_shape()[dimension]
-    at = index_constant(dimension if extent == DYNAMIC_INDEX else extent)
-    return [at] if extent != DYNAMIC_INDEX else [at, memref.DimOp(buffer, at.result)]
+    if extent != DYNAMIC_INDEX:
+        return constant_before(extent, anchor)
+    return result_before(memref.DimOp(buffer, constant_before(dimension, anchor)), anchor)
 
 
-def _logged(log: SSAValue, row: int, index: SSAValue, extent: SSAValue) -> list[Operation]:
-    """`log[row] = max(log[row], [1, index, extent])`, unsigned."""
-    one = arith.ConstantOp(IntegerAttr(1, i64))
-    casts = [arith.IndexCastOp(value, i64) for value in (index, extent)]
-    first = index_constant(row)
-    ops: list[Operation] = [one, *casts, first]
-    for column, value in enumerate((one, *casts)):
-        place = [first.result, (at := index_constant(column)).result]
-        old = memref.LoadOp.get(log, place)
-        most = arith.MaxUIOp(old.res, value.result)
-        ops += [at, old, most, memref.StoreOp.get(most.result, log, place)]
-    return ops
+def _log_before(anchor: Operation, log: SSAValue, row: int, index: SSAValue, extent: SSAValue) -> None:
+    """`log[row] = max(log[row], [1, index, extent])`, unsigned, before `anchor`."""
+    one = result_before(arith.ConstantOp(IntegerAttr(1, i64)), anchor)
+    numbers = [one, *(result_before(arith.IndexCastOp(value, i64), anchor) for value in (index, extent))]
+    first = constant_before(row, anchor)
+    for column, number in enumerate(numbers):
+        place = [first, constant_before(column, anchor)]
+        old = result_before(memref.LoadOp.get(log, place), anchor)
+        most = result_before(arith.MaxUIOp(old, number), anchor)
+        insert_before(anchor, [memref.StoreOp.get(most, log, place)])

@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Atom, Index, Quotient
+from weft.analysis.structure import ancestors
 from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.intervals import add_intervals, scale_interval
 from weft.dialects.low_access import AccessPtrOp, StrideOp
@@ -115,16 +116,9 @@ def _clipped(box: _Box | None, index: Index, op: _Use) -> _Box | None:
 
 def _conditions_around(op: Operation) -> list[Index]:
     """Indices that are not negative where `op` runs, by the conditions around it."""
-    found: list[Index] = []
-    inner: Operation = op
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(inner):
-            for _, constraint in comparisons(parent.cond):
-                if not constraint.equality and not constraint.negated:
-                    found.append(constraint.index)
-        inner, parent = parent, parent.parent_op()
-    return found
+    around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
+    found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
+    return [constraint.index for constraint in found if not constraint.equality and not constraint.negated]
 
 
 def _widened(box: _Box | None, op: _Use, dimension: int) -> _Box | None:
@@ -163,12 +157,7 @@ class _FixedIn:
                 return False
         if home is self.scope:
             return not isinstance(value, OpResult)
-        around = self.scope.parent_block()
-        while around is not None:
-            if home is around:
-                return True
-            around = around.parent_block()
-        return False
+        return home is not None and home.is_ancestor(self.scope)
 
     def box(self, index: Index) -> _Box | None:
         """`index` as a fixed base and a constant range, or None when the range is not known."""

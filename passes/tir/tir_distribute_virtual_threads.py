@@ -16,7 +16,7 @@ from weft.analysis.threads import is_shared
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import STORAGE_ALIGN, VIRTUAL_THREADS, LoopKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, sources_in
 from weft.passes.tir.nest import TirPass, allocate_before, buffer_type, set_access
 
 
@@ -133,15 +133,7 @@ def _is_alike(op: Operation, loop: ForOp) -> bool:
 
 
 def _depends(values: Sequence[SSAValue], loop: ForOp) -> bool:
-    pending, seen = list(values), set[SSAValue]()
-    while pending:
-        value = pending.pop()
-        if value is loop.induction_variable:
-            return True
-        if value not in seen and isinstance(value, OpResult):
-            seen.add(value)
-            pending.extend(value.op.operands)
-    return False
+    return loop.induction_variable in sources_in(values)
 
 
 def _is_legal(parts: Sequence[_Part], loop: ForOp) -> bool:

@@ -15,7 +15,7 @@ from weft.dialects.effects import is_pure, may_trap, opaque_op, underlying
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.traversal import copy_of, operations_in
-from weft.passes.index_ops import compare_before, erase_if_unused, insert_before, is_defined_inside
+from weft.passes.index_ops import branch_before, compare_before, erase_if_unused, insert_before, is_defined_inside
 from weft.passes.tir.nest import TirPass, range_of
 
 
@@ -147,10 +147,9 @@ def _require_iterations(loop: ForOp) -> None:
     low, _ = extent.range(range_of)
     if low is not None and low >= 1:
         return
-    end = scf.YieldOp()
-    insert_before(loop, [scf.IfOp(compare_before("sgt", extent, Index({}), loop), [], Region(Block([end])))])
-    loop.detach()
-    insert_before(end, [loop])
+    with branch_before(compare_before("sgt", extent, Index({}), loop), loop) as end:
+        loop.detach()
+        insert_before(end, [loop])
 
 
 def _drop_empty(region: Region) -> None:

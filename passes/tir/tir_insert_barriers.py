@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.dependence import Conflict
 from weft.analysis.sets import NotProved
+from weft.analysis.structure import ancestors
 from weft.analysis.threads import axis_of, differs_between_threads, runs_over_threads, thread_conflict
 from weft.dialects.low_gpu import AtomicOp, BarrierOp
 from weft.dialects.tir import ForOp
@@ -62,14 +63,10 @@ class InsertBarriersPass(KernelPass):
 
 
 def _thread_loops(body: Block) -> tuple[ForOp, ...]:
-    """The loops over more than one thread around the body of a kernel."""
-    loops: list[ForOp] = []
-    parent = body.parent_op()
-    while isinstance(parent, ForOp):
-        if runs_over_threads(parent) and parent.extent != 1:
-            loops.append(parent)
-        parent = parent.parent_op()
-    return tuple(reversed(loops))
+    """The loops over more than one thread around the body of a kernel, outermost first."""
+    first = body.first_op
+    around = [] if first is None else [op for op in ancestors(first) if isinstance(op, ForOp)]
+    return tuple(loop for loop in reversed(around) if runs_over_threads(loop) and loop.extent != 1)
 
 
 @dataclass

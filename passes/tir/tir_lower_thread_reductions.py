@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, memref, scf
@@ -20,6 +21,7 @@ from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import ACROSS_THREADS, IterKind
 from weft.dialects.traversal import copy_of
 from weft.passes.index_ops import (
+    branch_before,
     compare_before,
     conjunction_before,
     constant_before,
@@ -88,6 +90,8 @@ class _Lowering:
             raise InternalError(f'block "{block.label}" combines the values of threads, but is bound to {reduced!r}')
         self.thread_loop, self.count = owner, extent
         self.thread = owner.induction_variable
+        self.anchor: Operation = block
+        """What new ops stand before."""
         self.conditions = guards_of(block)
 
     def run(self) -> None:
@@ -164,7 +168,7 @@ class _Lowering:
             mapping[term.res] = right[order[term.memref]]
         for op in self.body:
             if op.name.startswith(("arith.", "math.")):
-                insert_before(self.block, [op.clone(mapping)])
+                self._insert(op.clone(mapping))
         return [mapping.get(store.value, store.value) for store in self.stores]
 
     def _by_shuffles(self, values: list[SSAValue]) -> list[SSAValue]:
@@ -179,14 +183,16 @@ class _Lowering:
         scratch = self._scratch(values, warps)
         place = self._place((thread // warp).simplified(range_of))
         first = compare_before("eq", (thread % warp).simplified(range_of), Index({}), self.block)
-        self._store_to(scratch, place, values, first)
+        with self._under(first):
+            self._store_to(scratch, place, values)
         inside = compare_before("slt", thread, Index({}, warps), self.block)
         gathered = self._load_from(scratch, self._place(thread), values, inside)
         values = self._halved(gathered, warps, warp)
         if not self.for_all:
             return values
         place = self._place(Index({}))
-        self._store_to(scratch, place, values, compare_before("eq", thread, Index({}), self.block))
+        with self._under(compare_before("eq", thread, Index({}), self.block)):
+            self._store_to(scratch, place, values)
         return self._loaded(scratch, place)
 
     def _from_first_lane(self, values: Sequence[SSAValue], width: int) -> list[SSAValue]:
@@ -217,35 +223,22 @@ class _Lowering:
         scratch = self._scratch(values, self.count)
         thread = Index.of(self.thread)
         inside = self._compare([(thread, Index({}, self.count))])
-        self._store_to(scratch, self._place(thread), values, inside)
+        place = self._place(thread)
+        with self._under(inside):
+            self._store_to(scratch, place, values)
         lanes = self.count
         while lanes > 1:
             offset = (lanes + 1) // 2
             active = compare_before("slt", thread, Index({}, lanes - offset), self.block)
-            self._guarded(active, lambda o=offset: self._combine_places(scratch, thread, o))
+            with self._under(active):
+                here, there = self._place(thread), self._place(thread + offset)
+                combined = self._combined(self._loaded(scratch, here), self._loaded(scratch, there))
+                self._store_to(scratch, here, combined)
             lanes = offset
         if self.for_all:
             return self._loaded(scratch, self._place(Index({})))
         first = compare_before("eq", thread, Index({}), self.block)
         return self._load_from(scratch, self._place(thread), values, first)
-
-    def _combine_places(self, scratch: list[SSAValue], thread: Index, offset: int) -> None:
-        here, there = self._place(thread), self._place(thread + offset)
-        pairs = [[memref.LoadOp.get(buffer, place) for buffer in scratch] for place in (here, there)]
-        for loads in pairs:
-            insert_before(self.block, loads)
-        results = self._combined([op.res for op in pairs[0]], [op.res for op in pairs[1]])
-        insert_before(self.block, [memref.StoreOp.get(v, b, here) for v, b in zip(results, scratch, strict=True)])
-
-    def _guarded(self, condition: SSAValue, write: Callable[[], None]) -> None:
-        """Put what `write` writes before the block under a condition."""
-        before = self.block.prev_op
-        write()
-        ops: list[Operation] = []
-        while (op := self.block.prev_op) is not None and op is not before:
-            op.detach()
-            ops.append(op)
-        insert_before(self.block, [if_around(condition, reversed(ops))])
 
     def _scratch(self, values: Sequence[SSAValue], count: int) -> list[SSAValue]:
         """Shared memory for `count` values along the axis, for each thread of the other axes."""
@@ -260,15 +253,10 @@ class _Lowering:
 
     def _place(self, along: Index) -> list[SSAValue]:
         others = [loop for axis, loop in self.loops.items() if axis != axis_of(self.thread_loop)]
-        return [*(loop.induction_variable for loop in others), index_before(along.simplified(range_of), self.block)]
+        return [*(loop.induction_variable for loop in others), index_before(along.simplified(range_of), self.anchor)]
 
-    def _store_to(
-        self, scratch: list[SSAValue], place: list[SSAValue], values: Sequence[SSAValue], condition: SSAValue | None
-    ) -> None:
-        stores: list[Operation] = [memref.StoreOp.get(v, b, place) for v, b in zip(values, scratch, strict=True)]
-        for op in stores:
-            op.location = self.block.location
-        insert_before(self.block, stores if condition is None else [if_around(condition, stores)])
+    def _store_to(self, scratch: list[SSAValue], place: list[SSAValue], values: Sequence[SSAValue]) -> None:
+        insert_before(self.anchor, [memref.StoreOp.get(v, b, place) for v, b in zip(values, scratch, strict=True)])
 
     def _loaded(self, scratch: list[SSAValue], place: list[SSAValue]) -> list[SSAValue]:
         """The values at one place of shared memory."""
@@ -308,7 +296,14 @@ class _Lowering:
         return conjunction_before(unproved, self.block) if unproved else None
 
     def _insert(self, op: Operation) -> SSAValue:
-        return result_before(op, self.block)
+        return result_before(op, self.anchor)
+
+    @contextmanager
+    def _under(self, condition: SSAValue | None) -> Generator[None]:
+        """Insert ops under a condition."""
+        with branch_before(condition, self.block) as self.anchor:
+            yield
+        self.anchor = self.block
 
 
 def _width(type_: Attribute) -> int:

@@ -12,7 +12,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from weft.analysis.index import Index, RangeOf, quotient
 from weft.dialects.effects import only_computes, opaque_op
@@ -356,11 +356,9 @@ def _combine_in_lanes(
 def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer: SSAValue, type_: VectorType) -> None:
     """What stands behind the loops, unless one of them may run over nothing: then it is under a condition."""
     loops = accumulators.loops
-    anchor = loops[-1].next_op
-    if anchor is None:
-        # A body that the loop ends: the anchor goes away again.
-        anchor = index_constant(0)
-        loops[-1].parent.add_op(anchor)  # pyright: ignore[reportOptionalMemberAccess]
+    anchor = scf.YieldOp()  # a placeholder
+    anchor.location = loops[-1].location
+    Rewriter.insert_op(anchor, InsertPoint.after(loops[-1]))
     result = reduction.combine.results[0]
     place = Index.of(reduction.store.indices[0])
     position = accumulators.position(type_.get_shape()[0])
@@ -379,7 +377,7 @@ def _combine_after(reduction: LaneReduction, accumulators: _Accumulators, buffer
     dynamic = [loop.dynamic_extent for loop in loops if loop.dynamic_extent is not None]
     conditions = [compare_before("sgt", Index.of(extent), Index({}, 0), anchor) for extent in dynamic]
     insert_before(anchor, [if_around(conjunction_before(conditions, anchor), ops)] if conditions else ops)
-    erase_if_unused([anchor])
+    Rewriter.erase_op(anchor)
 
 
 def _users(op: Operation) -> list[Operation]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import memref, scf
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.index import Index
@@ -29,6 +29,7 @@ from weft.passes.index_ops import (
     replace_operands,
 )
 from weft.passes.tir.nest import LOCAL, KernelPass, buffer_type, range_of, set_access, unproved_before
+from weft.passes.tir.tir_flatten import storage_alignment
 from weft.passes.tir.tir_partition_blocks import thread_bodies
 from weft.support.errors import CompileError
 from weft.support.target import Target
@@ -161,7 +162,9 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
     type_ = MemRefType(old.element_type, [stages, *old.get_shape()], old.layout, old.memory_space)
     new = memref.AllocOp(list(alloc.dynamic_sizes), (), type_, alloc.alignment)
     new.attributes.update({**alloc.attributes, ASYNC: UnitAttr()})
-    _shift_alignment(new)
+    if aligned := storage_alignment(alloc):
+        entries = [(axis + 1, factor, offset) for axis, (factor, offset) in aligned.items()]
+        new.attributes[STORAGE_ALIGN] = ArrayAttr([ArrayAttr([IntegerAttr(n, i64) for n in e]) for e in entries])
     new.memref.name_hint = buffer.name_hint
     insert_before(alloc, [new])
     for use in list(buffer.uses):
@@ -178,19 +181,6 @@ def _multiply(buffer: SSAValue, plans: Sequence[_Pipeline]) -> None:
         if isinstance(user, memref.LoadOp | memref.StoreOp | AccessPtrOp):
             set_access(user, new.memref, [place, *user.indices])
     Rewriter.erase_op(alloc)
-
-
-def _shift_alignment(alloc: memref.AllocOp) -> None:
-    noted = alloc.attributes.get(STORAGE_ALIGN)
-    if not isinstance(noted, ArrayAttr):
-        return
-    shifted: list[Attribute] = []
-    for entry in noted:
-        numbers = list(entry) if isinstance(entry, ArrayAttr) else []
-        if numbers and isinstance(numbers[0], IntegerAttr):
-            numbers[0] = IntegerAttr(numbers[0].value.data + 1, i64)
-        shifted.append(ArrayAttr(numbers))
-    alloc.attributes[STORAGE_ALIGN] = ArrayAttr(shifted)
 
 
 def _rewrite(plan: _Pipeline) -> None:
