@@ -8,13 +8,11 @@ from __future__ import annotations
 import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 from typing import NoReturn
 
 from weft.dialects.element_types import TYPES
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.support.errors import CompileError, did_you_mean
-from weft.texpr.dtypes import checked_dtype
 from weft.texpr.expr import Const, Expr, as_expr, cast_to, number_as
 from weft.texpr.operators import as_number
 from weft.texpr.places import error
@@ -117,10 +115,3 @@ BUILTINS: Mapping[str, object] = {
 } | {"tuple": tuple}
 """The functions of Python that scripts may use."""
 DTYPES = {name: DType(name) for name in TYPES}
-
-
-def dtype_of(value: object) -> str:
-    """A dtype given by name or as `T.float32`. Raises CompileError for others."""
-    if isinstance(value, Construct | Namespace | ModuleType):
-        raise error(f"a dtype is a name or T.float32, got a {type(value).__name__.lower()}")
-    return value.name if isinstance(value, DType) else checked_dtype(value)

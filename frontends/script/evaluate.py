@@ -11,7 +11,7 @@ import inspect
 import math
 import operator
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import BuiltinFunctionType, ModuleType
@@ -74,7 +74,8 @@ class Evaluator:
     def __init__(self, source: Source, names: Mapping[str, object]) -> None:
         self.source = source
         self._outer = names
-        self._scopes: list[dict[str, object]] = [{}]
+        self._scopes: ChainMap[str, object] = ChainMap({})
+        """What names mean in the function, innermost scope first."""
 
     def error(self, node: Positioned, message: str) -> CompileError:
         return self.source.error(node, message)
@@ -85,14 +86,14 @@ class Evaluator:
     def scope(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
         """Names that are known in a part of the program only."""
         added = dict(names or {})
-        self._scopes.append(added)
+        self._scopes = self._scopes.new_child(added)
         try:
             yield added
         finally:
-            self._scopes.pop()
+            self._scopes = self._scopes.parents
 
     def bind(self, name: str, value: object) -> None:
-        self._scopes[-1][name] = value
+        self._scopes[name] = value
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
         """Bind the name to what it is assigned."""
@@ -102,17 +103,15 @@ class Evaluator:
 
     def known(self, name: str) -> object | None:
         """What the function itself means by `name`, if anything."""
-        return next((scope[name] for scope in reversed(self._scopes) if name in scope), None)
+        return self._scopes.get(name)
 
     def _name(self, node: ast.Name) -> object:
-        for scope in reversed(self._scopes):
-            if node.id in scope:
-                return scope[node.id]
+        if node.id in self._scopes:
+            return self._scopes[node.id]
         if node.id in self._outer:
             value = self._outer[node.id]
             if isinstance(value, TypeVar) and self.names_are_sizes:  # as TVM declares them
-                self._scopes[0][node.id] = Symbol(node.id, place=self.source.place(node))
-                return self._scopes[0][node.id]
+                return self._scopes.maps[-1].setdefault(node.id, Symbol(node.id, place=self.source.place(node)))
             if isinstance(value, Expr) and not isinstance(value, Const):
                 raise self.error(
                     node, f"{node.id} is an expression from outside the function: only numbers and tuples are"
@@ -120,8 +119,7 @@ class Evaluator:
             return value
         if node.id in BUILTINS:
             return BUILTINS[node.id]
-        own = {name for scope in self._scopes for name in scope}
-        raise self.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, own or self._outer)}")
+        raise self.error(node, f"unknown name '{node.id}'{did_you_mean(node.id, self._scopes or self._outer)}")
 
     # Values of a kind
 

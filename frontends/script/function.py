@@ -9,6 +9,7 @@ import ast
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 
 from xdsl.dialects.builtin import FunctionType, IndexType, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -20,7 +21,7 @@ from weft.dialects.tir import OPERAND, IntrinsicOp
 from weft.dialects.tir_assume import Relation
 from weft.frontends.script import tir
 from weft.frontends.script.attributes import attribute_text, generic_op, parse_attribute, to_attribute
-from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, dtype_of
+from weft.frontends.script.constructs import Construct, DType, IntrinsicWord, Namespace
 from weft.frontends.script.emit import ScriptEmitter, buffer_type
 from weft.frontends.script.evaluate import Evaluator, shown
 from weft.frontends.script.source import Positioned, Source, free_names
@@ -39,14 +40,14 @@ from weft.frontends.script.values import (
     strides_in,
 )
 from weft.support.locations import SourceLocation
-from weft.texpr.dtypes import type_of
+from weft.texpr.dtypes import checked_dtype, type_of
 from weft.texpr.expr import Const, Expr, as_expr
 from weft.texpr.operators import as_number
 from weft.texpr.shapes import items
 
 NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
-YES = to_attribute(True)
+_TRUE = to_attribute(True)
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
 """TVM's words and numbers for access; "w" says nothing about reading."""
 _ACCESSES = ("read", "write", "readwrite")
@@ -361,9 +362,12 @@ class FunctionParser(Evaluator):
         return value is None or is_empty or (isinstance(value, int) and value == 0)
 
     def _dtype(self, node: ast.expr | None) -> str:
-        if node is None:
-            return "float32"
-        return self.apply(node, dtype_of, self.evaluate(node))
+        return "float32" if node is None else self._named_dtype(node, self.evaluate(node))
+
+    def _named_dtype(self, node: ast.expr, value: object) -> str:
+        if isinstance(value, Construct | Namespace | ModuleType):
+            raise self.error(node, f"a dtype is a name or T.float32, got a {type(value).__name__.lower()}")
+        return self.apply(node, checked_dtype, value)
 
     def _memory_scope(self, node: ast.expr | None) -> str:
         return "global" if node is None else self.string(node, "scope")
@@ -480,7 +484,7 @@ class FunctionParser(Evaluator):
         if not isinstance(symbol, StringAttr) or not symbol.data:
             raise self.error(node, f"the name of a function is a word, got {attribute_text(symbol)}")
         self.name = symbol.data
-        if not all(attributes.pop(name, YES) == YES for name in (NOALIAS, "tirx.noalias")):
+        if not all(attributes.pop(name, _TRUE) == _TRUE for name in (NOALIAS, "tirx.noalias")):
             raise self.error(node, f"{NOALIAS} is True: calls check that buffers do not overlap")
         self._attributes.update(attributes)
 
@@ -512,7 +516,7 @@ class FunctionParser(Evaluator):
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
         if dtype not in _NOTHING:
-            results.append(self.apply(node, type_of, self.apply(node, dtype_of, dtype)))
+            results.append(type_of(self._named_dtype(node, dtype)))
         operands = [self._outside_operand(argument) for argument in arguments]
         op = self.emitter.call(name, operands, results)
         self.calls.append(Call(op, node, name, outside=True, pure=pure))

@@ -23,13 +23,13 @@ from weft.frontends.script.constructs import (
     DType,
     IntrinsicWord,
     Namespace,
-    dtype_of,
 )
 from weft.frontends.script.decorators import prim_func
 from weft.texpr import math as _math
-from weft.texpr.expr import Expr, ExprLike, as_expr, binary, compare
-from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast takes T.float32 too)
-from weft.texpr.operators import BinaryKind, Predicate
+from weft.texpr.dtypes import checked_dtype, is_float
+from weft.texpr.expr import Expr, ExprLike, as_expr, binary, cast_to
+from weft.texpr.math import *  # pyright: ignore[reportAssignmentType] (T.cast has another one)
+from weft.texpr.operators import BinaryKind
 
 # Types of parameters, and dtypes
 
@@ -100,24 +100,37 @@ Select = _math.select
 truncate = trunc
 
 
+And = _math.logical_and
+Or = _math.logical_or
+Not = _math.logical_not
+eq = _math.equal
+
+
+def _operator(kind: BinaryKind, doc: str) -> Callable[[ExprLike, ExprLike], Expr]:
+    def apply(x: ExprLike, y: ExprLike) -> Expr:
+        return binary(kind, x, y)
+
+    apply.__doc__ = doc
+    return apply
+
+
+max = _operator(BinaryKind.MAX, "The greater of two numbers; NaN wins.")
+min = _operator(BinaryKind.MIN, "The less of two numbers; NaN wins.")
+bitwise_and = _operator(BinaryKind.AND, "`x & y`.")
+bitwise_or = _operator(BinaryKind.OR, "`x | y`.")
+bitwise_xor = _operator(BinaryKind.XOR, "`x ^ y`.")
+shift_left = _operator(BinaryKind.SHL, "`x << y`.")
+shift_right = _operator(BinaryKind.SHR, "`x >> y`, with the sign.")
+
+
 def Cast(dtype: object, value: ExprLike) -> Expr:
     """`value` as `dtype`: floats become integers by truncation, other integers keep their low bits."""
-    return _math.cast(value, dtype_of(dtype))
+    return cast_to(value, checked_dtype(dtype))
 
 
 def cast(value: ExprLike, dtype: object) -> Expr:
     """`value` as `dtype`, as `Cast`."""
-    return Cast(dtype, value)
-
-
-def max(x: ExprLike, y: ExprLike) -> Expr:
-    """The greater of two numbers; NaN wins."""
-    return binary(BinaryKind.MAX, x, y)
-
-
-def min(x: ExprLike, y: ExprLike) -> Expr:
-    """The less of two numbers; NaN wins."""
-    return binary(BinaryKind.MIN, x, y)
+    return cast_to(value, checked_dtype(dtype))
 
 
 def ceildiv(x: ExprLike, y: ExprLike) -> Expr:
@@ -130,75 +143,15 @@ def likely(condition: ExprLike) -> Expr:
     return as_expr(condition)
 
 
-def And(x: ExprLike, y: ExprLike) -> Expr:
-    """Whether both bools are true; both are evaluated."""
-    return _math.logical_and(x, y)
-
-
-def Or(x: ExprLike, y: ExprLike) -> Expr:
-    """Whether one of two bools is true; both are evaluated."""
-    return _math.logical_or(x, y)
-
-
-def Not(x: ExprLike) -> Expr:
-    """Whether a bool is false."""
-    return _math.logical_not(x)
-
-
-def bitwise_and(x: ExprLike, y: ExprLike) -> Expr:
-    """`x & y`."""
-    return binary(BinaryKind.AND, x, y)
-
-
-def bitwise_or(x: ExprLike, y: ExprLike) -> Expr:
-    """`x | y`."""
-    return binary(BinaryKind.OR, x, y)
-
-
-def bitwise_xor(x: ExprLike, y: ExprLike) -> Expr:
-    """`x ^ y`."""
-    return binary(BinaryKind.XOR, x, y)
-
-
-def shift_left(x: ExprLike, y: ExprLike) -> Expr:
-    """`x << y`."""
-    return binary(BinaryKind.SHL, x, y)
-
-
-def shift_right(x: ExprLike, y: ExprLike) -> Expr:
-    """`x >> y`, with the sign."""
-    return binary(BinaryKind.SHR, x, y)
-
-
-def eq(x: ExprLike, y: ExprLike) -> Expr:
-    """`x == y`."""
-    return compare(Predicate.EQ, x, y)
-
-
 def type_annotation(dtype: object) -> DType:
     """An element type, as pointers name theirs."""
-    return DTYPES[dtype_of(dtype)]
+    return DTYPES[checked_dtype(dtype)]
 
 
 def Div(x: ExprLike, y: ExprLike) -> Expr:
     """Quotient, of integers rounded towards zero."""
     left, right = as_expr(x), as_expr(y)
-    return left / right if left.dtype.startswith(("float", "bfloat")) else truncdiv(left, right)
-
-
-def min_value(dtype: object) -> Expr:
-    """The least finite number of a dtype."""
-    return _math.min_value(dtype_of(dtype))
-
-
-def max_value(dtype: object) -> Expr:
-    """The greatest finite number of a dtype."""
-    return _math.max_value(dtype_of(dtype))
-
-
-def infinity(dtype: object = "float32") -> Expr:
-    """Positive infinity of a float dtype."""
-    return _math.infinity(dtype_of(dtype))
+    return left / right if is_float(left.dtype) else truncdiv(left, right)
 
 
 _PRINTED = {"FloorDiv": floordiv, "FloorMod": floormod, "Mod": truncmod, "Max": max, "Min": min, "EQ": eq}
@@ -208,7 +161,10 @@ _OF_TE = ("call_intrin", "const", "equal", "logical_and", "logical_not", "logica
 FUNCTIONS: Mapping[str, Callable[..., object]] = _PRINTED | {
     name: value
     for name, value in globals().items()
-    if isinstance(value, FunctionType) and value.__module__ in (__name__, _math.__name__) and name not in _OF_TE
+    if isinstance(value, FunctionType)
+    and value.__module__ in (__name__, _math.__name__)
+    and name not in _OF_TE
+    and not name.startswith("_")
 }
 """The functions of values, by the name they have in scripts."""
 
