@@ -1,10 +1,10 @@
 """Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
 `weft.lower(s, [A, C])`.
 
-A thin layer: what is asked of a stage is recorded, and run as schedule primitives on the block of that stage when the
-function is made. So every request is checked by the primitive, and refused with its reason. Caches and factored
-reductions come first, for they make stages; then stages are scheduled from the last to the first: each moves to where
-it is computed, then follow its own requests, in their order. Requests of different stages may be made in any order.
+Requests are recorded, and run as schedule primitives on the blocks of their stages when the function is created. So
+the primitives check every request, and reject it with their reasons. Caches and factored reductions run first, since
+they create stages. Then stages are scheduled from the last to the first: compute_at or compute_inline, then the other
+requests in order. Requests of different stages may be recorded in any order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from weft.texpr.tensor import ComputeOp, Operation, Tensor
 
 @dataclass(eq=False)
 class Axis:
-    """A loop that a request of a stage makes."""
+    """A loop that a request of a stage creates."""
 
     name: str
     is_reduce: bool = False
@@ -52,7 +52,7 @@ AnyAxis: TypeAlias = IterVar | Axis
 
 @dataclass(eq=False)
 class MadeOp(ComputeOp):
-    """What stands for the op of a stage that a cache or a factored reduction made, or left of another one."""
+    """The op of a stage that a cache or a factored reduction created, or that remains of another stage."""
 
     reduced: tuple[AnyAxis, ...] = ()
 
@@ -86,7 +86,7 @@ class _Run:
         return loop
 
     def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
-        """Let a stage have a block, whose innermost loops are those of `axes`: all of the stage unless given."""
+        """Set the block of a stage, whose innermost loops are those of `axes`, by default all axes of the stage."""
         self.blocks[stage] = block
         own = [*stage.op.axis, *stage.op.reduce_axis] if axes is None else list(axes)
         loops = self.schedule.get_loops(block)
@@ -102,7 +102,7 @@ def _gone(axis: AnyAxis) -> CompileError:
 
 @checked_methods
 class Stage:
-    """What is asked of the computation of one tensor. Methods and parameters are those of the field."""
+    """The requested schedule of one tensor's computation. Methods and parameters are those of TVM's stages."""
 
     def __init__(self, schedule: StageSchedule, op: ComputeOp) -> None:
         self._schedule = schedule
@@ -110,7 +110,7 @@ class Stage:
         self._leaves: list[AnyAxis] = [*op.axis, *op.reduce_axis]
         self._requests: list[Request] = []
         self._place: Request | None = None
-        """Moves the block to where it is computed, if not on its own."""
+        """Moves the block into its consumer or inlines it; None to compute it at the root."""
         self._holds_others = False
 
     @property
@@ -133,7 +133,7 @@ class Stage:
             request(run)
 
     def _require(self, *axes: AnyAxis) -> None:
-        """An axis that is no loop of this stage is refused when it is named, before anything is recorded."""
+        """Raises CompileError for an axis that is no loop of this stage, before the request is recorded."""
         for axis in axes:
             if axis not in set(self._leaves):  # a set, for axes are expressions: == builds one
                 if axis in self._schedule.consumed:
@@ -232,20 +232,20 @@ class Stage:
 
 @checked_methods
 class StageSchedule:
-    """The stages of a program and what is asked of each. `s[C]` is the stage of tensor C (or `C.op`)."""
+    """The stages of a program and their requests. `s[C]` is the stage of tensor C (or `C.op`)."""
 
     def __init__(self, ops: Sequence[ComputeOp], outputs: Sequence[Tensor] = ()) -> None:
         self.outputs = tuple(outputs)
-        """What the schedule was made for."""
+        """The tensors that the schedule was created for."""
         self.facts: list[Expr | bool] = []
         self.consumed: set[AnyAxis] = set()
         """Axes that were split or fused."""
         self._stages: dict[Operation, Stage] = {op: Stage(self, op) for op in ops}
         self._given = list(self._stages.values())
         self._order = list(self._given)
-        """Producers first, with the stages that caches make."""
+        """Producers first, with the stages that caches and factored reductions create."""
         self._makers: list[Request] = []
-        """Make stages."""
+        """The requests that create stages."""
 
     def assume(self, *facts: Expr | bool) -> None:
         """State facts about variables, which splits rely on and calls check: `s.assume(n % 32 == 0, m <= 1024)`."""
@@ -399,7 +399,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """What a stage computes once others do part of its work."""
+    """The op of a stage after another stage took over part of its computation."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left

@@ -1,4 +1,4 @@
-"""What scripts spell as MLIR does: attributes and annotations as Python values, and ops by their name.
+"""Attributes and annotations as Python values, and ops by their name.
 
 Attributes that Python has no value for are MLIR text, `T.attr("1 : i8")`; so are ops that the language has no form for,
 `x = T.op("arith.divui", a, b, results=["i32"])`.

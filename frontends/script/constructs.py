@@ -1,6 +1,6 @@
-"""The words of the script language that are not functions of values: loops, blocks, axes, declarations.
+"""The constructs of the script language: loops, blocks, axes, declarations, dtypes.
 
-They are read from the source, so at run time they are only names; calling one tells where it belongs.
+The parser reads them from the source. Calling one at run time raises CompileError with an example of its use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from weft.texpr.places import error
 
 @dataclass(frozen=True)
 class Construct:
-    """A word of the language. `name` is what it means: spellings of one meaning share it."""
+    """A construct of the language. Alternative spellings share one object."""
 
     name: str
     usage: str
@@ -34,11 +34,11 @@ class Construct:
 
 
 class IntrinsicWord(Construct):
-    """A function of TVM that weft does not know: its calls are kept."""
+    """A function of TVM that weft does not know: its calls are kept as text."""
 
 
 class Annotation(Construct):
-    """A word for the type of a parameter: Python evaluates annotations, so calls of it give itself."""
+    """A parameter type. Python evaluates annotations, so calling or indexing it returns itself."""
 
     def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self
@@ -77,7 +77,7 @@ class DType:
 
 
 class Namespace:
-    """Names below a name, as `T.axis`."""
+    """A namespace inside `T`, as `T.axis`."""
 
     def __init__(self, name: str, **names: object) -> None:
         self._name = name

@@ -64,7 +64,7 @@ class ScriptEmitter(ElementEmitter):
         self.last: Operation | None = None
         """The op that `effect` appended last."""
         self._memory = 0
-        """How often the contents of buffers may have changed."""
+        """The number of effects so far: loads before an effect are not reused after it."""
         self._places: dict[int, tuple[Expr, SourceLocation | None]] = {}
         """By identity: an expression, kept alive so that no other gets its identity, and where it was written."""
 

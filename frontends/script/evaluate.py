@@ -1,7 +1,7 @@
-"""Expressions of a script -> values: Python's where everything is known, else scalar expressions.
+"""Evaluates the expressions of a script: to Python values where all operands are known, else to scalar expressions.
 
-What is computed from numbers alone is computed now, by Python's rules; an operand of the program makes an expression
-of the program, by the rules of `weft.te`: both sides have one dtype, numbers adapt, nothing converts silently.
+Operations on numbers are folded at parse time, by Python's rules. An operation with an operand of the program becomes
+an expression, by the rules of `weft.te`: both operands have one dtype, numbers take it, nothing converts silently.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
     pow: tir.pow,
     round: tir.round,
 }
-"""Those that scripts may also use on values of the program."""
+"""The functions among them that scripts may also apply to values of the program."""
 PYTHON_FAILURES = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""How Python refuses values."""
+"""The exceptions by which Python's operators and functions reject values."""
 
 
 class Evaluator:
-    """Evaluates the expressions at the top of a module; `FunctionParser` those of a function."""
+    """Evaluates the expressions at module level; its subclass `FunctionParser` those of a function."""
 
     names_are_sizes = False
     """Whether a type variable from outside is a symbolic extent."""
@@ -75,7 +75,7 @@ class Evaluator:
         self.source = source
         self._outer = names
         self._scopes: ChainMap[str, object] = ChainMap({})
-        """What names mean in the function, innermost scope first."""
+        """The bindings of the function, innermost scope first."""
 
     def error(self, node: Positioned, message: str) -> CompileError:
         return self.source.error(node, message)
@@ -84,7 +84,7 @@ class Evaluator:
 
     @contextmanager
     def scope(self, names: Mapping[str, object] | None = None) -> Generator[dict[str, object]]:
-        """Names that are known in a part of the program only."""
+        """A scope with `names`, in which the bindings made inside end."""
         added = dict(names or {})
         self._scopes = self._scopes.new_child(added)
         try:
@@ -96,13 +96,13 @@ class Evaluator:
         self._scopes[name] = value
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
-        """Bind the name to what it is assigned."""
+        """Bind the name to `value`; index expressions have a limited length. Raises CompileError."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
         self.bind(node.id, value)
 
     def known(self, name: str) -> object | None:
-        """What the function itself means by `name`, if anything."""
+        """The binding of `name` in the function, None if it has none."""
         return self._scopes.get(name)
 
     def _name(self, node: ast.Name) -> object:
@@ -137,7 +137,7 @@ class Evaluator:
         return expr
 
     def index(self, node: ast.expr, what: str) -> Expr:
-        """The value of `node` as an index. Raises CompileError for what is no integer."""
+        """The value of `node` as an index. Raises CompileError for other types."""
         return self.note(node, self.apply(node, as_index, self.scalar(node, self.evaluate(node)), what))
 
     def extent(self, node: ast.expr, what: str) -> int | Expr:
@@ -159,7 +159,7 @@ class Evaluator:
         return number
 
     def scalar(self, node: Positioned, value: object) -> object:
-        """`value`, unless it is something that can be no number."""
+        """`value`, a number or a scalar expression. Raises CompileError for others."""
         if isinstance(value, Buffer):
             indices = ", ".join(f"i{d}" for d in range(value.rank))
             raise self.error(node, f"{value.name} is a buffer: read an element of it, {value.name}[{indices}]")
@@ -185,7 +185,7 @@ class Evaluator:
         return expr
 
     def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """A function's result; what it raises is an error at `node`."""
+        """The result of a function call, whose exceptions become errors at `node`."""
         try:
             return function(*args, **kwargs)
         except CompileError as failure:
@@ -196,7 +196,7 @@ class Evaluator:
     # Expressions
 
     def evaluate(self, node: ast.expr) -> object:
-        """The value of `node`: a Python value, an expression, a buffer or a word of the language."""
+        """The value of `node`: a Python value, an expression, a buffer or a construct of the language."""
         try:
             value = self._evaluate(node)
         except RecursionError:
@@ -342,10 +342,8 @@ class Evaluator:
                 if any(extent is None for extent in buffer.extents):
                     raise self.error(node, f"the extents of {buffer.name} are not stated: give them names")
                 return buffer.extents
-            case "dtype":
-                return buffer.dtype
-            case "scope":
-                return buffer.scope
+            case "dtype" | "scope":
+                return buffer.dtype if node.attr == "dtype" else buffer.scope
             case "data":
                 return buffer.stored
             case "elem_offset":
@@ -373,7 +371,7 @@ class Evaluator:
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element, in the buffer that has it. Raises CompileError for slices and a wrong number."""
+        """The indices of an element, in the buffer that stores it. Raises CompileError for slices and another rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if len(nodes) != buffer.rank:
             raise self.error(node, f"{buffer.name} has {buffer.rank} dimensions, and {len(nodes)} indices are given")
@@ -384,7 +382,7 @@ class Evaluator:
         return self.stored_indices(node, buffer, indices)
 
     def stored_indices(self, node: Positioned, buffer: Buffer, indices: Sequence[Expr]) -> tuple[Expr, ...]:
-        """The indices of an element of `buffer` in the buffer that has it."""
+        """The indices of an element of `buffer` in the buffer that stores it."""
         found = self.apply(node, buffer.element, indices)
         if found is None:
             raise self.error(
@@ -412,7 +410,7 @@ class Evaluator:
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A box of the buffer that stores the elements, around a part of `buffer`: what depends on data is taken whole.
+        """A bounding box of a part of `buffer`, in the buffer that stores it; data-dependent dimensions are whole.
 
         None where the extent of such a dimension is no number.
         """
@@ -427,7 +425,7 @@ class Evaluator:
         return corner, stored
 
     def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
-        """Where the ranges of a part of `buffer` start, and their sizes, None where they are no numbers."""
+        """The lower bounds and the sizes of the ranges of a part of `buffer`; None for sizes that are not constant."""
         if not isinstance(node, ast.Subscript):
             if not all(isinstance(extent, int) for extent in buffer.extents):
                 raise self.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -500,7 +498,7 @@ class Evaluator:
     def checked_call(
         self, node: ast.Call, function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
     ) -> object:
-        """A call whose arguments must fit the function's parameters."""
+        """A call, whose arguments are checked against the function's signature."""
         if isinstance(function, DType) or not isinstance(function, BuiltinFunctionType | type):
             try:
                 inspect.signature(function).bind(*args, **kwargs)
@@ -524,7 +522,7 @@ class Evaluator:
 
 
 def adapted(values: Sequence[object]) -> list[object]:
-    """Operands: indices beside a narrower integer of the program have the dtype of that one."""
+    """Casts indices among operands to the dtype of a narrower integer among them."""
     integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
     dtype = next((value.dtype for value in integers if not value.is_index), None)
     return [
@@ -534,7 +532,7 @@ def adapted(values: Sequence[object]) -> list[object]:
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
-    """`and`, `or`: a right side that reads buffers is evaluated only where it decides, else a branch costs more."""
+    """`and`, `or`: short-circuit only where the right side reads buffers, since elsewhere a branch costs more."""
     other = as_expr(right)
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
@@ -543,7 +541,7 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
 
 
 def may_call(function: object, of_values: bool) -> bool:
-    """Whether a script may call `function`, on values of the program or on Python's."""
+    """Whether a script may call `function`; `of_values`: with arguments that are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in tir.FUNCTIONS.values()):
@@ -557,7 +555,7 @@ def may_call(function: object, of_values: bool) -> bool:
 
 
 def shown(value: object) -> str:
-    """What messages call a value that is no number."""
+    """The text of a value in messages."""
     match value:
         case Construct() | DType() | Namespace() | Buffer() | Symbol() | Leaf():
             return str(value)
@@ -586,7 +584,7 @@ def _is_affine_part(expr: Expr) -> bool:
 
 
 def _difference(left: Expr, right: Expr) -> int | None:
-    """left - right, where it is the same number for all values of variables."""
+    """left - right, if it is constant."""
     terms: Counter[object] = Counter()
     _count_terms(left, 1, terms)
     _count_terms(right, -1, terms)

@@ -49,11 +49,11 @@ NOALIAS = "tir.noalias"
 SYMBOL = "global_symbol"
 _TRUE = to_attribute(True)
 _MASKS = {"r": "read", "w": "w", "rw": "readwrite", 1: "read", 2: "w", 3: "readwrite"}
-"""TVM's words and numbers for access; "w" says nothing about reading."""
+"""TVM's access masks; "w" leaves open whether the pointer is also read."""
 _ACCESSES = ("read", "write", "readwrite")
 _NOTHING = ("", "void", "handle")
 _SHAPED = ("scope", "strides", "elem_offset")
-"""Options of buffers whose memory is given; temporaries have the first alone."""
+"""Options of buffers in given memory; temporaries take the first alone."""
 _NEUTRAL_OPTIONS = {
     "align": "a number",
     "offset_factor": "a number",
@@ -63,7 +63,7 @@ _NEUTRAL_OPTIONS = {
     "elem_offset": "buffers start at their first element",
     "axis_separators": "buffers are flat in memory",
 }
-"""Options of TVM's declarations that are read when they change nothing -> what else would be wrong."""
+"""Options of TVM's declarations that are accepted with their neutral values -> the reason to reject other values."""
 
 
 @dataclass
@@ -81,15 +81,15 @@ class Handle:
 
 @dataclass
 class Call:
-    """A call, checked when all functions are read."""
+    """A call, checked against its callee once all functions are parsed."""
 
     op: CallOp
     node: ast.Call
     callee: str
     outside: bool = False
-    """Whether `callee` is the symbol of a function outside of the module; else it is a name in the class."""
+    """Whether `callee` is the symbol of an external function; else it is a name in the class."""
     pure: bool = False
-    """Whether that function is said to have no effects but on what its pointers give access to."""
+    """Whether the external function has no effects beside the accesses of its pointer arguments."""
 
 
 class FunctionParser(Evaluator):
@@ -117,20 +117,20 @@ class FunctionParser(Evaluator):
         self._positions: list[int] = []
         """The position in the Python function of each argument of the entry block."""
         self._declared: list[Buffer] = []
-        """Buffers whose extents are not yet stated."""
+        """Declared buffers whose extents are not yet stated in IR."""
         self._offsets: list[tuple[Expr, SourceLocation]] = []
         """Offsets of the first elements of buffers, and where they are declared."""
         self._handles: list[Handle] = []
         self._shifted: dict[int, tuple[Expr, Leaf, Expr]] = {}
-        """By identity: loop variables that do not start at 0, the variables that do, and what is between them."""
+        """By identity of its expression: a loop variable with a start, its zero-based variable, and the start."""
         self._readable: frozenset[SSAValue] | None = None
-        """The buffers that the block around the current statement says it reads, if it says so."""
+        """The buffers in the `T.reads` of the innermost block, None without that statement."""
 
     def note(self, node: Positioned, expr: Expr) -> Expr:
         return self.emitter.note(expr, self.source.place(node))
 
     def place(self, node: Positioned) -> None:
-        """What is emitted next comes from `node`."""
+        """Set the location of the ops that are emitted next."""
         self.emitter.place = self.source.place(node)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
@@ -138,7 +138,7 @@ class FunctionParser(Evaluator):
         raise NotImplementedError
 
     def parse(self) -> FuncOp:
-        """The function. Raises CompileError at the place of what is no program."""
+        """The function. Raises CompileError at the place of the error."""
         declaration = self._is_external()
         self._parameters(declaration)
         try:
@@ -162,7 +162,7 @@ class FunctionParser(Evaluator):
         return function
 
     def _is_external(self) -> bool:
-        """Whether the body is `...`, at most with attributes before: the function is defined elsewhere."""
+        """Whether the function is a declaration: its body is `...`, after attributes at most."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
@@ -180,7 +180,7 @@ class FunctionParser(Evaluator):
     # Parameters
 
     def _results(self, declaration: bool) -> list[Attribute]:
-        """The type that `-> T.int32` says; only functions that are defined elsewhere give something."""
+        """The result type, as in `-> T.int32`; only declarations have one."""
         returns = self.node.returns
         if returns is None or (isinstance(returns, ast.Constant) and returns.value is None):
             return []
@@ -221,7 +221,7 @@ class FunctionParser(Evaluator):
                     buffers.append((parameter, annotation, position))
                 else:
                     self._parameter(parameter, annotation, kind, position, declaration)
-        # Scalars first: a size with the name of a scalar parameter is that parameter, wherever it stands.
+        # Scalars first: an extent with the name of a scalar parameter is that parameter, in any order of parameters.
         for parameter, annotation, position in buffers:
             self.place(parameter)
             with self.source.placing(parameter):
@@ -277,7 +277,7 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _offset(self, node: ast.expr, name: str) -> None:
-        """`elem_offset=...` of a parameter: calls pass the first element, so what is not a number is 0 there."""
+        """`elem_offset=...` of a parameter: arguments point to the first element, so symbolic offsets are 0."""
         value = self.evaluate(node)
         offset = 0 if value is None else self._size(node, value, f"{name}: elem_offset")
         if isinstance(offset, Expr):
@@ -288,9 +288,9 @@ class FunctionParser(Evaluator):
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
-        """The expressions of strides by dimension, and the strides: numbers, and None for those that calls decide.
+        """The symbolic strides by dimension, and all strides: numbers, or None for dynamic ones.
 
-        A stride of -1 is that of a dense buffer.
+        A stride of -1 means that of a dense buffer.
         """
         values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
@@ -320,7 +320,7 @@ class FunctionParser(Evaluator):
         )
 
     def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
-        """An extent or a stride: a number, an index expression, or the text of one, whose new names are symbols."""
+        """An extent or a stride: a number, an index expression, or the text of one; unknown names become symbols."""
         if isinstance(value, str):
             text = self.source.quoted(node, value)
             if text is None:
@@ -423,7 +423,7 @@ class FunctionParser(Evaluator):
         return view
 
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
-        """A stride or offset of a region: a new name for it, or the same number."""
+        """Check a stride or offset of a region: a new name, which is bound to `expr`, or the number `known`."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.known(name), Leaf):
             self.bind(name, expr)
@@ -445,7 +445,7 @@ class FunctionParser(Evaluator):
         return Buffer(self.emitter.allocate(type, dynamic, name), name, shape)
 
     def flat_view(self, node: ast.Call, name: str) -> FlatView:
-        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: the memory of a parameter, element after element."""
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory."""
         options = self._options(node, 0, ("data", "scope"))
         whole = self.evaluate(options["data"]) if "data" in options else None
         if not isinstance(whole, Buffer):
@@ -459,7 +459,7 @@ class FunctionParser(Evaluator):
         return FlatView(whole.stored, name, None)
 
     def flush(self) -> None:
-        """State the extents of the buffers that were declared since the last time."""
+        """State the extents of the buffers that were declared since the last flush."""
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
@@ -477,7 +477,7 @@ class FunctionParser(Evaluator):
                 self.emitter.assume(offset, Relation.EQUAL, Const(0, "int64"))
 
     def func_attr(self, node: ast.Call) -> None:
-        """`T.func_attr({...})`: the name of the function, and attributes; that buffers do not overlap always holds."""
+        """`T.func_attr({...})`: the symbol of the function, and attributes; `tir.noalias` always holds."""
         value = self.evaluate(node.args[0]) if len(node.args) == 1 and not node.keywords else None
         attributes = self.attributes(node, value, f"T.func_attr takes a dict: `{tir.func_attr.usage}`")
         symbol = attributes.pop(SYMBOL, StringAttr(self.name))
@@ -501,7 +501,7 @@ class FunctionParser(Evaluator):
         return None
 
     def call_inside(self, node: ast.Call, callee: str) -> None:
-        """`f(A, B, n)`: a function of the module, which is checked when all are read."""
+        """`f(A, B, n)`: a call of a function of the module."""
         if node.keywords:
             raise self.error(node.keywords[0], f"arguments of {callee} are given by position")
         arguments = [self._operand(argument) for argument in node.args]
@@ -550,7 +550,7 @@ class FunctionParser(Evaluator):
         return op
 
     def call_intrinsic(self, node: ast.Call, result: DType | None) -> Operation:
-        """`T.call_packed("f", A.data, 4)`: a function that has no meaning here, kept with its arguments."""
+        """`T.call_packed("f", A.data, 4)`: a call of an unknown function of TVM, kept as text with operands."""
         operands: list[SSAValue] = []
         call = ast.unparse(self._kept(node, operands))
         op = IntrinsicOp(call, operands, [] if result is None else [type_of(result.name)])
@@ -638,7 +638,7 @@ class FunctionParser(Evaluator):
         return self._start_of(buffer, access)
 
     def _start_of(self, buffer: Buffer, access: str) -> Pointer:
-        """A pointer to the first element, which gives access to all."""
+        """A pointer to the first element, with access to the whole buffer."""
         corner = buffer.element([as_expr(0)] * buffer.rank) or ()
         sizes = [extent for extent in buffer.extents if isinstance(extent, int)]
         is_box = len(sizes) == buffer.rank and buffer.rank and not isinstance(buffer, FlatView)
@@ -683,7 +683,7 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """What is written may be read before, unless the block says what it reads."""
+        """Resolves access "w": the function may also read, unless the block's `T.reads` leaves the buffer out."""
         if pointer.access != "w":
             return pointer
         readable = self._readable

@@ -1,7 +1,6 @@
-"""Limits on the values that are computed while a script is read, so that reading it takes a bounded time.
+"""Limits on the values that are computed at parse time, so that parsing takes bounded time.
 
-Operators and functions are checked before they run where their result can be much larger than their operands; every
-result is checked after.
+Operations whose results can be much larger than their operands are checked before they run; every result is checked.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from weft.support.locations import remember_text
 
 
 def parse(text: str, name: str = "<script>") -> ModuleOp:
-    """The module that a script spells: what `print_script` wrote, a Python file, or what TVM printed.
+    """The module of a script: the output of `print_script`, a Python file, or TVM's printed script.
 
     The text has one class under `@ir_module`, or functions under `@T.prim_func`; imports are not followed, and `T` and
     `I` mean the script's namespaces. Numbers and tuples that are assigned to names are constants of what comes after.
@@ -95,7 +95,7 @@ def _last_name(node: ast.expr) -> str | None:
 
 
 def _import(node: ast.Import | ast.ImportFrom, names: dict[str, object]) -> None:
-    """Names that an import gives the namespaces; what else it imports is not known."""
+    """Bind the script namespaces that an import names; other imports are ignored."""
     for alias in node.names:
         if isinstance(node, ast.ImportFrom) and alias.name in ("tir", "tirx", "ir"):
             names[alias.asname or alias.name] = ir if alias.name == "ir" else tir
@@ -162,7 +162,7 @@ def read_module(
 
 
 def _declaration(call: Call, calls: Sequence[Call]) -> FuncOp:
-    """The declaration of a function outside of the module, as it is called; pure where all `calls` of it are."""
+    """The declaration of an external function, from a call; pure if all `calls` of it are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location
@@ -172,7 +172,7 @@ def _declaration(call: Call, calls: Sequence[Call]) -> FuncOp:
 
 
 def _resolve(source: Source, call: Call, function: FuncOp) -> None:
-    """Check a call against the function, and name it by its symbol."""
+    """Check a call against its callee, and set the callee's symbol."""
     expected = list(function.function_type.inputs)
     found = [argument.type for argument in call.op.arguments]
     if len(expected) != len(found):

@@ -223,7 +223,7 @@ class FunctionPrinter:
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type)})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
-        """Declare the parameters that no op is about; all, where declarations must be plain."""
+        """Declare the parameters whose extents no op states; all of them, where declarations must be plain."""
         for op in () if self._plain else ops:
             if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
                 dimension = _dimension(op)
@@ -267,7 +267,7 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """The end of the run of ops about extents; what computes them may stand between."""
+        """The end of the run of ops about extents, with the computations of extents between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:
@@ -277,7 +277,7 @@ class FunctionPrinter:
         return end
 
     def _buffer(self, entry: _Dynamic, raiser: Raiser) -> Buffer:
-        """The buffer with the extents that its ops give it."""
+        """The buffer with the extents that its ops state."""
         old = cast("Buffer", self._trip.names[entry.argument])
         dynamic = [d for d, extent in enumerate(old.extents) if extent is None]
         assumed = () if entry.assumed is None else zip(dynamic, entry.assumed.extents, strict=True)
@@ -318,7 +318,7 @@ class FunctionPrinter:
         return start + 1
 
     def _statement(self, ops: Sequence[Operation]) -> bool:
-        """Print the last of `ops`, with those before it as its expressions, if that reads back as they are."""
+        """Print the last of `ops`, with the others as its expressions, if that reads back as the same ops."""
         op = ops[-1]
         match op:
             case StoreOp():
@@ -449,7 +449,7 @@ class FunctionPrinter:
         self._emitter.effect(mine)
 
     def _if(self, ops: Sequence[Operation], op: IfOp) -> bool:
-        """A condition around statements; what its branches give becomes variables that both assign."""
+        """A condition around statements, whose results become variables that both branches assign."""
         if op.attributes:
             return False
 
@@ -497,13 +497,13 @@ class FunctionPrinter:
         return block
 
     def _require_names(self, values: Sequence[SSAValue]) -> None:
-        """What a branch gives must have a name before the end of it."""
+        """Raises Restart for results of a branch that have no name."""
         computed = [value for value in values if scalar_constant(value) is None and value not in self._trip.names]
         owners = frozenset(value.owner for value in computed if isinstance(value.owner, Operation))
         if owners - self._trip.named:
             raise Restart(owners)
 
-    # Statements without regions. Each takes the ops that it stands for, and says whether it stands for just those.
+    # Statements without regions. Each method returns whether the statement reads back as exactly `ops`.
 
     def _named(self, printed: SSAValue, mine: SSAValue) -> str:
         """Give a local variable its name."""
@@ -563,7 +563,7 @@ class FunctionPrinter:
         return text is not None
 
     def _allocation(self, ops: Sequence[Operation], op: AllocOp) -> bool:
-        """Print a temporary, if a shape, an element type and a scope say all about it."""
+        """Print a temporary, if its type is determined by shape, element type and scope."""
         type = op.memref.type
         if not is_plain_buffer(type) or op.symbol_operands or op.alignment is not None or op.attributes:
             return False
@@ -597,7 +597,7 @@ class FunctionPrinter:
         return self._trip.attempt(ops, apply)
 
     def _other(self, op: Operation) -> None:
-        """An op that no words of the language stand for. Raises CompileError for ops with regions."""
+        """An op without a form of its own: `T.op(...)`. Raises CompileError for ops with regions."""
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
@@ -637,7 +637,7 @@ class FunctionPrinter:
         return True
 
     def _intrinsic(self, ops: Sequence[Operation], op: IntrinsicOp) -> bool:
-        """Print a call that is kept as it is."""
+        """Print the call of an unknown function of TVM."""
         types = [value.type for value in op.values]
         if op.attributes or len(types) > 1 or any(not is_scalar(type) or type == IndexType() for type in types):
             return False
@@ -676,7 +676,7 @@ def _dimension(op: DimOp) -> int | None:
 
 
 def statements(block: Block) -> list[Operation]:
-    """The ops of a block that become statements or parts of them: constants stand where they are used."""
+    """The ops of a block that become statements or parts of them. Constants are printed at their uses."""
     return [
         op
         for op in block.ops
@@ -686,7 +686,7 @@ def statements(block: Block) -> list[Operation]:
 
 
 def _only_computes(op: IfOp) -> bool:
-    """Whether the branches of a condition hold nothing but ops that give one value."""
+    """Whether all ops in the branches of a condition have one result."""
     return all(
         len(inner.results) == 1 and (not inner.regions or (isinstance(inner, IfOp) and _only_computes(inner)))
         for region in op.regions
@@ -697,7 +697,7 @@ def _only_computes(op: IfOp) -> bool:
 
 
 def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
-    """Serial loops with nothing between them, whose extents are known outside: T.grid."""
+    """A perfect nest of serial loops, whose extents are defined outside: T.grid."""
     nest = [op]
     while is_bare(nest[-1]):
         ops = statements(nest[-1].body.block)

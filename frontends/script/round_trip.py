@@ -1,7 +1,7 @@
 """Ops -> the expressions of a script that compute them, checked by emitting these again.
 
-Ops become parts of an expression as far as that is allowed; whether the expression computes the same ops in the same
-order is decided by the round-trip check: what is printed is emitted as the parser would emit it, and compared.
+Raising alone does not keep the order and sharing of ops. So the round-trip check emits each raised statement as the
+parser would, and compares the ops.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _CASTS = (
     arith.TruncIOp,
 )
 _SHARED = (ApplyOp, LoadOp, StrideOp, arith.IndexCastOp)
-"""Ops that the emitter writes once when a script has them twice: they may become part of several expressions."""
+"""Ops that the emitter shares between equal expressions, so that several expressions may contain them."""
 _AFFINE = {
     AffineBinaryOpKind.Add: BinaryKind.ADD,
     AffineBinaryOpKind.Mul: BinaryKind.MUL,
@@ -67,11 +67,11 @@ _AFFINE = {
     AffineBinaryOpKind.Mod: BinaryKind.FLOORMOD,
 }
 _DEEPEST = 24
-"""People do not read expressions that are nested more deeply, nor does Python's parser for ever."""
+"""The nesting limit of printed expressions, for readers and for Python's parser."""
 
 
 class NotRaised(Exception):
-    """A value has no expression here. `needed`: ops before the statement whose values need names for that."""
+    """A value has no expression here. `needed`: earlier ops whose results need names for it."""
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class Raiser:
         self._memo: MutableMapping[SSAValue, Expr] = {}
         self.repeated: set[Operation] = set()
         self.header: Operation | None = None
-        """An op that the statement makes and that is appended later, with its regions."""
+        """An op of the statement that is appended later, with its regions."""
 
     def buffer(self, value: SSAValue) -> Buffer:
         """The buffer that a value is."""
@@ -307,15 +307,15 @@ def _dtype(type: Attribute) -> str:
 
 
 class RoundTrip:
-    """A function of the parser's making that follows the one that is printed. `named` ops give values with names."""
+    """Builds the function that the printed text will be parsed into. Results of `named` ops are local variables."""
 
     def __init__(self, entry: Block, named: frozenset[Operation]) -> None:
         self.emitter = ScriptEmitter(entry)
         self.names: dict[SSAValue, Leaf | Symbol | Buffer | Opaque] = {}
-        """What the printed values are called; the values in it are those of this function."""
+        """Printed values -> the values of this function, with names."""
         self.named = named
         self._values: dict[SSAValue, SSAValue] = {}
-        """Values of this function -> the printed ones."""
+        """Values of this function -> printed values."""
 
     def bind(self, printed: SSAValue, mine: SSAValue, name: str, extent: int | Expr | None = None) -> None:
         """Give a value its name; `extent` is that of a loop variable."""

@@ -1,4 +1,4 @@
-"""Where nodes of a Python syntax tree stand, and the syntax tree of what a decorator is applied to."""
+"""Source text: locations of syntax-tree nodes, and the syntax tree of a decorated definition."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Positioned: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword
 
 @dataclass(frozen=True)
 class Source:
-    """A Python text under the name that errors use."""
+    """A Python text and its file name in errors."""
 
     file: str
     text: str
@@ -30,7 +30,7 @@ class Source:
         return self.text.split("\n")
 
     def place(self, node: Positioned) -> SourceLocation:
-        """Where `node` starts, and its length when it stands on one line."""
+        """The start of `node`, and its length if it is on one line."""
         start = self._column(node.lineno, node.col_offset)
         end = 0
         if node.end_lineno == node.lineno and node.end_col_offset is not None:
@@ -48,7 +48,7 @@ class Source:
 
     @contextmanager
     def placing(self, node: Positioned) -> Generator[None]:
-        """Errors that are raised inside about no place of this text are errors at `node`."""
+        """Gives errors raised inside, if they have no place in this text, the place of `node`."""
         try:
             yield
         except CompileError as failure:
@@ -57,7 +57,7 @@ class Source:
             raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
-        """The expression that the string `text` at `node` spells; None where it is no expression."""
+        """The string `text` at `node`, parsed as an expression; None if it is none."""
         try:
             inner = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -106,7 +106,7 @@ def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[
 
 
 def free_names(node: ast.expr) -> list[str]:
-    """The names in an expression that stand for values: neither called nor followed by an attribute."""
+    """The names in an expression that are neither called nor followed by an attribute."""
     words = {
         id(part.func if isinstance(part, ast.Call) else part.value)
         for part in ast.walk(node)

@@ -1,4 +1,4 @@
-"""The statements of a script -> ops: stores, local variables, loops, conditions and blocks."""
+"""Parses the statements of a script into ops: stores, local variables, loops, conditions and blocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _HEAD = (*_REGIONS, tir.where, tir.block_attr, *_AXES, REMAP_AXES)
 
 @dataclass(frozen=True)
 class _Range:
-    """A loop variable, which is start + step * i for i below extent."""
+    """A loop variable, start + step * i for 0 <= i < extent."""
 
     name: str
     start: Expr | int
@@ -50,13 +50,13 @@ _Axis: TypeAlias = tuple[str, IterKindAttr, int | Expr, Expr]
 
 @dataclass
 class _Head:
-    """What a block declares before it computes: axes (name, kind, extent, binding) and the rest."""
+    """The declarations at the head of a block; axes are (name, kind, extent, binding)."""
 
     axes: list[_Axis] = field(default_factory=list[_Axis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
-    """Where axes start that do not start at 0."""
+    """The starts of axes that do not start at 0."""
     conditions: list[Expr] = field(default_factory=list[Expr])
-    """What instances need to run, beside the guards."""
+    """Predicates of the block that are not guards."""
     guards: list[tuple[Expr, Expr]] = field(default_factory=list[tuple[Expr, Expr]])
     annotations: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     regions: list[tuple[type[AccessRegionOp], ast.Call]] = field(
@@ -107,7 +107,7 @@ class StatementParser(FunctionParser):
                 )
 
     def _is_declaration(self, node: ast.stmt) -> bool:
-        """Whether `node` only declares: the extents that it gives are stated after the last declaration in a row."""
+        """Whether `node` is a declaration: extents are stated in IR after a run of declarations."""
         if isinstance(node, ast.Pass):
             return True
         if isinstance(node, ast.Expr):
@@ -118,7 +118,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """What the function of a call is, if it is a name or below one."""
+        """The callee of a call, if it is a name or an attribute and no function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         if self.callee(node.func) is not None:
@@ -204,7 +204,7 @@ class StatementParser(FunctionParser):
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
     def _result_of(self, call: ast.Call, annotation: ast.expr | None) -> DType:
-        """The dtype of what an intrinsic gives: that of the name, else the first argument."""
+        """The result dtype of an intrinsic: the annotation of the name, else the first argument."""
         if annotation is not None:
             dtype: object = self._declared_dtype(annotation)
         else:
@@ -232,7 +232,7 @@ class StatementParser(FunctionParser):
         return self.evaluate(value)
 
     def _symbol(self, node: ast.expr, name: str) -> Symbol:
-        """`T.int64()`: an extent."""
+        """`T.int64()`: a symbolic extent."""
         dtype = cast("DType", self._word(node)).name
         if dtype not in ("int32", "int64"):
             raise self.error(node, f"an extent is T.int64() or T.int32(), not {dtype}")
@@ -258,7 +258,7 @@ class StatementParser(FunctionParser):
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Give `value` a name. An element is computed now; an index expression only where `dtype` says so."""
+        """Bind `value` to a name. Elements are computed here; index expressions only if annotated with `dtype`."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
@@ -277,7 +277,7 @@ class StatementParser(FunctionParser):
         return named_value(value, name)
 
     def _declare(self, name: str, node: ast.Call, word: Construct) -> None:
-        """`name = T.alloc_buffer(...)` and other words that give a name something to mean."""
+        """`name = T.alloc_buffer(...)` and the other declarations with a name."""
         if word is tir.match_buffer:
             self.bind(name, self.match_buffer(node, name))
         elif word is tir.alloc_buffer:
@@ -348,7 +348,7 @@ class StatementParser(FunctionParser):
         return cast("ast.Call", node.value) if found and isinstance(node, ast.Assign) else None
 
     def _launched(self, node: ast.stmt, call: ast.Call, statements: Sequence[ast.stmt]) -> None:
-        """All that follows `T.launch_thread` runs in the loop over its threads."""
+        """The statements after `T.launch_thread` become the body of the loop over its threads."""
         self.flush()
         target = node.targets[0] if isinstance(node, ast.Assign) else call
         self._over_threads(node, call, self._plain_name(target).id, statements)
@@ -451,7 +451,7 @@ class StatementParser(FunctionParser):
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """Nested loops over variables around statements. All extents are evaluated first."""
+        """A nest of loops around statements. The extents are emitted before the outermost loop."""
         if not variables:
             self.body(statements)
             return
@@ -483,9 +483,9 @@ class StatementParser(FunctionParser):
     # Conditions
 
     def _if(self, node: ast.If) -> None:
-        """A condition that is known while the script is read chooses one branch.
+        """A condition that is constant at parse time selects one branch.
 
-        A name that both branches give a value, and that is used after the condition, is a result of it:
+        A name that both branches assign, and that is used after the condition, becomes a result of the `scf.if`:
 
         ```python
         if vi < 4:
@@ -523,7 +523,7 @@ class StatementParser(FunctionParser):
             return block, names
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-        """The names that both branches give an element or index to, and that are used after the condition."""
+        """The names that both branches assign and that are used after the condition."""
         end = node.end_lineno or node.lineno
         later = {
             use.id
@@ -552,7 +552,7 @@ class StatementParser(FunctionParser):
                 self.emitter.finish(YieldOp(*values))
 
     def _unified(self, node: ast.If, name: str, left: object, right: object) -> tuple[Expr, Expr]:
-        """What the two branches give `name`, of one dtype."""
+        """The values of `name` in the two branches, in one dtype."""
         a, b = as_number(left), as_number(right)
         if a is not None and b is not None:
             return default_number(a), default_number(b)
@@ -616,7 +616,7 @@ class StatementParser(FunctionParser):
     # Declarations
 
     def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
-        """The declarations that stand first, and the rest; temporaries may stand before the init."""
+        """The leading declarations, and the other statements; temporaries may precede the init."""
         head = _Head()
         rest: list[ast.stmt] = []
         declaring = True
@@ -644,7 +644,7 @@ class StatementParser(FunctionParser):
         return head, rest
 
     def _opening_word(self, node: ast.stmt) -> object:
-        """The word that a statement opens or calls, if it is a name below names."""
+        """The construct that a statement opens or calls, if it is an attribute of a name."""
         call: ast.expr | None = None
         if isinstance(node, ast.With) and len(node.items) == 1:
             call = node.items[0].context_expr
@@ -709,7 +709,7 @@ class StatementParser(FunctionParser):
         head.axes.append((name, _AXES[word], extent, binding))
 
     def _start(self, head: _Head, node: ast.expr, name: str, start: Expr) -> None:
-        """Let axis `name` start at `start`."""
+        """Record the start of axis `name`."""
         if any(isinstance(p, BufferLoad) or (isinstance(p, Leaf) and p.extent is not None) for p in walk(start)):
             raise self.error(node, f"axis {name} starts at `{start}`: its start is a number or made of extents")
         if not _is_zero(start):
@@ -750,7 +750,7 @@ class StatementParser(FunctionParser):
             head.axes.append((name, _AXIS_LETTERS[kind], leaf.extent, leaf))
 
     def _guards(self, head: _Head, node: ast.expr, condition: object) -> None:
-        """Comparisons of indices are guards left < right, other conditions stand around the block."""
+        """Comparisons of indices become guards left < right; other conditions become an `scf.if` around the block."""
         if condition is True:
             return
         if isinstance(condition, Binary) and condition.kind is BinaryKind.AND and condition.dtype == "bool":
@@ -803,7 +803,7 @@ def _is_zero(expr: Expr) -> bool:
 
 
 def _is_index(value: object) -> bool:
-    """Whether a branch gives an index: an integer, or an expression of indices."""
+    """Whether a branch assigns an index: an integer, or an index expression."""
     if isinstance(value, Expr):
         return value.is_index and not isinstance(value, Const)
     return isinstance(value, int) and not isinstance(value, bool)

@@ -49,15 +49,15 @@ def identifier(name: str | None, default: str) -> str:
 
 
 class Names:
-    """The names that are taken in a function."""
+    """The names that are in use in a function."""
 
     def __init__(self, taken: set[str]) -> None:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """A free name like `name`, taken until its scope ends.
+        """An unused name like `name`, reserved until its scope ends.
 
-        Numbers are appended bare: after an underscore they mean nothing in IR and would get lost.
+        Numbers are appended without underscore: IR drops a number after an underscore.
         """
         word = candidate = identifier(name, default)
         number = 0
@@ -68,19 +68,19 @@ class Names:
         return candidate
 
     def keep(self, name: str | None, default: str) -> str:
-        """A free name like `name`, taken to the end of the function."""
+        """An unused name like `name`, reserved to the end of the function."""
         word = self.new(name, default)
         self._scopes[0].add(word)
         return word
 
     def release(self, name: str) -> None:
-        """Make a name free again that was taken for what could not be printed so."""
+        """Release a name whose statement could not be printed."""
         for scope in self._scopes:
             scope.discard(name)
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Names taken inside are free again after it."""
+        """A scope, whose names are released at its end."""
         self._scopes.append(set())
         try:
             yield
@@ -91,24 +91,17 @@ class Names:
 # Expressions
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)
-"""How tightly Python's operators bind, from loose to tight."""
+"""The precedence of Python's operators, from low to high."""
 _LEVELS = {
-    BinaryKind.ADD: _SUM,
-    BinaryKind.SUB: _SUM,
-    BinaryKind.MUL: _PRODUCT,
-    BinaryKind.DIV: _PRODUCT,
-    BinaryKind.FLOORDIV: _PRODUCT,
-    BinaryKind.FLOORMOD: _PRODUCT,
-    BinaryKind.AND: _BIT_AND,
-    BinaryKind.OR: _BIT_OR,
-    BinaryKind.XOR: _BIT_XOR,
-    BinaryKind.SHL: _SHIFT,
-    BinaryKind.SHR: _SHIFT,
+    **dict.fromkeys(("+", "-"), _SUM),
+    **dict.fromkeys(("*", "/", "//", "%"), _PRODUCT),
+    **dict.fromkeys(("<<", ">>"), _SHIFT),
+    **{"&": _BIT_AND, "|": _BIT_OR, "^": _BIT_XOR},
 }
 
 
 def expr_text(expr: Expr, context: int = _OR) -> str:
-    """The text of `expr`, in parentheses where it binds more loosely than `context`."""
+    """The text of `expr`, in parentheses where its precedence is lower than `context`."""
     text, level = _text(expr)
     return f"({text})" if level < context else text
 
@@ -150,7 +143,7 @@ def shape_text(extents: Sequence[int | Expr | None]) -> str:
 
 
 def _text(expr: Expr) -> tuple[str, int]:
-    """The text of an expression, and how tightly its outermost operator binds."""
+    """The text of an expression, and the precedence of its outermost operator."""
     match expr:
         case Leaf() | Symbol():
             return expr.name, _ATOM
@@ -188,7 +181,7 @@ def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
 
 
 def _both_numbers(expr: Binary | Compare) -> bool:
-    """Whether Python would compute the expression if its numbers were plain."""
+    """Whether both operands are constants, which Python would fold if they were plain numbers."""
     return isinstance(expr.left, Const) and isinstance(expr.right, Const)
 
 
@@ -201,9 +194,9 @@ def _binary(expr: Binary) -> tuple[str, int]:
         and expr.right.value is True
     ):
         return f"not {expr_text(expr.left, _NOT)}", _NOT
-    if expr.kind not in _LEVELS:
+    if not expr.kind.symbol:
         return f"T.{expr.kind.value}({sides[0][0]}, {sides[1][0]})", _ATOM
-    symbol, level = expr.kind.symbol, _LEVELS[expr.kind]
+    symbol, level = expr.kind.symbol, _LEVELS[expr.kind.symbol]
     if expr.dtype == "bool" and expr.kind in (BinaryKind.AND, BinaryKind.OR) and not reads(expr.right):
         symbol, level = ("and", _AND) if expr.kind is BinaryKind.AND else ("or", _OR)
     (left, left_level), (right, right_level) = sides
@@ -275,7 +268,7 @@ def buffer_options(type: MemRefType[Attribute]) -> str:
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
-    """The type of what is no buffer; parameters that are T.int64 or T.int32 are indices."""
+    """The annotation of a type that is no buffer; parameters annotated with T.int64 or T.int32 are indices."""
     if is_parameter and isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):

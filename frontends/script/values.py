@@ -1,6 +1,6 @@
-"""What expressions of a script evaluate to, beyond numbers and the scalar expressions of `weft.te`.
+"""The values of a script's expressions beside numbers and the scalar expressions of `weft.te`.
 
-Views are other names for the memory of buffers: all of it, flat, or a region.
+Views are names for the whole memory of a buffer, flat, or for a region of it.
 
 ```python
 A_2 = T.Buffer((A_1.strides[0] * m,), data=A_1.data)
@@ -42,7 +42,7 @@ class Leaf(Expr):
     dtype: str
     is_index: bool
     extent: int | Expr | None = None
-    """How far it runs, if it is a loop variable that starts at 0."""
+    """The extent of a loop variable that starts at 0."""
 
     @staticmethod
     def of(value: SSAValue, name: str, extent: int | Expr | None = None) -> Leaf:
@@ -57,7 +57,7 @@ class Leaf(Expr):
 
 @dataclass(eq=False, slots=True, repr=False)
 class Symbol(Expr):
-    """An extent that a buffer brings along: `n = T.int64()`. `value` is known once a buffer with it is declared."""
+    """A symbolic extent, `n = T.int64()`. Declaring a buffer with this extent or stride defines `value`."""
 
     name: str
     dtype: str = "int64"
@@ -71,7 +71,7 @@ class Symbol(Expr):
 
 
 class Buffer:
-    """A buffer of the program. `extents` has a number, an expression, or None where nothing is known."""
+    """A buffer of the program. `extents` are numbers, expressions, or None where unknown."""
 
     __slots__ = ("extents", "name", "place", "strides", "value")
 
@@ -80,30 +80,30 @@ class Buffer:
         self.name = name
         self.extents = extents
         self.strides: dict[int, Expr] = {}
-        """Strides that are neither numbers nor left to calls, by dimension."""
+        """The symbolic strides, by dimension."""
         self.place: SourceLocation | None = None
         """Where it is declared."""
 
     @property
     def stored(self) -> Buffer:
-        """The buffer that has the elements: this one, unless it is another name for one."""
+        """The buffer that stores the elements: this one, unless it is a view."""
         return self
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """The indices in `stored` of an element of this buffer; None where they cannot be told."""
+        """The indices in `stored` of an element of this buffer; None if they cannot be determined."""
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes in `stored` of a box of this buffer, 0 where they cannot be told."""
+        """The sizes in `stored` of a box of this buffer, 0 where they cannot be determined."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
-        """How many elements lie between neighbours in a dimension."""
+        """The stride of a dimension, in elements."""
         return self.strides.get(dimension, Stride(self, dimension))
 
     @property
     def offset(self) -> Expr:
-        """How many elements lie before the first one, in the memory of `stored`."""
+        """The offset of the first element in the memory of `stored`, in elements."""
         return _ZERO
 
     @property
@@ -130,7 +130,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Pointer:
-    """A pointer to an element of a buffer, for a function outside of the module.
+    """A pointer to an element of a buffer, for an external function.
 
     `sizes` is the box that the function may access from there on, None the whole buffer. `access` is "read", "write"
     (written before it is read), "readwrite", or "w" where the script leaves open whether it is also read.
@@ -144,7 +144,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that is neither a scalar nor a buffer: it is only passed on."""
+    """A value that is neither a scalar nor a buffer: it can only be passed to calls."""
 
     value: SSAValue
     name: str
@@ -152,7 +152,7 @@ class Opaque:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Stride(Expr):
-    """How many elements lie between neighbours in a dimension of a buffer: `A.strides[0]`."""
+    """The stride of a dimension of a buffer, in elements: `A.strides[0]`."""
 
     buffer: Buffer
     dimension: int
@@ -181,13 +181,13 @@ class BufferLoad(Expr):
 
 
 def hint_of(name: str) -> str | None:
-    """The name that a value called `name` has in IR, if IR can have it."""
+    """The name hint in IR of a value called `name`, None if that is no valid hint."""
     hint = value_name(name)
     return hint if SSAValue.is_valid_name(hint) else None
 
 
 def is_scalar(type: Attribute) -> bool:
-    """Whether scripts have scalars of this type."""
+    """Whether `type` is a scalar type of scripts."""
     return isinstance(type, IndexType) or type in TYPES.values()
 
 
@@ -199,7 +199,7 @@ def named_value(value: SSAValue, name: str) -> Leaf | Buffer | Opaque:
 
 
 def static_shape(type: MemRefType[Attribute]) -> tuple[int | None, ...]:
-    """The extents of a buffer type, None for those that it leaves open."""
+    """The extents of a buffer type, None for dynamic ones."""
     return tuple(None if extent < 0 else extent for extent in type.get_shape())
 
 
@@ -213,7 +213,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def reads(expr: Expr) -> bool:
-    """Whether the value of `expr` needs an element of a buffer."""
+    """Whether `expr` reads an element of a buffer."""
     return any(isinstance(part, BufferLoad) for part in walk(expr))
 
 
@@ -243,7 +243,7 @@ def static_extent(extent: object) -> int | None:
 
 
 class FlatView(Buffer):
-    """A name for the memory of another buffer, whose elements are counted from its first one."""
+    """A flat view of another buffer's memory."""
 
     __slots__ = ("whole",)
 
@@ -266,7 +266,7 @@ class FlatView(Buffer):
 
 
 class RegionView(Buffer):
-    """A name for a box of another buffer, from `corner` on; `first` dimensions of that one are left out."""
+    """A view of a box of another buffer, from `corner` on, without its `first` leading dimensions."""
 
     __slots__ = ("corner", "first", "whole")
 
