@@ -66,7 +66,7 @@ def bind_arguments(
     slots: list[int] = []
     numbers: dict[str, int] = {}
     for position, (spec, value) in enumerate(zip(signature.args, values, strict=False)):
-        fail = partial(_failure, signature, position)
+        fail = partial(argument_error, signature, position)
         if isinstance(spec, ScalarSpec):
             slots.append(_scalar_bits(spec, value, fail))
             number = ctypes.c_int64(slots[-1]).value
@@ -122,7 +122,9 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
     return [given[name] for name in names if name in given]
 
 
-def _failure(signature: Signature, position: int, kind: type[Exception], expected: object, got: object) -> Exception:
+def argument_error(
+    signature: Signature, position: int, kind: type[Exception], expected: object, got: object
+) -> Exception:
     """The error that names function, argument (counted from 1), what was expected and what came."""
     name = signature.args[position].name
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
@@ -145,9 +147,9 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
         expected, got = f"an array {spec}", _kind_of(value)
         if hasattr(type(value), "__dlpack__"):
             expected, got = f"{expected} in this machine's memory", f"{got}: {error}"
-        raise _failure(signature, position, TypeError, expected, got) from error
+        raise argument_error(signature, position, TypeError, expected, got) from error
     if hidden:
-        raise _failure(signature, position, TypeError, f"an array {spec}", hidden)
+        raise argument_error(signature, position, TypeError, f"an array {spec}", hidden)
     return array.view(np.uint16) if bfloat and array.dtype.name == "bfloat16" else array
 
 
@@ -319,7 +321,7 @@ def _check_overlap(signature: Signature, arrays: Mapping[int, Array]) -> None:
             if other_position != position and other.size and _share_memory(array, other):
                 got = f"one that overlaps argument {other_position + 1} ('{signature.args[other_position].name}')"
                 expected = "an output that shares no memory with other arguments"
-                raise _failure(signature, position, ValueError, expected, got)
+                raise argument_error(signature, position, ValueError, expected, got)
 
 
 def _share_memory(one: Array, other: Array) -> bool:

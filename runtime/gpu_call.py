@@ -22,7 +22,7 @@ import numpy as np
 from weft.backends.llvm.host_ops import SYMBOLS
 from weft.backends.llvm.jit import jit
 from weft.backends.names import symbol_name
-from weft.runtime.arguments import bind_arguments, hidden_meaning, memory_span
+from weft.runtime.arguments import argument_error, bind_arguments, by_position, hidden_meaning, memory_span
 from weft.runtime.call import thunk_address
 from weft.runtime.signature import ScalarSpec
 from weft.support.target import Target
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from weft.runtime.arguments import Array, BoundArguments
     from weft.runtime.devices import Device, Dimensions, Kernel, Memory, MemoryPool, Queue
-    from weft.runtime.signature import Signature
+    from weft.runtime.signature import ArraySpec, Signature
 
 
 CPU: Final = 1
@@ -351,13 +351,9 @@ class DeviceCall:
     ) -> None:
         self._signature = signature
         views: dict[int, DeviceArray] = {}
-        # Too many arguments are an error that comes later.
-        names = [*(spec.name for spec in signature.args), *("" for _ in positional)]
-        values = [
-            _on_device(device, signature, name, value, views) for name, value in zip(names, positional, strict=False)
-        ]
-        named = {name: _on_device(device, signature, name, value, views) for name, value in keywords.items()}
-        self.bound: BoundArguments = bind_arguments(signature, values, named)
+        given = zip(signature.args, by_position(signature, positional, keywords), strict=False)
+        values = [_on_device(device, signature.name, spec, value, views) for spec, value in given]
+        self.bound: BoundArguments = bind_arguments(signature, values, {})
         streams = {view.stream for view in views.values()}
         if len(streams) > 1:
             raise ValueError(f"{signature.name}: the arrays are in use on {len(streams)} different streams")
@@ -383,10 +379,8 @@ class DeviceCall:
             array = next(arrays)
             if id(array) in views:
                 if slot % _ALIGNMENT and array.size:
-                    raise ValueError(
-                        f"{signature.name}: argument {position + 1} ('{spec.name}'): expected memory aligned to "
-                        f"{_ALIGNMENT} bytes, got address {slot:#x}"
-                    )
+                    expected = f"memory aligned to {_ALIGNMENT} bytes"
+                    raise argument_error(signature, position, ValueError, expected, f"address {slot:#x}")
                 values.append(slot)
                 continue
             try:
@@ -457,8 +451,11 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
     return (*key, *streams.values())
 
 
-def _on_device(device: Device, signature: Signature, name: str, value: object, views: dict[int, DeviceArray]) -> object:
+def _on_device(
+    device: Device, function: str, spec: ArraySpec | ScalarSpec, value: object, views: dict[int, DeviceArray]
+) -> object:
     """An array on the device as its shadow, noted in `views`; everything else as it is."""
+    where = f"{function}: argument '{spec.name}'"
     try:
         place = device_of(value)
         if place is None:
@@ -466,17 +463,14 @@ def _on_device(device: Device, signature: Signature, name: str, value: object, v
         hidden = hidden_meaning(value)
         view = device_array(value, place) if place == device.dlpack and not hidden else None
     except Exception as error:  # methods of the caller's class may raise anything
-        raise TypeError(
-            f"{signature.name}: argument '{name}': {type(value).__name__} cannot be used: {error}"
-        ) from error
+        raise TypeError(f"{where}: {type(value).__name__} cannot be used: {error}") from error
     if view is None:
         raise TypeError(
-            f"{signature.name}: argument '{name}': expected an array in this machine's memory"
+            f"{where}: expected an array in this machine's memory"
             + (f" or on {device.description}" if device.dlpack else f" (it is copied to {device.description})")
             + f", got {hidden or f'{type(value).__name__} on {device_name(place)}'}"
         )
-    dtype = next((spec.dtype for spec in signature.args if spec.name == name), "")
-    if view.is_bfloat16 and dtype != "bfloat16":
-        raise TypeError(f"{signature.name}: argument '{name}': expected elements of type {dtype}, got bfloat16")
+    if view.is_bfloat16 and spec.dtype != "bfloat16":
+        raise TypeError(f"{where}: expected elements of type {spec.dtype}, got bfloat16")
     views[id(view.shadow)] = view
     return view.shadow
