@@ -28,7 +28,7 @@ from weft.runtime.arguments import BoundArguments, as_array, bind_arguments, by_
 from weft.runtime.signature import LONG_BYTES, LONG_ITERATIONS, ArraySpec, ScalarSpec, Signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from weft.runtime.arguments import Array
     from weft.runtime.signature import Signature
@@ -204,13 +204,12 @@ class Caller:
         self.owner = owner
         self.thunk_address = thunk_address(signature.parameter_types())
         self._thunk = _THUNK_TYPE(self.thunk_address)
-        self._extents = _symbol_sources(signature)
+        self._sources = _number_sources(signature)
         self._native = native_entry(
             signature, address, self.thunk_address, self._call_otherwise, always_release_gil=always_release_gil
         )
         self.call: Callable[..., Any] = self._native or self.call_in_python
         if self._native is not None and signature.facts:
-            self._sources = _number_sources(signature)
             self.call = self._call_with_facts
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
@@ -251,9 +250,9 @@ class Caller:
         """The native way where the facts are seen to hold; else Python finds out what is wrong."""
         native = self._native
         try:
-            values = {name: source(positional) for name, source in self._sources.items()}
+            values = self._numbers(positional)
             holds = all(fact.holds(values) for fact in self.signature.facts)
-        except (AttributeError, IndexError, KeyError, TypeError):
+        except (IndexError, KeyError, TypeError):
             holds = False
         if native is None or not holds:
             return self.call_in_python(*positional, **keywords)
@@ -284,16 +283,27 @@ class Caller:
         if missing != self.signature.results:
             return None
         try:
-            extents = {
-                name: cast("Any", values[argument]).shape[dimension]
-                for name, (argument, dimension) in self._extents.items()
-            }
+            extents = self._numbers(values)
             return tuple(
                 empty_array(spec, tuple(extents[e] if isinstance(e, str) else e for e in spec.shape))
                 for spec in self.signature.result_specs
             )
-        except (AttributeError, IndexError, KeyError, TypeError):
+        except (IndexError, KeyError, TypeError):
             return None
+
+    def _numbers(self, values: Sequence[object]) -> dict[str, int]:
+        """The symbols and integers of a call with `values` by position. Raises `IndexError` and `TypeError` where they
+        are no plain arrays and numbers: what a subclass says need not be what the native way finds."""
+        found: dict[str, int] = {}
+        for name, (argument, dimension) in self._sources.items():
+            value = values[argument]
+            if type(value) is np.ndarray and dimension is not None:
+                found[name] = value.shape[dimension]
+            elif type(value) is int and dimension is None:
+                found[name] = value
+            else:
+                raise TypeError
+        return found
 
 
 def interruptibly(work: Callable[[], None], held: object) -> None:
@@ -323,41 +333,19 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
     done.acquire()
 
 
-def _number_sources(signature: Signature) -> dict[str, Callable[[tuple[object, ...]], int]]:
-    """How to find the symbols and integers of a call in its arguments given by position; arrays of NumPy and numbers of
-    Python only."""
-
-    def extent(argument: int, dimension: int) -> Callable[[tuple[object, ...]], int]:
-        return lambda values: _exactly(np.ndarray, values[argument]).shape[dimension]
-
-    def scalar(argument: int) -> Callable[[tuple[object, ...]], int]:
-        return lambda values: _exactly(int, values[argument])
-
-    sources = {name: extent(argument, dimension) for name, (argument, dimension) in _symbol_sources(signature).items()}
-    for position, spec in enumerate(signature.args):
+def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
+    """For each symbol and integer an argument that always comes, and the dimension of it that tells its value; None
+    where the argument is the value."""
+    sources: dict[str, tuple[int, int | None]] = {}
+    certain = list(enumerate(signature.args[: len(signature.args) - signature.results]))
+    for position, spec in certain:
+        for dimension, extent in enumerate(spec.shape if isinstance(spec, ArraySpec) else ()):
+            if isinstance(extent, str):
+                sources.setdefault(extent, (position, dimension))
+    for position, spec in certain:
         if isinstance(spec, ScalarSpec) and spec.element.kind == "int":
-            sources[spec.name] = scalar(position)
-            if spec.symbol:
-                sources.setdefault(spec.symbol, scalar(position))
-    return sources
-
-
-def _exactly(kind: type[Any], value: object) -> Any:
-    """`value`, whose class is `kind`: what a subclass says need not be what the native way finds."""
-    if type(value) is not kind:
-        raise TypeError
-    return value
-
-
-def _symbol_sources(signature: Signature) -> dict[str, tuple[int, int]]:
-    """For each symbol an argument that always comes, and the dimension of it that tells the symbol's
-    value."""
-    sources: dict[str, tuple[int, int]] = {}
-    for index, spec in enumerate(signature.args[: len(signature.args) - signature.results]):
-        if isinstance(spec, ArraySpec):
-            for dimension, extent in enumerate(spec.shape):
-                if isinstance(extent, str):
-                    sources.setdefault(extent, (index, dimension))
+            sources.setdefault(spec.name, (position, None))
+            sources.setdefault(spec.symbol or spec.name, (position, None))
     return sources
 
 
