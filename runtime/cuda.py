@@ -6,8 +6,9 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+from weft.runtime.devices import Device, DeviceError, Kernel, Queue
 from weft.runtime.gpu_call import CUDA
+from weft.support.gpu_machine import GpuMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -135,7 +136,7 @@ class CudaDevice(Device):
         threads, shared = (
             self._attribute(f"MAX_{name}") for name in ("THREADS_PER_BLOCK", "SHARED_MEMORY_PER_BLOCK_OPTIN")
         )
-        self.limits = DeviceLimits(threads, block, grid, shared)
+        self.limits = GpuMachine(threads, block, grid, max_shared_bytes=shared)
         self._activate()
         nonblocking = int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
         stream = _call("making a stream", driver.cuStreamCreate(nonblocking))

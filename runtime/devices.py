@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from weft.support.gpu_machine import GpuMachine
     from weft.support.target import Target
 
     Array = NDArray[Any]
@@ -71,16 +72,6 @@ class KernelProgram:
     """Whether barriers stand in branches that whole blocks of threads take or do not take."""
 
 
-@dataclass(frozen=True)
-class DeviceLimits:
-    """What one launch may ask for; sizes in bytes."""
-
-    threads_per_block: int
-    block: Dimensions
-    grid: Dimensions
-    shared_bytes: int
-
-
 Memory: TypeAlias = Any
 """How a kind of device names a piece of its memory: an address, or an object of its driver."""
 
@@ -124,7 +115,7 @@ class Device(ABC):
 
     kind: str
     description: str
-    limits: DeviceLimits
+    limits: GpuMachine
     exact_memory: bool = False
     """Whether memory is given out to the byte, since the device notices accesses beyond its end."""
     dlpack: tuple[int, int] | None = None
@@ -138,15 +129,15 @@ class Device(ABC):
         """Raises `DeviceError` for a kernel that needs more than this device has, whatever it is launched on."""
         for spec in program.kernels:
             threads = math.prod(spec.threads)
-            if spec.shared_bytes > self.limits.shared_bytes:
+            if spec.shared_bytes > self.limits.max_shared_bytes:
                 raise DeviceError(
                     f"kernel '{spec.name}' needs {spec.shared_bytes} bytes of shared memory, {self.description} has "
-                    f"{self.limits.shared_bytes}"
+                    f"{self.limits.max_shared_bytes}"
                 )
-            if threads > self.limits.threads_per_block:
+            if threads > self.limits.max_threads_per_block:
                 raise DeviceError(
                     f"kernel '{spec.name}' has blocks of {threads} threads, {self.description} takes "
-                    f"{self.limits.threads_per_block}"
+                    f"{self.limits.max_threads_per_block}"
                 )
 
     @abstractmethod
@@ -168,7 +159,7 @@ class Kernel:
 
     spec: KernelSpec
     handle: Any
-    limits: DeviceLimits
+    limits: GpuMachine
     _allowed: set[tuple[Dimensions, Dimensions]] = field(
         default_factory=set[tuple[Dimensions, Dimensions]], compare=False
     )
@@ -196,15 +187,15 @@ class Kernel:
             raise DeviceError(
                 f"kernel '{name}' is compiled for blocks of {self.spec.threads} threads, launched with {block}"
             )
-        for axis, blocks, most in zip("xyz", grid, limits.grid, strict=True):
+        for axis, blocks, most in zip("xyz", grid, limits.max_grid, strict=True):
             if not 0 < blocks <= most:
                 raise DeviceError(f"kernel '{name}': {blocks} blocks on axis {axis}, the device takes 1 to {most}")
         threads = math.prod(block)
-        if threads > limits.threads_per_block:
+        if threads > limits.max_threads_per_block:
             raise DeviceError(
-                f"kernel '{name}' has blocks of {threads} threads, the device takes {limits.threads_per_block}"
+                f"kernel '{name}' has blocks of {threads} threads, the device takes {limits.max_threads_per_block}"
             )
-        for axis, extent, most in zip("xyz", block, limits.block, strict=True):
+        for axis, extent, most in zip("xyz", block, limits.max_block, strict=True):
             if extent > most:
                 raise DeviceError(f"kernel '{name}' has {extent} threads on axis {axis}, the device takes {most}")
         if len(self._allowed) < _GRIDS_KEPT:

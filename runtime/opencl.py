@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.runtime.call import interruptibly
-from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, Queue
+from weft.runtime.devices import Device, DeviceError, Kernel, Queue
 from weft.support.errors import CompileError
+from weft.support.gpu_machine import GpuMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -151,8 +152,8 @@ class OpenClDevice(Device):
         self.description = _label(device)
         x, y, z = (int(extent) for extent in device.max_work_item_sizes[:3])
         most = 2**31 - 1
-        self.limits = DeviceLimits(
-            int(device.max_work_group_size), (x, y, z), (most, most, most), int(device.local_mem_size)
+        self.limits = GpuMachine(
+            int(device.max_work_group_size), (x, y, z), (most, most, most), max_shared_bytes=int(device.local_mem_size)
         )
         self._queue = OpenClQueue(self)
 

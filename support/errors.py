@@ -25,6 +25,7 @@ class WeftError(PassFailedException):
     """Base of every error that weft raises about what a user gave it. Drivers of xDSL report it as a diagnostic."""
 
 
+@dataclass(eq=False, repr=False)
 class CompileError(WeftError):
     """Something in a program, an option or a target is wrong.
 
@@ -32,10 +33,8 @@ class CompileError(WeftError):
     when the place is known.
     """
 
-    def __init__(self, message: str, *, location: SourceLocation | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.location = location
+    message: str
+    location: SourceLocation | None = field(default=None, kw_only=True)
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
@@ -82,6 +81,7 @@ class Violation:
         )
 
 
+@dataclass(eq=False, repr=False)
 class ScheduleError(WeftError):
     """A schedule primitive was refused; the IR is as it was before.
 
@@ -89,22 +89,12 @@ class ScheduleError(WeftError):
     wrong), `summary` (the requirement in words), `violation`, `operation` (where) and `subject` (what it was asked on).
     """
 
-    def __init__(
-        self,
-        primitive: str,
-        requirement: int,
-        summary: str,
-        violation: Violation,
-        operation: Operation | None = None,
-        subject: str = "",
-    ) -> None:
-        super().__init__()
-        self.primitive = primitive
-        self.requirement = requirement
-        self.summary = summary
-        self.violation = violation
-        self.operation = operation
-        self.subject = subject
+    primitive: str
+    requirement: int
+    summary: str
+    violation: Violation
+    operation: Operation | None = None
+    subject: str = ""
 
     @property
     def location(self) -> SourceLocation | None:

@@ -1,4 +1,4 @@
-"""Facts about graphics processors: the limits that a kernel must keep, by kind of target and architecture.
+"""The limits that a kernel must keep on a graphics processor: by kind of target and architecture, or of one device.
 
 The numbers are those of the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), of
 the OpenCL 1.2 specification (what a device must offer at least) and of Apple's Metal feature set tables.

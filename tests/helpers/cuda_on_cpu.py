@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from weft.runtime import gpu_library
-from weft.runtime.devices import Device, DeviceError, DeviceLimits, Kernel, KernelProgram, Queue
+from weft.runtime.devices import Device, DeviceError, Kernel, KernelProgram, Queue
+from weft.support.gpu_machine import GpuMachine
 
 SHIM = Path(__file__).resolve().parents[1] / "gpu" / "cuda_shim.h"
 COMPILER = shutil.which("g++") or shutil.which("c++")
@@ -154,7 +155,7 @@ class CudaOnCpu(Device):
 
     kind = "cuda"
     description = "CUDA on the CPU"
-    limits = DeviceLimits(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 << 10)
+    limits = GpuMachine(1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535), max_shared_bytes=227 << 10)
     exact_memory = True
 
     def __init__(self, order: int, change: Any = None) -> None:

@@ -30,7 +30,6 @@ from weft.runtime import gpu_call, gpu_library
 from weft.runtime.devices import (
     Device,
     DeviceError,
-    DeviceLimits,
     Dimensions,
     Kernel,
     KernelProgram,
@@ -43,6 +42,7 @@ from weft.runtime.gpu_library import GpuLibrary
 from weft.runtime.low_signature import signature_of
 from weft.runtime.signature import Signature
 from weft.support.errors import CompileError
+from weft.support.gpu_machine import GpuMachine
 from weft.support.target import Target
 from weft.te import ops
 
@@ -108,7 +108,7 @@ def _floats(memory: Any, count: int) -> Any:
 class NumpyDevice(Device):
     kind = "opencl"
     description = "NumPy"
-    limits = DeviceLimits(1024, (1024, 1024, 64), (1000, 100, 100), 32 << 10)
+    limits = GpuMachine(1024, (1024, 1024, 64), (1000, 100, 100), max_shared_bytes=32 << 10)
     dlpack = (2, 0)
 
     def __init__(self) -> None:
