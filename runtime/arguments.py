@@ -184,17 +184,21 @@ def _kind_of(value: object) -> str:
     return type(value).__name__
 
 
-def shown(value: object) -> str:
+def described(value: object) -> str:
     """The type of a value and its text, shortened."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
+def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
+    """The dtype of arrays for `spec`: bfloat16 travels as its bits."""
+    return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
+
+
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
     """Check one array, and give the symbols of its shape their values (with the name of who gave it)."""
-    wanted = np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
-    if array.dtype != wanted:
+    if array.dtype != numpy_dtype(spec):
         expected = "bfloat16 (or uint16 with its bits)" if spec.dtype == "bfloat16" else spec.dtype
         raise fail(TypeError, f"elements of type {expected}", _dtype_name(array))
     if array.ndim != len(spec.shape):
@@ -381,17 +385,17 @@ def _scalar_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
         value = cast("object", value[()])
     if element.kind == "bool":
         if not isinstance(value, bool | np.bool_):
-            raise fail(TypeError, "a bool", shown(value))
+            raise fail(TypeError, "a bool", described(value))
         return 1 if value else 0
     if element.kind == "float":
         return _float_bits(spec, value, fail)
     try:
         number = operator.index(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise fail(TypeError, f"an integer ({spec.dtype})", shown(value)) from error
+        raise fail(TypeError, f"an integer ({spec.dtype})", described(value)) from error
     least, most = element.range
     if not least <= number <= most:
-        got = shown(number).removeprefix("int ")
+        got = described(number).removeprefix("int ")
         raise fail(ValueError, f"an integer from {least} to {most} ({spec.dtype})", got)
     return number & ((1 << 64) - 1)
 
@@ -402,7 +406,7 @@ def _float_bits(spec: ScalarSpec, value: object, fail: Failure) -> int:
             raise TypeError
         number = float(cast("Any", value))
     except Exception as error:  # methods of the caller's class may raise anything
-        raise fail(TypeError, f"a number ({spec.dtype})", shown(value)) from error
+        raise fail(TypeError, f"a number ({spec.dtype})", described(value)) from error
     if spec.dtype == "bfloat16":
         return _bfloat_bits(number)
     with np.errstate(all="ignore"):

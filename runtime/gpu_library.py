@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument
 
 from weft.backends.llvm.emit import emit_host_functions
+from weft.dialects.element_types import TYPES
 from weft.dialects.low_access import AccessPtrOp
 from weft.dialects.low_gpu import BarrierOp
 from weft.dialects.low_tensor_cores import WMMA_ALIGNMENT, WmmaLoadOp, WmmaStoreOp
@@ -180,10 +181,8 @@ def _ptx(program: KernelProgram) -> str:
     return compile_ptx(program.text, program.target.arch)
 
 
-_ARGUMENTS: Final = {
-    **{"ptr": "buffer", "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"},
-    **{"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"},
-}
+_ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYPES.items()}}
+"""What an emitter calls the type of an argument -> what `KernelSpec` does."""
 
 
 def device_for(target: Target) -> Device:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -11,7 +11,6 @@ from xdsl.dialects.func import CallOp, FuncOp
 from weft.dialects.element_types import element_name
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp, bounds_log_of, facts_of, params_of, symbols_of
-from weft.dialects.low_access import Access as LowAccess
 from weft.dialects.low_kernel import kernel_of
 from weft.dialects.strides import dynamic_extents, dynamic_strides, layout_problem, strides_of
 from weft.runtime.signature import Access, ArraySpec, ScalarSpec, Signature
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute, Region
 
     from weft.dialects.low import ParamAttr
-
-_ACCESSES: Final[dict[LowAccess, Access]] = {
-    LowAccess.READ: "read",
-    LowAccess.WRITE: "write",
-    LowAccess.READWRITE: "readwrite",
-}
 
 
 def signatures_of(module: ModuleOp) -> tuple[Signature, ...]:
@@ -92,7 +85,7 @@ def _argument(function: FuncOp, param: ParamAttr) -> ArraySpec | ScalarSpec:
     extents = tuple(next(remaining) if extent < 0 else extent for extent in shape)
     steps = None if strides is None else tuple(next(remaining) if stride is None else stride for stride in strides)
     dtype = _dtype(function, name, type_.element_type)
-    return ArraySpec(name, dtype, extents, _ACCESSES[param.access.data], steps)
+    return ArraySpec(name, dtype, extents, cast("Access", param.access.data.value), steps)
 
 
 def _dtype(function: FuncOp, name: str, type_: Attribute) -> str:

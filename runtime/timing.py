@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from weft.backends.llvm.jit import jit_forever
 from weft.backends.llvm.resources import ir_text
-from weft.runtime.arguments import shown
+from weft.runtime.arguments import described
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,9 +90,9 @@ class TimeEvaluator:
         """`prepare` checks arguments and makes them ready for runs of the function called `function`."""
         for name, count, most in (("number", number, MOST_RUNS), ("repeat", repeat, MOST_REPEATS)):
             if not 1 <= count <= most:
-                raise ValueError(f"{function}: time_evaluator: {name}: expected 1 to {most}, got {shown(count)}")
+                raise ValueError(f"{function}: time_evaluator: {name}: expected 1 to {most}, got {described(count)}")
         if not 0 <= min_repeat_ms < math.inf:
-            expected = f"expected milliseconds, at least 0, got {shown(min_repeat_ms)}"
+            expected = f"expected milliseconds, at least 0, got {described(min_repeat_ms)}"
             raise ValueError(f"{function}: time_evaluator: min_repeat_ms: {expected}")
         self._prepare = prepare
         self._number = number

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from weft.dialects.strides import choose_strides
 from weft.interp.compare import tolerance
-from weft.runtime.arguments import empty_array
+from weft.runtime.arguments import empty_array, numpy_dtype
 from weft.runtime.signature import ArraySpec, ScalarSpec, Signature
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.files import write_output
@@ -115,11 +115,6 @@ def _strided(spec: ArraySpec, values: Array, symbols: Mapping[str, int]) -> Arra
     array = empty_array(spec, values.shape, symbols)
     array[...] = values
     return array
-
-
-def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """The dtype of arrays for `spec`: bfloat16 travels as its bits."""
-    return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
 
 
 def _given(spec: ArraySpec | ScalarSpec, text: str) -> Value:
