@@ -43,17 +43,31 @@ def _unary(
     equals: str | None = None,
     scalar: Callable[[Expr], Expr] | None = None,
     dtypes: str = "floats",
+    *,
+    wide: bool = False,
 ) -> UnaryOperator:
-    checked = floating if dtypes == "floats" else numeric
+    """`scalar` of each element; computed `wide`, floats of 16 bits are float32."""
+    checked = {"floats": floating, "numbers": numeric}.get(dtypes, checked_tensor)
     function = scalar or partial(apply_unary, label)
 
     def apply(data: Tensor, *, name: str | None = None) -> Tensor:
         source = checked(data, f"{label}: data")
-        return compute(source.shape, lambda *i: function(source(*i)), label if name is None else name)
+        return _mapped(source, function, label if name is None else name, wide=wide)
 
     apply.__name__ = apply.__qualname__ = label
     apply.__doc__ = f"{doc}\n\nDtypes: {dtypes}.\nEquals: `{equals or f'np.{label}(data)'}`."
     return apply
+
+
+def _mapped(source: Tensor, function: Callable[[Expr], Expr], name: str, *, wide: bool = True) -> Tensor:
+    """`function` of each element, of floats of 16 bits in float32 where it is `wide`."""
+    dtype = sum_dtype(source.dtype) if wide else source.dtype
+
+    def element(*indices: Expr) -> Expr:
+        value = function(source(*indices).astype(dtype))
+        return value.astype(source.dtype) if wide else value
+
+    return compute(source.shape, element, name)
 
 
 def _sign(x: Expr) -> Expr:
@@ -66,7 +80,7 @@ def _sign(x: Expr) -> Expr:
 __all__ = ["cbrt", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "reciprocal", "rsqrt", "sqrt"]
 __all__ += ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"]
 __all__ += ["abs", "ceil", "erf", "floor", "negative", "round", "sigmoid", "sign", "square", "trunc"]
-__all__ += ["cast", "clip", "isfinite", "isinf", "isnan"]
+__all__ += ["bitwise_not", "cast", "clip", "isfinite", "isinf", "isnan", "logical_not"]
 
 exp = _unary("exp", "e to the power of x.")
 exp2 = _unary("exp2", "2 to the power of x.")
@@ -104,6 +118,8 @@ abs = _unary("abs", "The absolute value; that of the least integer wraps to itse
 negative = _unary("negative", "-x; integers wrap.", scalar=lambda x: -x, dtypes="numbers")
 square = _unary("square", "x * x; integers wrap.", scalar=lambda x: x * x, dtypes="numbers")
 sign = _unary("sign", "-1, 0 or 1 by the sign; NaN stays.", scalar=_sign, dtypes="numbers")
+logical_not = _unary("logical_not", "Whether a bool is false.", scalar=math.logical_not, dtypes="bool")
+bitwise_not = _unary("bitwise_not", "The other bits.", scalar=lambda x: ~x, dtypes="integers, bool")
 
 
 def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None, *, name: str = "clip") -> Tensor:
@@ -135,7 +151,7 @@ def cast(data: Tensor, dtype: object, *, name: str = "cast") -> Tensor:
     Equals: `data.astype(dtype)`.
     """
     source = checked_tensor(data, "cast: data")
-    return compute(source.shape, lambda *i: source(*i).astype(dtype), name)
+    return _mapped(source, lambda x: x.astype(dtype), name, wide=False)
 
 
 Operand: TypeAlias = Tensor | Number
@@ -190,8 +206,8 @@ def _logic(label: str, kind: BinaryKind, doc: str) -> BinaryOperator:
 
 __all__ += ["add", "atan2", "divide", "maximum", "minimum", "multiply", "power", "subtract"]
 __all__ += ["floor_divide", "floor_mod", "left_shift", "right_shift", "trunc_divide", "trunc_mod"]
-__all__ += ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor"]
-__all__ += ["logical_and", "logical_not", "logical_or", "logical_xor"]
+__all__ += ["bitwise_and", "bitwise_or", "bitwise_xor"]
+__all__ += ["logical_and", "logical_or", "logical_xor"]
 __all__ += ["equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"]
 
 add = _arithmetic("add", BinaryKind.ADD, "lhs + rhs; integers wrap.", "numbers")
@@ -259,26 +275,6 @@ greater = _comparison("greater", Predicate.GT, "Whether lhs > rhs.", "numbers")
 greater_equal = _comparison("greater_equal", Predicate.GE, "Whether lhs >= rhs.", "numbers")
 
 
-def logical_not(data: Tensor, *, name: str = "logical_not") -> Tensor:
-    """Whether a bool is false.
-
-    Dtypes: bool.
-    Equals: `np.logical_not(data)`.
-    """
-    source = checked_tensor(data, "logical_not: data")
-    return compute(source.shape, lambda *i: math.logical_not(source(*i)), name)
-
-
-def bitwise_not(data: Tensor, *, name: str = "bitwise_not") -> Tensor:
-    """The other bits.
-
-    Dtypes: integers, bool.
-    Equals: `np.bitwise_not(data)`.
-    """
-    source = checked_tensor(data, "bitwise_not: data")
-    return compute(source.shape, lambda *i: ~source(*i), name)
-
-
 def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> Tensor:
     """x where the condition holds, else y; all three broadcast together.
 
@@ -297,27 +293,34 @@ def where(condition: Tensor, x: Operand, y: Operand, *, name: str = "where") -> 
 
 __all__ += ["elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "mish", "relu", "silu", "softplus"]
 
+
+def _activation(label: str, doc: str, scalar: Callable[[Expr], Expr]) -> UnaryOperator:
+    return _unary(label, doc, f"torch.nn.functional.{label}(data)", scalar, wide=True)
+
+
+def _softplus(x: Expr) -> Expr:
+    return greater_of(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
+
+
+def _relu(x: Expr) -> Expr:
+    return greater_of(x, constant(0, x.dtype))
+
+
+def _relu6(x: Expr) -> Expr:
+    return lesser_of(greater_of(x, 0.0), 6.0)
+
+
+relu = _unary("relu", "The greater of x and 0; NaN stays.", "np.maximum(data, 0)", _relu, "numbers")
+silu = _activation("silu", "x * sigmoid(x), also called swish.", lambda x: x / (math.exp(-x) + 1.0))
+hardsigmoid = _activation("hardsigmoid", "(x + 3) / 6, from 0 to 1.", lambda x: _relu6(x + 3.0) / 6.0)
+hardswish = _activation("hardswish", "x times `hardsigmoid` of x.", lambda x: x * _relu6(x + 3.0) / 6.0)
+softplus = _activation("softplus", "log(1 + exp(x)), without overflow.", _softplus)
+mish = _activation("mish", "x * tanh(softplus(x)).", lambda x: x * math.tanh(_softplus(x)))
+
 _ROOT_HALF = 0.7071067811865476
 """sqrt(1 / 2)"""
 _ROOT_TWO_BY_PI = 0.7978845608028654
 """sqrt(2 / pi)"""
-
-
-def _activation(data: Tensor, function: Callable[[Expr], Expr], label: str, name: str) -> Tensor:
-    """`function` of each float, in float32 where it has 16 bits."""
-    source = floating(data, f"{label}: data")
-    wide = sum_dtype(source.dtype)
-    return compute(source.shape, lambda *i: function(source(*i).astype(wide)).astype(source.dtype), name)
-
-
-def relu(data: Tensor, *, name: str = "relu") -> Tensor:
-    """The greater of x and 0; NaN stays.
-
-    Dtypes: numbers.
-    Equals: `np.maximum(data, 0)`.
-    """
-    source = numeric(data, "relu: data")
-    return compute(source.shape, lambda *i: greater_of(source(*i), constant(0, source.dtype)), name)
 
 
 def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -> Tensor:
@@ -326,7 +329,7 @@ def leaky_relu(data: Tensor, alpha: float = 0.01, *, name: str = "leaky_relu") -
     Dtypes: floats.
     Equals: `torch.nn.functional.leaky_relu(data, alpha)`.
     """
-    return _activation(data, lambda x: math.select(x > 0.0, x, x * alpha), "leaky_relu", name)
+    return _mapped(floating(data, "leaky_relu: data"), lambda x: math.select(x > 0.0, x, x * alpha), name)
 
 
 def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
@@ -335,7 +338,7 @@ def elu(data: Tensor, alpha: float = 1.0, *, name: str = "elu") -> Tensor:
     Dtypes: floats.
     Equals: `torch.nn.functional.elu(data, alpha)`.
     """
-    return _activation(data, lambda x: math.select(x > 0.0, x, math.expm1(x) * alpha), "elu", name)
+    return _mapped(floating(data, "elu: data"), lambda x: math.select(x > 0.0, x, math.expm1(x) * alpha), name)
 
 
 def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tensor:
@@ -355,56 +358,7 @@ def gelu(data: Tensor, approximate: str = "none", *, name: str = "gelu") -> Tens
     def by_tanh(x: Expr) -> Expr:
         return x * 0.5 * (math.tanh((x * x * x * 0.044715 + x) * _ROOT_TWO_BY_PI) + 1.0)
 
-    return _activation(data, exact if approximate == "none" else by_tanh, "gelu", name)
-
-
-def silu(data: Tensor, *, name: str = "silu") -> Tensor:
-    """x * sigmoid(x), also called swish.
-
-    Dtypes: floats.
-    Equals: `torch.nn.functional.silu(data)`.
-    """
-    return _activation(data, lambda x: x / (math.exp(-x) + 1.0), "silu", name)
-
-
-def hardsigmoid(data: Tensor, *, name: str = "hardsigmoid") -> Tensor:
-    """(x + 3) / 6, from 0 to 1.
-
-    Dtypes: floats.
-    Equals: `torch.nn.functional.hardsigmoid(data)`.
-    """
-    return _activation(data, lambda x: lesser_of(greater_of(x + 3.0, 0.0), 6.0) / 6.0, "hardsigmoid", name)
-
-
-def hardswish(data: Tensor, *, name: str = "hardswish") -> Tensor:
-    """x times `hardsigmoid` of x.
-
-    Dtypes: floats.
-    Equals: `torch.nn.functional.hardswish(data)`.
-    """
-    return _activation(data, lambda x: x * lesser_of(greater_of(x + 3.0, 0.0), 6.0) / 6.0, "hardswish", name)
-
-
-def softplus(data: Tensor, *, name: str = "softplus") -> Tensor:
-    """log(1 + exp(x)), without overflow.
-
-    Dtypes: floats.
-    Equals: `torch.nn.functional.softplus(data)`.
-    """
-    return _activation(data, _softplus, "softplus", name)
-
-
-def _softplus(x: Expr) -> Expr:
-    return greater_of(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
-
-
-def mish(data: Tensor, *, name: str = "mish") -> Tensor:
-    """x * tanh(softplus(x)).
-
-    Dtypes: floats.
-    Equals: `torch.nn.functional.mish(data)`.
-    """
-    return _activation(data, lambda x: x * math.tanh(_softplus(x)), "mish", name)
+    return _mapped(floating(data, "gelu: data"), exact if approximate == "none" else by_tanh, name)
 
 
 __all__ += ["dequantize", "quantize"]

@@ -17,7 +17,7 @@ from weft.texpr.ops.arguments import (
     shaped,
     sum_dtype,
 )
-from weft.texpr.ops.reductions import float_of, mean_over, merged, reduce_axes, reduction
+from weft.texpr.ops.reductions import float_of, merged, reduce_axes, reduced_shape, reduction
 from weft.texpr.places import error
 from weft.texpr.reductions import max as greatest
 from weft.texpr.reductions import reduce_axis
@@ -106,21 +106,47 @@ def _scaled(value: Expr, along: Sequence[Expr], gamma: Tensor | None, beta: Tens
     return value.astype(dtype)
 
 
-def _reciprocal_deviation(
+def _normalized(
+    source: Tensor,
     shape: Sequence[Extent],
-    deviation: Callable[[tuple[Expr, ...]], Expr],
     over: Sequence[IterVar],
-    count: Extent,
+    values: Callable[[Sequence[Expr]], Expr],
+    place: Callable[[Sequence[Expr]], Sequence[Expr]],
+    scaled: Sequence[int],
+    gamma: Tensor | None,
+    beta: Tensor | None,
     epsilon: float,
     name: str,
+    *,
+    centred: bool = True,
 ) -> Tensor:
-    """1 / sqrt(mean of squares + epsilon), of deviations at the indices of the result."""
+    """(x - mean) / sqrt(mean of squares of x - mean + epsilon), scaled and shifted along the axes `scaled`; without the
+    mean unless `centred`.
+
+    `shape` is that of the means, which run `over` the `values` at an index of them; `place` is where the mean of an
+    element stands.
+    """
+    wide = sum_dtype(source.dtype)
+    count = float_of(product([axis.extent for axis in over]), wide)
+    mean: Tensor | None = None
+    if centred:
+        mean = compute(shape, lambda *i: sum_over(values(i).astype(wide), axis=over) / count, f"{name}_mean")
+
+    def deviation(value: Expr, kept: Sequence[Expr]) -> Expr:
+        return value.astype(wide) if mean is None else value.astype(wide) - mean(*kept)
+
+    def reciprocal(*kept: Expr) -> Expr:
+        value = deviation(values(kept), kept)
+        return math.rsqrt(sum_over(value * value, axis=over) / count + epsilon)
+
+    factor = compute(shape, reciprocal, f"{name}_rstd" if centred else f"{name}_rrms")
 
     def element(*indices: Expr) -> Expr:
-        value = deviation(indices)
-        return math.rsqrt(sum_over(value * value, axis=over) / float_of(count, value.dtype) + epsilon)
+        kept = place(indices)
+        value = deviation(source(*indices), kept) * factor(*kept)
+        return _scaled(value, [indices[axis] for axis in scaled], gamma, beta, source.dtype)
 
-    return compute(shape, element, name)
+    return compute(source.shape, element, name)
 
 
 def _over_axes(
@@ -131,24 +157,32 @@ def _over_axes(
     scaled: Sequence[int],
     epsilon: float,
     name: str,
+    *,
+    centred: bool = True,
 ) -> Tensor:
-    """(x - mean) / sqrt(variance + epsilon) over `axes`, scaled by `gamma` and shifted by `beta` along `scaled`."""
-    wide = sum_dtype(source.dtype)
+    """Each element normalized over `axes`."""
     over = reduce_axes(source.shape, axes)
-    mean = mean_over(source, axes, f"{name}_mean")
 
-    def deviation(kept: Sequence[Expr]) -> Expr:
-        return source(*merged(kept, over, source.ndim)).astype(wide) - mean(*kept)
+    def values(kept: Sequence[Expr]) -> Expr:
+        return source(*merged(kept, over, source.ndim))
 
-    count = product([source.shape[axis] for axis in axes])
-    rstd = _reciprocal_deviation(mean.shape, deviation, list(over.values()), count, epsilon, f"{name}_rstd")
+    def place(indices: Sequence[Expr]) -> Sequence[Expr]:
+        return [index for axis, index in enumerate(indices) if axis not in axes]
 
-    def element(*indices: Expr) -> Expr:
-        kept = [index for axis, index in enumerate(indices) if axis not in axes]
-        value = (source(*indices).astype(wide) - mean(*kept)) * rstd(*kept)
-        return _scaled(value, [indices[axis] for axis in scaled], gamma, beta, source.dtype)
+    shape, summed = reduced_shape(source.shape, axes, False), list(over.values())
+    return _normalized(source, shape, summed, values, place, scaled, gamma, beta, epsilon, name, centred=centred)
 
-    return compute(source.shape, element, name)
+
+def _own_axes(
+    what: str, data: Tensor, axis: int | Sequence[int], gamma: Tensor | None, beta: Tensor | None
+) -> tuple[Tensor, Sequence[int]]:
+    """Data, and the axes that `gamma` and `beta` have too."""
+    source = floating(data, f"{what}: data")
+    axes = sorted(checked_axes(what, axis, source.ndim))
+    if not axes:
+        raise error(f"{what} needs an axis")
+    _checked_scales(what, source, gamma, beta, [source.shape[axis] for axis in axes])
+    return source, axes
 
 
 def layer_norm(
@@ -169,11 +203,7 @@ def layer_norm(
     Dtypes: floats.
     Equals: `torch.nn.functional.layer_norm(data, shape_of_the_axes, gamma, beta, epsilon)`.
     """
-    source = floating(data, "layer_norm: data")
-    axes = sorted(checked_axes("layer_norm", axis, source.ndim))
-    if not axes:
-        raise error("layer_norm needs an axis")
-    _checked_scales("layer_norm", source, gamma, beta, [source.shape[axis] for axis in axes])
+    source, axes = _own_axes("layer_norm", data, axis, gamma, beta)
     return _over_axes(source, axes, gamma, beta, axes, epsilon, name)
 
 
@@ -190,29 +220,8 @@ def rms_norm(
     Dtypes: floats.
     Equals: `torch.nn.functional.rms_norm(data, shape_of_the_axes, weight, epsilon)`.
     """
-    source = floating(data, "rms_norm: data")
-    axes = sorted(checked_axes("rms_norm", axis, source.ndim))
-    if not axes:
-        raise error("rms_norm needs an axis")
-    _checked_scales("rms_norm", source, weight, None, [source.shape[axis] for axis in axes])
-    wide = sum_dtype(source.dtype)
-    over = reduce_axes(source.shape, axes)
-    shape = [extent for axis, extent in enumerate(source.shape) if axis not in axes]
-    rms = _reciprocal_deviation(
-        shape,
-        lambda kept: source(*merged(kept, over, source.ndim)).astype(wide),
-        list(over.values()),
-        product([source.shape[axis] for axis in axes]),
-        epsilon,
-        f"{name}_rrms",
-    )
-
-    def element(*indices: Expr) -> Expr:
-        kept = [index for axis, index in enumerate(indices) if axis not in axes]
-        value = source(*indices).astype(wide) * rms(*kept)
-        return _scaled(value, [indices[axis] for axis in axes], weight, None, source.dtype)
-
-    return compute(source.shape, element, name)
+    source, axes = _own_axes("rms_norm", data, axis, weight, None)
+    return _over_axes(source, axes, weight, None, axes, epsilon, name, centred=False)
 
 
 def instance_norm(
@@ -255,33 +264,22 @@ def group_norm(
     groups = integer(num_groups, "group_norm: num_groups")
     if source.ndim < 2:
         raise error(f"group_norm takes (N, C, ...), got {shown(source)}")
-    batch, channels, *spatial = source.shape
+    batch, channels = source.shape[:2]
     if groups < 1 or not isinstance(channels, int) or channels % groups:
         raise error(f"group_norm: {channels} channels do not go into {groups} groups")
     _checked_scales("group_norm", source, gamma, beta, [channels])
-    wide, size = sum_dtype(source.dtype), channels // groups
+    size = channels // groups
     rc = reduce_axis((0, size), "rc")
     inner = list(reduce_axes(source.shape, range(2, source.ndim)).values())
-    count = product([size, *spatial])
 
-    def grouped(n: Expr, group: Expr) -> Expr:
-        return source(n, group * size + rc, *inner).astype(wide)
+    def values(kept: Sequence[Expr]) -> Expr:
+        n, group = kept
+        return source(n, group * size + rc, *inner)
 
-    def mean_of(n: Expr, group: Expr) -> Expr:
-        return sum_over(grouped(n, group), axis=[rc, *inner]) / float_of(count, wide)
+    def place(indices: Sequence[Expr]) -> Sequence[Expr]:
+        return [indices[0], indices[1] // size]
 
-    mean = compute((batch, groups), mean_of, f"{name}_mean", "ng")
-    rstd = _reciprocal_deviation(
-        mean.shape, lambda at: grouped(*at) - mean(*at), [rc, *inner], count, epsilon, f"{name}_rstd"
-    )
-
-    def element(*indices: Expr) -> Expr:
-        n, channel = indices[:2]
-        group = channel // size
-        value = (source(*indices).astype(wide) - mean(n, group)) * rstd(n, group)
-        return _scaled(value, [channel], gamma, beta, source.dtype)
-
-    return compute(source.shape, element, name)
+    return _normalized(source, (batch, groups), [rc, *inner], values, place, [1], gamma, beta, epsilon, name)
 
 
 def batch_norm(
